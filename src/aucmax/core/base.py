@@ -1,0 +1,365 @@
+"""What every learner inherits: validation, epochs, scores. No arithmetic.
+
+Inside, labels and weights are one array ``y``: the weight of the row, positive for
+``classes_[1]`` and negative for ``classes_[0]``; zero is a row that is not there.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax.core.moments import NEG, POS, Moments, measure
+from aucmax.core.rows import Float, Rows, as_rows, n_rows, row_bytes
+
+_PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_RUN_BYTES = 1 << 14  # rows next to each other in memory are visited together …
+_MAX_RUN = 64  # … as long as they are few
+_CACHED_BYTES = 1 << 22  # … and X is larger than the processor's cache
+
+
+class LinearRanker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: a score w·x + intercept, whose order is what counts."""
+
+    coef_: Float
+    intercept_: Float
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        require_finite(X, self)
+        scores: Float = np.asarray(X @ self.coef_[0], dtype=np.float64)
+        return scores + self.intercept_[0]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class whose mean training score is nearer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``. To choose a threshold by cost or by a rate, see
+            scikit-learn's ``TunedThresholdClassifierCV``.
+        """
+        above = (self.decision_function(X) > 0).astype(np.intp)
+        labels: NDArray[Any] = self.classes_[above]
+        return labels
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the area under the ROC curve: what these estimators maximise.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+        y : array-like of shape (n_samples,)
+            Their labels; both classes must occur.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The AUC, ties counted half.
+        """
+        from aucmax.metrics import auc as auc_of_labels
+
+        scores = self.decision_function(X)
+        positive = np.asarray(y) == self.classes_[1]
+        return auc_of_labels(positive, scores, sample_weight=sample_weight)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``path``; see :func:`aucmax.load`.
+
+        The file holds all there is, so that a loaded model goes on training as if
+        nothing had happened. It is written whole or not at all.
+        """
+        from aucmax.model import save
+
+        save(self, path)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            reset=reset,
+        )
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Rows, Float]:
+        """Return rows and signed weights; the caller sees to it that X is finite."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            reset=reset,
+        )
+        weight = None if sample_weight is None else _check_weight(sample_weight, len(y))
+        if reset:
+            check_classification_targets(y)
+            self.classes_ = _two_classes(y, classes)
+        positive = y == self.classes_[1]
+        signed = np.where(positive, 1.0, -1.0)
+        strange = ~positive & (y != self.classes_[0])
+        if strange.any():
+            row = int(np.argmax(strange))
+            raise ValueError(
+                f"y contains previously unseen labels: {y[row]!r} at row {row}; "
+                f"the classes are {self.classes_.tolist()}."
+            )
+        return as_rows(X), signed if weight is None else signed * weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class OnlineAUC(LinearRanker):
+    """Base of the learners that see one row at a time.
+
+    A subclass gives the functions below, each a line or two that hands its
+    hyper-parameters to the functions of its file.
+    """
+
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    n_iter_: int
+    state_: Any
+    State: ClassVar[type]
+
+    def _start(self, n_features: int) -> NamedTuple:
+        """Return the state before the first row."""
+        raise NotImplementedError
+
+    def _know(self, state: Any, moments: Moments) -> Any:
+        """Return ``state`` with the exact statistics of all rows."""
+        raise NotImplementedError
+
+    def _update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+    ) -> Any:
+        """Return the state after the rows ``order``; ``learn`` their statistics too."""
+        raise NotImplementedError
+
+    def _weights(self, state: Any) -> tuple[Float, float]:
+        """Return the weights and the intercept."""
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y`` in ``max_iter`` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a pair weighs the product. A row of weight zero is not
+            there at all.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, signed = self._check(X, y, sample_weight, reset=True)
+        moments = measure(rows, signed, self.n_features_in_)
+        if not (np.isfinite(moments.sums) & np.isfinite(moments.squares)).all():
+            require_finite(X, self)  # names the culprit …
+            raise ValueError(  # … unless it is the square of a value that overflows
+                "X has values whose squares exceed the range of float64. "
+                "Rescale the features."
+            )
+        for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
+            if moments.rows[side] == 0.0:
+                raise ValueError(
+                    f"No row of class {label!r} has a weight above zero; both classes "
+                    "are needed."
+                )
+        rng = check_random_state(self.random_state)
+        state = self._know(self._start(self.n_features_in_), moments)
+        for _ in range(self.max_iter):
+            for order in visits(rows, rng if self.shuffle else None):
+                state = self._update(rows, signed, order, state, learn=False)
+        self.n_iter_ = self.max_iter
+        return self._finish(state)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from the rows of ``X``, once each, in the order given.
+
+        However a stream is cut into chunks, the result is the same to the last bit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows of the stream.
+        y : array-like of shape (n_samples,)
+            Their labels; one class alone is fine.
+        classes : array-like of shape (2,), default=None
+            The two labels, needed in the first call if ``y`` has only one of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a row of weight zero is not there at all.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        first = not hasattr(self, "state_")
+        rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
+        require_finite(X, self)
+        if not first and classes is not None:
+            _same_classes(self.classes_, classes)
+        state = self._start(self.n_features_in_) if first else self.state_
+        for order in visits(rows, None):
+            state = self._update(rows, signed, order, state, learn=True)
+        self.n_iter_ = 1 if first else self.n_iter_
+        return self._finish(state)
+
+    def _finish(self, state: Any) -> Self:
+        self.state_ = state
+        coef, intercept = self._weights(state)
+        self.coef_ = coef[np.newaxis]
+        self.intercept_ = np.array([intercept])
+        return self
+
+
+def visits(X: Rows, rng: np.random.RandomState | None) -> Iterator[NDArray[np.int64]]:
+    """Yield the order of one pass, piece by piece; random if ``rng`` is given.
+
+    A random row of a large X is a wait for memory, so rows that are neighbours in
+    memory are visited in short runs, the runs in random order. An X that fits in the
+    processor's cache is shuffled row by row.
+    """
+    n, size = n_rows(X), row_bytes(X)
+    run = 1
+    if n * size > _CACHED_BYTES:
+        run = int(min(max(_RUN_BYTES / size, 1), _MAX_RUN))
+    starts = np.arange(0, n, run, dtype=np.int64)
+    if rng is not None:
+        rng.shuffle(starts)
+    for piece in range(0, len(starts), max(_PIECE // run, 1)):
+        some = starts[piece : piece + max(_PIECE // run, 1)]
+        order = (some[:, np.newaxis] + np.arange(run)).ravel()
+        yield order[order < n]
+
+
+def require_finite(X: Any, estimator: Any = None) -> None:
+    """Raise an error that names the first NaN or infinity in ``X``, if there is one."""
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    if values.dtype.kind not in "fc" or np.isfinite(values.sum(dtype=np.float64)):
+        return
+    bad = np.flatnonzero(~np.isfinite(values.ravel()))
+    if len(bad) == 0:
+        return  # the sum overflowed, no value did
+    at = int(bad[0])
+    if sparse.issparse(X):
+        csr = X.tocsr()
+        at = int(np.flatnonzero(~np.isfinite(csr.data))[0])
+        value = csr.data[at]
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        column = int(csr.indices[at])
+    else:
+        value = values.ravel()[at]
+        row, column = divmod(at, values.shape[1])
+    kind = "NaN" if np.isnan(value) else "infinity"
+    names = getattr(estimator, "feature_names_in_", None)
+    name = "" if names is None else f" ({names[column]!r})"
+    raise ValueError(
+        f"Input X contains {kind} at row {row}, column {column}{name}"
+        + (f"; {len(bad)} values are not finite" if len(bad) > 1 else "")
+        + ". Impute or drop such rows first."
+    )
+
+
+def _check_weight(sample_weight: Any, n: int) -> Float:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
+        )
+    wrong = ~(np.isfinite(weight) & (weight >= 0.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight is {weight[row]} at row {row}; weights must be finite and "
+            "not negative."
+        )
+    return weight
+
+
+def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+    found = np.unique(y if classes is None else np.asarray(classes))
+    if len(found) == 2:
+        return found
+    if len(found) < 2:
+        labels = found.tolist()
+        raise ValueError(
+            f"Two classes are needed, but there is only one class: {labels}. A first "
+            "partial_fit with one class needs classes=[negative, positive]."
+        )
+    kind = type_of_target(y, input_name="y")
+    raise ValueError(
+        "Only binary classification is supported. The type of the target is "
+        f"{kind} with {len(found)} classes. For more than two classes, wrap the "
+        "estimator in OneVsRestClassifier."
+    )
+
+
+def _same_classes(known: NDArray[Any], classes: Any) -> None:
+    given = np.unique(np.asarray(classes))
+    if not np.array_equal(given, known):
+        raise ValueError(
+            f"classes={given.tolist()} are not those of the first call, "
+            f"{known.tolist()}."
+        )

@@ -1,0 +1,63 @@
+"""Class counts, sums and sums of squares of the features: a value that merges.
+
+Counts are sums of weights, so that the moments of weighted rows are those of repeated
+rows. (Cross moments, for the exact solutions, will join these.)
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows, n_rows, row_bytes, take_rows, tally_row
+
+POS, NEG = 0, 1
+_BLOCK_BYTES = 1 << 24  # work for a thread; fixed, so that sums do not depend on them
+
+
+class Moments(NamedTuple):
+    """What a set of rows adds up to, class by class (positives first)."""
+
+    weight: Float  # (2,)    sum of the weights
+    rows: Float  # (2,)    rows of non-zero weight
+    sums: Float  # (2, d)  Σ x
+    squares: Float  # (2, d)  Σ x²
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Return the moments of both sets of rows together."""
+        return Moments(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+@kernel
+def _add(
+    X: Any, y: Float, weight: Float, rows: Float, sums: Float, squares: Float
+) -> None:
+    for i in range(y.shape[0]):
+        if y[i] != 0.0:
+            side = POS if y[i] > 0.0 else NEG
+            weight[side] += abs(y[i])
+            rows[side] += 1.0
+            tally_row(X, i, abs(y[i]), sums, squares, side)
+
+
+def measure(X: Rows, y: Float, n_features: int) -> Moments:
+    """Return the moments of all rows; ``y`` holds the weights, signed by class."""
+    n = n_rows(X)
+    size = max(int(_BLOCK_BYTES / max(row_bytes(X), 1.0)), 1)
+
+    def block(start: int) -> Moments:
+        stop = min(start + size, n)
+        part = Moments(
+            *(np.zeros((2, *k)) for k in ((), (), (n_features,), (n_features,)))
+        )
+        _add(take_rows(X, start, stop), y[start:stop], *part)
+        return part
+
+    starts = range(0, max(n, 1), size)
+    with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
+        total, *rest = pool.map(block, starts)
+    for part in rest:
+        total = total.merge(part)
+    return total

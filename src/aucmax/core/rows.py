@@ -1,0 +1,453 @@
+"""Rows of a matrix, dense or CSR, behind one set of names.
+
+The only module that knows how a matrix is laid out. A kernel takes ``X`` from
+:func:`as_rows` and the feature table from :func:`as_table`, and calls the ``…_row``
+functions; Numba picks the loop by the type of ``X`` when it compiles the kernel.
+
+Of each function, the Python body is the definition (it runs when the compiler is off,
+and the tests hold the loops to it); the two overloads after it are its loops.
+
+Rows are seen centred, x̃ = x - ref. A dense loop subtracts. A sparse one visits the
+stored values as if ``ref`` were zero and then the ``listed`` features, those with a
+reference point, as if their value were zero (see :mod:`aucmax.core.table`).
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.core.jit import INLINE, SIMD
+from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
+
+_CACHE_LINE = 64  # bytes
+
+Index: TypeAlias = NDArray[np.uint32]
+
+
+class CSR(NamedTuple):
+    """A CSR matrix as kernels see it; an unsigned index needs no test of its sign."""
+
+    data: NDArray[np.floating[Any]]
+    indices: Index
+    indptr: NDArray[np.uint64]
+
+
+Rows: TypeAlias = NDArray[np.floating[Any]] | CSR
+
+
+def as_rows(X: Any) -> Rows:
+    """Give validated ``X`` the layout that kernels are compiled for, without a copy.
+
+    Copied all the same: what is not C-contiguous, CSR with repeated entries, and
+    64-bit column indices (4 bytes a value).
+    """
+    if not sparse.issparse(X):
+        return _writeable(np.ascontiguousarray(X))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.indices.dtype == np.int32:
+        indices = _writeable(np.ascontiguousarray(X.indices)).view(np.uint32)
+    else:
+        indices = X.indices.astype(np.uint32)
+    data = _writeable(np.ascontiguousarray(X.data))
+    return CSR(data, indices, X.indptr.astype(np.uint64))
+
+
+class _Alias:
+    """The memory of a read-only array, offered as writeable."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (address, False),
+        }
+        self.owner = array
+
+
+def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """Spare a read-only array, such as a memory map, a compilation of its own.
+
+    Kernels never write to X.
+    """
+    return array if array.flags.writeable else np.asarray(_Alias(array))
+
+
+def as_hot(hot: Float, X: Rows) -> Float:
+    """Store ``hot`` as rows of this kind like it; see :mod:`aucmax.core.table`."""
+    if not isinstance(X, CSR):
+        return np.ascontiguousarray(hot)
+    if hot.flags.f_contiguous and hot.ctypes.data % _CACHE_LINE == 0:
+        return hot
+    raw = np.empty(hot.size + _CACHE_LINE // 8)
+    start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
+    by_feature = raw[start : start + hot.size].reshape(hot.shape[::-1])
+    by_feature[:] = hot.T
+    return by_feature.T
+
+
+def n_rows(X: Rows) -> int:
+    """Return the number of rows."""
+    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+
+
+def row_bytes(X: Rows) -> float:
+    """Return the mean size of a row in memory."""
+    size = X.data.nbytes + X.indices.nbytes if isinstance(X, CSR) else X.nbytes
+    return size / max(n_rows(X), 1)
+
+
+def take_rows(X: Rows, start: int, stop: int) -> Rows:
+    """Return rows ``start`` to ``stop`` without copying a value."""
+    if isinstance(X, CSR):
+        return CSR(X.data, X.indices, X.indptr[start : stop + 1])
+    return X[start:stop]
+
+
+def _dense_row(X: Rows, i: int, width: int) -> Float:
+    if not isinstance(X, CSR):
+        return X[i].astype(np.float64)
+    x = np.zeros(width)
+    at = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+    x[X.indices[at]] = X.data[at]
+    return x
+
+
+def listed(X: Rows, cold: Float) -> Index:
+    """Return the features that sparse rows visit even where they store nothing."""
+    if isinstance(X, CSR):
+        return np.flatnonzero(cold[REF]).astype(np.uint32)
+    return np.zeros(0, np.uint32)
+
+
+@overload(listed, jit_options=INLINE)
+def _listed_dense(X, cold):
+    if isinstance(X, types.Array):
+        return lambda X, cold: np.zeros(0, np.uint32)
+
+
+@overload(listed, jit_options=INLINE)
+def _listed_csr(X, cold):
+    if isinstance(X, types.BaseTuple):
+        return lambda X, cold: np.flatnonzero(cold[REF]).astype(np.uint32)
+
+
+@intrinsic
+def _prefetch(typing_context, array, offset):
+    """Ask the processor for the cache line ``offset`` bytes into ``array``."""
+    signature = types.void(array, types.intp)
+
+    def emit(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.gep(builder.bitcast(data, byte), [args[1]])
+        shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        name = "llvm.prefetch.p0"
+        call = cgutils.get_or_insert_function(builder.module, shape, name)
+        builder.call(call, [address, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+def fetch_row(X: Rows, i: int) -> None:
+    """Ask for row ``i`` ahead of its visit; changes nothing else.
+
+    Dense rows in random order come from memory, and without this the processor waits
+    for them. (For sparse rows it is the table that is visited at random; fetching its
+    lines ahead costs as much as it gains.)
+    """
+
+
+@overload(fetch_row, jit_options=INLINE)
+def _fetch_row_dense(X, i):
+    if isinstance(X, types.Array):
+
+        def loop(X, i):
+            start = np.intp(i) * X.strides[0]
+            for offset in range(start, start + X.strides[0], _CACHE_LINE):
+                _prefetch(X, offset)
+
+        return loop
+
+
+@overload(fetch_row, jit_options=INLINE)
+def _fetch_row_csr(X, i):
+    if isinstance(X, types.BaseTuple):
+        return lambda X, i: None
+
+
+def fetch_ahead(X: Rows) -> int:
+    """Return how many rows before its visit a row is best fetched."""
+    return 0 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
+
+
+def tally_row(
+    X: Rows, i: int, weight: float, sums: Float, squares: Float, slot: int
+) -> None:
+    """Add ``weight`` times x to a slot of ``sums``, times x² to that of ``squares``."""
+    x = _dense_row(X, i, sums.shape[1])
+    sums[slot] += weight * x
+    squares[slot] += weight * x * x
+
+
+@overload(tally_row, jit_options=SIMD)
+def _tally_row_dense(X, i, weight, sums, squares, slot):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, weight, sums, squares, slot):
+            for j in range(X.shape[1]):
+                x = np.float64(X[i, j])
+                sums[slot, j] += weight * x
+                squares[slot, j] += weight * x * x
+
+        return loop
+
+
+@overload(tally_row, jit_options=INLINE)
+def _tally_row_csr(X, i, weight, sums, squares, slot):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, weight, sums, squares, slot):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                sums[slot, j] += weight * x
+                squares[slot, j] += weight * x * x
+
+        return loop
+
+
+def meet_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    to_pos: float,
+    to_neg: float,
+    l2: float,
+    past: float,
+) -> tuple[float, float, float, float]:
+    """Rescale the features that row ``i`` has, from the class moments so far.
+
+    Returns by how much that changes the row's own score, the mean scores of the
+    classes, and the squared norm Σ w²/D.
+    """
+    ref = cold[REF]
+    x = _dense_row(X, i, len(ref))
+    before = hot[W].copy()
+    for j in np.flatnonzero(x):
+        rescale(hot, cold, j, to_pos, to_neg, l2, past)
+    change = hot[W] - before
+    return (
+        float(change @ (x - ref)),
+        float(change @ (hot[SUM] * to_pos - ref)),
+        float(change @ (hot[SUM + 1] * to_neg - ref)),
+        float(np.sum(change[x != 0] * hot[W, x != 0] / hot[D, x != 0])),
+    )
+
+
+@overload(meet_row, jit_options=SIMD)
+def _meet_row_dense(X, i, hot, cold, to_pos, to_neg, l2, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
+            s = a = b = q = 0.0
+            worst = 0.0  # a loop that only reads runs in SIMD, and is mostly all
+            for j in range(X.shape[1]):
+                off = misfit(hot, cold, j, to_pos, to_neg, l2)
+                worst = max(worst, off if X[i, j] != 0.0 else 0.0)
+            if worst <= TOLERANCE:
+                return s, a, b, q
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0:
+                    change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
+                    s += change * (X[i, j] - cold[REF, j])
+                    a += change * (hot[SUM, j] * to_pos - cold[REF, j])
+                    b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
+                    q += change * hot[W, j] / hot[D, j]
+            return s, a, b, q
+
+        return loop
+
+
+@overload(meet_row, jit_options=INLINE)
+def _meet_row_csr(X, i, hot, cold, to_pos, to_neg, l2, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
+            s = a = b = q = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                if x != 0.0:
+                    change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
+                    s += change * (x - cold[REF, j])
+                    a += change * (hot[SUM, j] * to_pos - cold[REF, j])
+                    b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
+                    q += change * hot[W, j] / hot[D, j]
+            return s, a, b, q
+
+        return loop
+
+
+def look_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    to_pos: float,
+    to_neg: float,
+) -> tuple[float, float, float, float]:
+    """Return what a step along row ``i`` needs to know, in one visit.
+
+    With z = D x̃, the direction of the step: the score w·x̃, the squared norm z·x̃, and
+    how fast the step moves the mean scores of the classes, z·(m₊ - ref) and
+    z·(m₋ - ref).
+    """
+    ref = cold[REF]
+    x = _dense_row(X, i, len(ref)) - ref
+    z = hot[D] * x
+    return (
+        float(hot[W] @ x),
+        float(z @ x),
+        float(z @ (hot[SUM] * to_pos - ref)),
+        float(z @ (hot[SUM + 1] * to_neg - ref)),
+    )
+
+
+@overload(look_row, jit_options=SIMD)
+def _look_row_dense(X, i, hot, cold, listed, to_pos, to_neg):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, to_pos, to_neg):
+            s = q = a = b = 0.0
+            for j in range(X.shape[1]):
+                ref = cold[REF, j]
+                x = X[i, j] - ref
+                z = hot[D, j] * x
+                s += hot[W, j] * x
+                q += z * x
+                a += z * (hot[SUM, j] * to_pos - ref)
+                b += z * (hot[SUM + 1, j] * to_neg - ref)
+            return s, q, a, b
+
+        return loop
+
+
+@overload(look_row, jit_options=INLINE)
+def _look_row_csr(X, i, hot, cold, listed, to_pos, to_neg):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, to_pos, to_neg):
+            s = q = a = b = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                z = hot[D, j] * x
+                s += hot[W, j] * x
+                q += z * x
+                a += z * hot[SUM, j]
+                b += z * hot[SUM + 1, j]
+            a *= to_pos
+            b *= to_neg
+            if listed.shape[0] > 0:
+                cross = 0.0
+                for k in range(X.indptr[i], X.indptr[i + 1]):
+                    j = X.indices[k]
+                    cross += hot[D, j] * X.data[k] * cold[REF, j]
+                q -= 2.0 * cross  # with ref² below: D (x - ref)²
+                a -= cross
+                b -= cross
+                for j in listed:
+                    ref = cold[REF, j]
+                    z = -hot[D, j] * ref
+                    s -= hot[W, j] * ref
+                    q -= z * ref
+                    a += z * (hot[SUM, j] * to_pos - ref)
+                    b += z * (hot[SUM + 1, j] * to_neg - ref)
+            return s, q, a, b
+
+        return loop
+
+
+def move_row(
+    X: Rows, i: int, hot: Float, cold: Float, listed: Index, c: float, past: float
+) -> None:
+    """Step along row ``i``: w += c D x̃, and the average's part u += past · c D x̃."""
+    z = hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF])
+    hot[W] += c * z
+    cold[U] += past * c * z
+
+
+@overload(move_row, jit_options=SIMD)
+def _move_row_dense(X, i, hot, cold, listed, c, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, c, past):
+            for j in range(X.shape[1]):
+                z = c * (hot[D, j] * (X[i, j] - cold[REF, j]))
+                hot[W, j] += z
+                cold[U, j] += past * z
+
+        return loop
+
+
+@overload(move_row, jit_options=INLINE)
+def _move_row_csr(X, i, hot, cold, listed, c, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, c, past):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                z = c * (hot[D, j] * x)
+                hot[W, j] += z
+                cold[U, j] += past * z
+            for j in listed:
+                z = -c * (hot[D, j] * cold[REF, j])
+                hot[W, j] += z
+                cold[U, j] += past * z
+
+        return loop
+
+
+def sum_row(X: Rows, i: int, hot: Float, cold: Float, listed: Index) -> float:
+    """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    return float(np.sum(np.abs(hot[W, moved]) / np.sqrt(hot[D, moved])))
+
+
+@overload(sum_row, jit_options=SIMD)
+def _sum_row_dense(X, i, hot, cold, listed):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed):
+            s = 0.0
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0 or cold[REF, j] != 0.0:
+                    s += abs(hot[W, j]) / np.sqrt(hot[D, j])
+            return s
+
+        return loop
+
+
+@overload(sum_row, jit_options=INLINE)
+def _sum_row_csr(X, i, hot, cold, listed):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                if X.data[k] != 0.0 and cold[REF, j] == 0.0:
+                    s += abs(hot[W, j]) / np.sqrt(hot[D, j])
+            for j in listed:
+                s += abs(hot[W, j]) / np.sqrt(hot[D, j])
+            return s
+
+        return loop

@@ -1,0 +1,1 @@
+"""One-pass learners, one published algorithm a file."""
