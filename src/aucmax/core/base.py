@@ -6,18 +6,26 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucmax.core.check import check_finite, check_weights
 from aucmax.core.moments import NEG, POS, Moments, measure
-from aucmax.core.rows import Float, Rows, as_rows, n_rows, row_bytes
+from aucmax.core.rows import Rows, as_rows, n_rows, row_bytes
+from aucmax.core.table import Float
+
+# What scikit-learn sees to; that X is finite is checked along with other work on it.
+_ROWS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
 
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
 _RUN_BYTES = 1 << 14  # rows next to each other in memory are visited together …
@@ -25,7 +33,7 @@ _MAX_RUN = 64  # … as long as they are few
 _CACHED_BYTES = 1 << 22  # … and X is larger than the processor's cache
 
 
-class LinearRanker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearRanker(ClassifierMixin, BaseEstimator):
     """Base of all estimators: a score w·x + intercept, whose order is what counts."""
 
     coef_: Float
@@ -47,8 +55,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The scores; positive ones are nearer the mean score of ``classes_[1]``.
         """
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        require_finite(X, self)
+        X = validate_data(self, X, reset=False, **_ROWS)
+        check_finite(X, getattr(self, "feature_names_in_", None))
         scores: Float = np.asarray(X @ self.coef_[0], dtype=np.float64)
         return scores + self.intercept_[0]
 
@@ -105,43 +113,24 @@ class LinearRanker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         save(self, path)
 
-    def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            reset=reset,
-        )
-
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
-    ) -> tuple[Rows, Float]:
-        """Return rows and signed weights; the caller sees to it that X is finite."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            reset=reset,
-        )
+    ) -> tuple[Any, Rows, Float]:
+        """Return X, its rows, signed weights; the caller checks that X is finite."""
+        X, y = validate_data(self, X, y, reset=reset, **_ROWS)
         weight = None if sample_weight is None else _check_weight(sample_weight, len(y))
         if reset:
-            check_classification_targets(y)
             self.classes_ = _two_classes(y, classes)
         positive = y == self.classes_[1]
         signed = np.where(positive, 1.0, -1.0)
-        strange = ~positive & (y != self.classes_[0])
-        if strange.any():
-            row = int(np.argmax(strange))
+        known = positive | (y == self.classes_[0])
+        if not known.all():
+            row = int(np.argmin(known))
             raise ValueError(
                 f"y contains previously unseen labels: {y[row]!r} at row {row}; "
                 f"the classes are {self.classes_.tolist()}."
             )
-        return as_rows(X), signed if weight is None else signed * weight
+        return X, as_rows(X), signed if weight is None else signed * weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,7 +151,6 @@ class OnlineAUC(LinearRanker):
     random_state: Any
     n_iter_: int
     state_: Any
-    State: ClassVar[type]
 
     def _start(self, n_features: int) -> NamedTuple:
         """Return the state before the first row."""
@@ -203,11 +191,11 @@ class OnlineAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        rows, signed = self._check(X, y, sample_weight, reset=True)
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = measure(rows, signed, self.n_features_in_)
         if not (np.isfinite(moments.sums) & np.isfinite(moments.squares)).all():
-            require_finite(X, self)  # names the culprit …
-            raise ValueError(  # … unless it is the square of a value that overflows
+            check_finite(X, getattr(self, "feature_names_in_", None))
+            raise ValueError(
                 "X has values whose squares exceed the range of float64. "
                 "Rescale the features."
             )
@@ -254,8 +242,8 @@ class OnlineAUC(LinearRanker):
             The estimator.
         """
         first = not hasattr(self, "state_")
-        rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
-        require_finite(X, self)
+        X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
+        check_finite(X, getattr(self, "feature_names_in_", None))
         if not first and classes is not None:
             _same_classes(self.classes_, classes)
         state = self._start(self.n_features_in_) if first else self.state_
@@ -292,34 +280,6 @@ def visits(X: Rows, rng: np.random.RandomState | None) -> Iterator[NDArray[np.in
         yield order[order < n]
 
 
-def require_finite(X: Any, estimator: Any = None) -> None:
-    """Raise an error that names the first NaN or infinity in ``X``, if there is one."""
-    values = X.data if sparse.issparse(X) else np.asarray(X)
-    if values.dtype.kind not in "fc" or np.isfinite(values.sum(dtype=np.float64)):
-        return
-    bad = np.flatnonzero(~np.isfinite(values.ravel()))
-    if len(bad) == 0:
-        return  # the sum overflowed, no value did
-    at = int(bad[0])
-    if sparse.issparse(X):
-        csr = X.tocsr()
-        at = int(np.flatnonzero(~np.isfinite(csr.data))[0])
-        value = csr.data[at]
-        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        column = int(csr.indices[at])
-    else:
-        value = values.ravel()[at]
-        row, column = divmod(at, values.shape[1])
-    kind = "NaN" if np.isnan(value) else "infinity"
-    names = getattr(estimator, "feature_names_in_", None)
-    name = "" if names is None else f" ({names[column]!r})"
-    raise ValueError(
-        f"Input X contains {kind} at row {row}, column {column}{name}"
-        + (f"; {len(bad)} values are not finite" if len(bad) > 1 else "")
-        + ". Impute or drop such rows first."
-    )
-
-
 def _check_weight(sample_weight: Any, n: int) -> Float:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
@@ -328,25 +288,20 @@ def _check_weight(sample_weight: Any, n: int) -> Float:
         raise ValueError(
             f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
         )
-    wrong = ~(np.isfinite(weight) & (weight >= 0.0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"sample_weight is {weight[row]} at row {row}; weights must be finite and "
-            "not negative."
-        )
+    check_weights(weight)
     return weight
 
 
 def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
-    found = np.unique(y if classes is None else np.asarray(classes))
-    if len(found) == 2:
+    labels = y if classes is None else np.asarray(classes)
+    found = _distinct(labels)
+    if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
         return found
+    check_classification_targets(y)
     if len(found) < 2:
-        labels = found.tolist()
         raise ValueError(
-            f"Two classes are needed, but there is only one class: {labels}. A first "
-            "partial_fit with one class needs classes=[negative, positive]."
+            f"Two classes are needed, but there is only one class: {found.tolist()}. A "
+            "first partial_fit with one class needs classes=[negative, positive]."
         )
     kind = type_of_target(y, input_name="y")
     raise ValueError(
@@ -354,6 +309,19 @@ def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
         f"{kind} with {len(found)} classes. For more than two classes, wrap the "
         "estimator in OneVsRestClassifier."
     )
+
+
+def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return ``np.unique(labels)``, without a sort if there are two."""
+    is_one = labels == labels[0]
+    other = labels[np.argmin(is_one)]
+    if (is_one | (labels == other)).all():
+        labels = np.array([labels[0], other], dtype=labels.dtype)
+    return np.unique(labels)
+
+
+def _are_labels(found: NDArray[Any]) -> bool:
+    return type_of_target(found, input_name="y") in ("binary", "multiclass")
 
 
 def _same_classes(known: NDArray[Any], classes: Any) -> None:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, n_rows, row_bytes, take_rows, tally_row
+from aucmax.core.rows import Rows, n_rows, row_bytes, take_rows, tally_row
+from aucmax.core.table import Float
 
 POS, NEG = 0, 1
 _BLOCK_BYTES = 1 << 24  # work for a thread; fixed, so that sums do not depend on them

@@ -243,7 +243,7 @@ def meet_row(
     x = _dense_row(X, i, len(ref))
     before = hot[W].copy()
     for j in np.flatnonzero(x):
-        rescale(hot, cold, j, to_pos, to_neg, l2, past)
+        rescale(hot, cold, int(j), to_pos, to_neg, l2, past)
     change = hot[W] - before
     return (
         float(change @ (x - ref)),

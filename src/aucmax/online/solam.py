@@ -37,7 +37,6 @@ from aucmax.core.jit import kernel
 from aucmax.core.moments import NEG, POS, Moments
 from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import (
-    Float,
     Rows,
     as_hot,
     fetch_ahead,
@@ -50,7 +49,7 @@ from aucmax.core.rows import (
     tally_row,
 )
 from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import SQ, SUM, D, W, norms, penalise, refresh, soften
+from aucmax.core.table import SQ, SUM, D, Float, W, norms, penalise, refresh, soften
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
@@ -351,8 +350,6 @@ class SOLAM(OnlineAUC):
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    State = State
 
     def __init__(
         self,

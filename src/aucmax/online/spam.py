@@ -37,7 +37,6 @@ from aucmax.core.base import OnlineAUC
 from aucmax.core.jit import kernel
 from aucmax.core.moments import NEG, POS, Moments
 from aucmax.core.rows import (
-    Float,
     Rows,
     as_hot,
     fetch_ahead,
@@ -49,7 +48,7 @@ from aucmax.core.rows import (
     tally_row,
 )
 from aucmax.core.steps import SCHEDULES, step_size
-from aucmax.core.table import SQ, SUM, W, class_scores, penalise, refresh
+from aucmax.core.table import SQ, SUM, Float, W, class_scores, penalise, refresh
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 
@@ -334,8 +333,6 @@ class SPAM(OnlineAUC):
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     }
-
-    State = State
 
     def __init__(
         self,

@@ -1,0 +1,183 @@
+"""Model files: safetensors with a JSON header.
+
+The header names the format, its version, the class (out of the registry), its
+parameters, labels and feature names; the tensors are the weights and the state of the
+learner, so that training can go on. Loading reads numbers and never runs anything.
+"""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.utils.validation import check_is_fitted
+
+import aucmax
+from aucmax.files import write_atomically
+
+FORMAT = "aucmax model"
+VERSION = 1
+
+_ATTRIBUTES = ("n_features_in_", "n_iter_")
+
+
+def save(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator to ``path``, atomically."""
+    check_is_fitted(estimator)
+    name = type(estimator).__name__
+    if name not in aucmax.ESTIMATORS:
+        raise TypeError(f"{name} is not an estimator of aucmax.")
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"aucmax {aucmax.__version__}",
+        "class": name,
+        "parameters": {
+            key: _encode_parameter(key, value)
+            for key, value in estimator.get_params(deep=False).items()
+        },
+        "attributes": {
+            key: int(getattr(estimator, key))
+            for key in _ATTRIBUTES
+            if hasattr(estimator, key)
+        },
+        "classes": _encode_labels(estimator.classes_),
+        "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
+    }
+    tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
+    for field, value in estimator.state_._asdict().items():
+        tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
+    # One key: with several, their order in the file would be random.
+    content = to_bytes(tensors, {"aucmax": json.dumps(header, sort_keys=True)})
+    write_atomically(path, content)
+
+
+def load(path: str | Path) -> Any:
+    """Read an estimator from ``path``.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file written by ``estimator.save``.
+
+    Returns
+    -------
+    estimator
+        It scores as the saved one did, and goes on training from where that stopped.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, aucmax
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     aucmax.SPAM(random_state=0).fit(X, y).save(f"{folder}/model.aucmax")
+    ...     model = aucmax.load(f"{folder}/model.aucmax")
+    >>> model.predict(X)
+    array([0, 0, 1, 1])
+    """
+    header, tensors = _read(Path(path))
+    try:
+        return _build(header, tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a model file.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = json.loads(metadata.get("aucmax", "null"))
+            names = file.keys()
+            tensors = {name: np.array(file.get_tensor(name)) for name in names}
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not an aucmax model file, or it is damaged: {error}"
+        ) from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not one of aucmax.")
+    if header.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {header.get('version')!r} of the format, written by "
+            f"{header.get('written_by')!r}; this is aucmax {aucmax.__version__}, which "
+            f"reads version {VERSION}. Upgrade aucmax."
+        )
+    return header, tensors
+
+
+def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
+    name = header["class"]
+    if name not in aucmax.ESTIMATORS:
+        raise ValueError(f"there is no estimator {name!r}.")
+    estimator_class = getattr(import_module(aucmax.ESTIMATORS[name]), name)
+    parameters = header["parameters"]
+    estimator = estimator_class(
+        **{key: _decode_parameter(value) for key, value in parameters.items()}
+    )
+    for key in _ATTRIBUTES:
+        if key in header["attributes"]:
+            setattr(estimator, key, int(header["attributes"][key]))
+    estimator.classes_ = _decode_labels(header["classes"])
+    if header["features"]:
+        estimator.feature_names_in_ = np.array(header["features"], dtype=object)
+    estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
+    estimator.intercept_ = _expect(tensors, "intercept", (1,))
+    fresh = estimator._start(estimator.n_features_in_)
+    state = {
+        field: _expect(tensors, f"state.{field}", np.shape(value))
+        for field, value in fresh._asdict().items()
+    }
+    estimator.state_ = type(fresh)(
+        **{key: value if value.ndim else float(value) for key, value in state.items()}
+    )
+    return estimator
+
+
+def _expect(
+    tensors: dict[str, NDArray[Any]], name: str, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    if name not in tensors:
+        raise ValueError(f"it has no {name!r}.")
+    tensor = tensors[name]
+    if tensor.shape != shape or tensor.dtype != np.float64:
+        raise ValueError(
+            f"{name!r} has type {tensor.dtype} and shape {tensor.shape}, "
+            f"not float64 and {shape}."
+        )
+    return tensor
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    if isinstance(value, np.random.RandomState):
+        kind, keys, *rest = value.get_state(legacy=True)
+        return {"RandomState": [kind, np.asarray(keys).tolist(), *rest]}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"The parameter {name}={value!r} cannot be saved.")
+
+
+def _decode_parameter(value: Any) -> Any:
+    if isinstance(value, dict):
+        kind, keys, *rest = value["RandomState"]
+        rng = np.random.RandomState()
+        rng.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+        return rng
+    return value
+
+
+def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": labels.dtype.str, "values": labels.tolist()}
+
+
+def _decode_labels(labels: dict[str, Any]) -> NDArray[Any]:
+    dtype = np.dtype(str(labels["dtype"]))
+    if dtype.kind not in "biufUO" or len(labels["values"]) != 2:
+        raise ValueError(f"labels {labels!r} are not two numbers or strings.")
+    return np.array(labels["values"], dtype=dtype)
