@@ -28,9 +28,8 @@ _ROWS: dict[str, Any] = {
 }
 
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
-_RUN_BYTES = 1 << 14  # rows next to each other in memory are visited together …
-_MAX_RUN = 64  # … as long as they are few
-_CACHED_BYTES = 1 << 22  # … and X is larger than the processor's cache
+_RUN = 64  # rows next to each other in memory are visited together …
+_CACHED_BYTES = 1 << 22  # … when X is larger than the processor's cache
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator):
@@ -267,15 +266,13 @@ def visits(X: Rows, rng: np.random.RandomState | None) -> Iterator[NDArray[np.in
     memory are visited in short runs, the runs in random order. An X that fits in the
     processor's cache is shuffled row by row.
     """
-    n, size = n_rows(X), row_bytes(X)
-    run = 1
-    if n * size > _CACHED_BYTES:
-        run = int(min(max(_RUN_BYTES / size, 1), _MAX_RUN))
+    n = n_rows(X)
+    run = _RUN if n * row_bytes(X) > _CACHED_BYTES else 1
     starts = np.arange(0, n, run, dtype=np.int64)
     if rng is not None:
         rng.shuffle(starts)
-    for piece in range(0, len(starts), max(_PIECE // run, 1)):
-        some = starts[piece : piece + max(_PIECE // run, 1)]
+    for piece in range(0, len(starts), _PIECE // run):
+        some = starts[piece : piece + _PIECE // run]
         order = (some[:, np.newaxis] + np.arange(run)).ravel()
         yield order[order < n]
 

@@ -259,11 +259,11 @@ def _meet_row_dense(X, i, hot, cold, to_pos, to_neg, l2, past):
 
         def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
             s = a = b = q = 0.0
-            worst = 0.0  # a loop that only reads runs in SIMD, and is mostly all
+            misfits = 0  # a loop that only reads runs in SIMD, and mostly that is all
             for j in range(X.shape[1]):
-                off = misfit(hot, cold, j, to_pos, to_neg, l2)
-                worst = max(worst, off if X[i, j] != 0.0 else 0.0)
-            if worst <= TOLERANCE:
+                off = misfit(hot, cold, j, to_pos, to_neg, l2) > TOLERANCE
+                misfits += off & (X[i, j] != 0.0)
+            if misfits == 0:
                 return s, a, b, q
             for j in range(X.shape[1]):
                 if X[i, j] != 0.0:

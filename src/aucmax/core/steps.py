@@ -30,3 +30,10 @@ def step_size(
     if schedule == INV:
         return eta0 / (norm + eta0 * convexity * t)
     return eta0 / norm
+
+
+@inlined
+def rates(n_pos: float, n_neg: float, rows: float) -> tuple[float, float, float, float]:
+    """Return p, what turns sums of the classes into means, and weights into shares."""
+    n = n_pos + n_neg
+    return n_pos / n, 1.0 / n_pos, 1.0 / n_neg, rows / n

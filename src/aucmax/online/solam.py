@@ -183,13 +183,13 @@ def update(
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
             g_alpha = share * s
-        c = -gamma * g
         follow, forget = pace * share, pace * 2.0 * p * (1.0 - p)
         if implicit:
-            c /= 1.0 + gamma * share * x_x
+            c = -g * (gamma / (1.0 + gamma * share * x_x))
             follow /= 1.0 + follow
             alpha = (alpha + pace * g_alpha) / (1.0 + forget)
         else:
+            c = -g * gamma
             alpha += pace * g_alpha - forget * alpha
 
         # Step down in (w, a, b); up in alpha is done.

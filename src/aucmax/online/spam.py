@@ -47,7 +47,7 @@ from aucmax.core.rows import (
     move_row,
     tally_row,
 )
-from aucmax.core.steps import SCHEDULES, step_size
+from aucmax.core.steps import SCHEDULES, rates, step_size
 from aucmax.core.table import SQ, SUM, Float, W, class_scores, penalise, refresh
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
@@ -120,6 +120,7 @@ def update(
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
+    p, to_pos, to_neg, to_mean = rates(n_pos, n_neg, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -130,7 +131,7 @@ def update(
         positive = y[i] > 0.0
 
         # Running class statistics, where the exact ones are not known.
-        share = 0.0
+        share = d_s = 0.0
         if learn:
             rows += 1.0
             if positive:
@@ -143,33 +144,30 @@ def update(
                 tally_row(X, i, weight, sums, squares, NEG)
             if n_pos == 0.0 or n_neg == 0.0:
                 continue
-        p = n_pos / (n_pos + n_neg)
-        to_pos, to_neg = 1.0 / n_pos, 1.0 / n_neg
-        d_s = 0.0
-        if learn and precondition:
-            d_s, d_a, d_b, _ = meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_gamma)
-            a += d_a
-            b += d_b
-        if learn and rows >= renew_at:
-            penalise(
-                hot, cold, p * (1 - p) * l2 * due, p * (1 - p) * l1 * due, sum_gamma
-            )
-            due = since = 0.0
-            norm, smallest, largest = refresh(
-                hot, cold, to_pos, to_neg, l2, precondition
-            )
-            a, b = class_scores(hot, cold, to_pos, to_neg)
-            features = listed(X, cold)
-            renew_at = 4.0 * rows
-            share = 0.0
+            p, to_pos, to_neg, to_mean = rates(n_pos, n_neg, rows)
+            if precondition:
+                d_s, d_a, d_b, _ = meet_row(
+                    X, i, hot, cold, to_pos, to_neg, l2, sum_gamma
+                )
+                a += d_a
+                b += d_b
+            if rows >= renew_at:
+                pq = p * (1.0 - p)
+                penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
+                due = since = share = 0.0
+                norm, smallest, largest = refresh(
+                    hot, cold, to_pos, to_neg, l2, precondition
+                )
+                a, b = class_scores(hot, cold, to_pos, to_neg)
+                features = listed(X, cold)
+                renew_at = 4.0 * rows
 
         # Gradient of the pairwise loss at this row: it is along x.
         s, x_x, x_pos, x_neg = look_row(X, i, hot, cold, features, to_pos, to_neg)
         t += 1.0
-        eta = step_size(
-            schedule, eta0, norm, t, 4 * p * (1 - p), p * (1 - p) * l2 * smallest
-        )
-        eta *= weight * rows / (n_pos + n_neg)
+        pq = p * (1.0 - p)
+        eta = step_size(schedule, eta0, norm, t, 4.0 * pq, pq * l2 * smallest)
+        eta *= weight * to_mean
         if positive:
             a += share * (s - d_s - a)
             g = 2.0 * (1.0 - p) * (s - b - 1.0)
@@ -178,9 +176,7 @@ def update(
             b += share * (s - d_s - b)
             g = 2.0 * p * (s - a + 1.0)
             curvature = 2.0 * p * x_x
-        c = -eta * g
-        if implicit:
-            c /= 1.0 + eta * curvature
+        c = -g * (eta / (1.0 + eta * curvature) if implicit else eta)
 
         # Step, and the class means' scores with it.
         move_row(X, i, hot, cold, features, c, sum_gamma)
@@ -192,10 +188,8 @@ def update(
         # The proximal map of the penalty, when enough has fallen due.
         due += eta
         since += 1.0
-        if since >= stretch or p * (1 - p) * l2 * due * largest > 0.5:
-            penalise(
-                hot, cold, p * (1 - p) * l2 * due, p * (1 - p) * l1 * due, sum_gamma
-            )
+        if since >= stretch or pq * l2 * due * largest > 0.5:
+            penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
             a, b = class_scores(hot, cold, to_pos, to_neg)
             due = since = 0.0
     return State(
