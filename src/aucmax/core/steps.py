@@ -4,7 +4,9 @@ Every step is relative to what the data say: :math:`\bar\kappa^2`, the mean squa
 of a row in the learner's coordinates, and the number of *effective* rows
 :math:`\tilde t = 4 p (1 - p) t`. With one positive in a thousand rows, a thousand rows
 teach as much as four rows of balanced classes do; counting rows instead would let the
-steps die before the tenth positive came.
+steps die before the tenth positive came. In unit-scale coordinates
+:math:`\bar\kappa^2` is about the number of features, which is the number of rows it
+takes to learn something of each at full step: until then steps do not fall.
 """
 
 import numpy as np
@@ -22,11 +24,11 @@ def step_size(
     r"""Return the step size at row ``t``.
 
     ``constant``: :math:`\eta_0 / \bar\kappa^2`; ``invsqrt``: that over
-    :math:`\sqrt{\tilde t}`; ``inv``: :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with
+    :math:`\sqrt{1 + \tilde t / \bar\kappa^2}`; ``inv``: :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with
     :math:`\mu` the ``convexity`` of the penalty. ``balance`` is 4p(1 - p).
     """
     if schedule == INVSQRT:
-        return eta0 / (norm * np.sqrt(1.0 + balance * t))
+        return eta0 / (norm * np.sqrt(1.0 + balance * t / norm))
     if schedule == INV:
         return eta0 / (norm + eta0 * convexity * t)
     return eta0 / norm

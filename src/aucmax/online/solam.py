@@ -174,7 +174,8 @@ def update(
         t += 1.0
         gamma = step_size(INVSQRT, eta0, norm, t, 4 * p * (1 - p), 0.0)
         gamma *= weight * rows / (n_pos + n_neg)
-        pace = gamma * norm  # the step of what is not a feature's weight
+        # What is not a feature's weight has a pace of its own.
+        pace = weight * rows / (n_pos + n_neg) / np.sqrt(1.0 + 4 * p * (1 - p) * t)
         if positive:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
@@ -280,7 +281,7 @@ class SOLAM(OnlineAUC):
     l2 : float, default=0.0
         Ridge penalty; above zero this is regSOLAM. The papers' :math:`\beta` is
         :math:`p(1-p)\,l_2`.
-    eta0 : float, default=2.0
+    eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row; steps fall
         with the square root of the number of rows. The papers' :math:`\zeta`.
     step : {"implicit", "explicit"}, default="implicit"
@@ -357,7 +358,7 @@ class SOLAM(OnlineAUC):
         *,
         norm: str = "l2",
         l2: float = 0.0,
-        eta0: float = 2.0,
+        eta0: float = 0.5,
         step: str = "implicit",
         precondition: bool = True,
         max_iter: int = 5,

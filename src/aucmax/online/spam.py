@@ -251,7 +251,7 @@ class SPAM(OnlineAUC):
     l1 : float, default=0.0
         Lasso penalty; above zero this is SPAM-NET. The papers' :math:`\beta_1` is
         :math:`p(1-p)\,l_1`.
-    eta0 : float, default=2.0
+    eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "inv", "constant"}, default="invsqrt"
         How the step size falls: with the square root of the number of rows; with the
@@ -333,7 +333,7 @@ class SPAM(OnlineAUC):
         l2: float = 1e-4,
         l1: float = 0.0,
         *,
-        eta0: float = 2.0,
+        eta0: float = 0.5,
         schedule: str = "invsqrt",
         average: bool = True,
         step: str = "implicit",
