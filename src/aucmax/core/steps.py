@@ -12,6 +12,7 @@ takes to learn something of each at full step: until then steps do not fall.
 import numpy as np
 
 from aucmax.core.jit import inlined
+from aucmax.core.table import Float
 
 CONSTANT, INVSQRT, INV = range(3)
 SCHEDULES = {"constant": CONSTANT, "invsqrt": INVSQRT, "inv": INV}
@@ -24,8 +25,9 @@ def step_size(
     r"""Return the step size at row ``t``.
 
     ``constant``: :math:`\eta_0 / \bar\kappa^2`; ``invsqrt``: that over
-    :math:`\sqrt{1 + \tilde t / \bar\kappa^2}`; ``inv``: :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with
-    :math:`\mu` the ``convexity`` of the penalty. ``balance`` is 4p(1 - p).
+    :math:`\sqrt{1 + \tilde t / \bar\kappa^2}`; ``inv``:
+    :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with :math:`\mu` the ``convexity`` of the
+    penalty. ``balance`` is 4p(1 - p).
     """
     if schedule == INVSQRT:
         return eta0 / (norm * np.sqrt(1.0 + balance * t / norm))
@@ -35,7 +37,7 @@ def step_size(
 
 
 @inlined
-def rates(n_pos: float, n_neg: float, rows: float) -> tuple[float, float, float, float]:
+def rates(n: Float, rows: float) -> tuple[float, float, float, float]:
     """Return p, what turns sums of the classes into means, and weights into shares."""
-    n = n_pos + n_neg
-    return n_pos / n, 1.0 / n_pos, 1.0 / n_neg, rows / n
+    total = n[0] + n[1]
+    return n[0] / total, 1.0 / n[0], 1.0 / n[1], rows / total

@@ -34,7 +34,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
 from aucmax.core.jit import kernel
-from aucmax.core.moments import NEG, POS, Moments
+from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import (
     Rows,
@@ -48,7 +48,7 @@ from aucmax.core.rows import (
     sum_row,
     tally_row,
 )
-from aucmax.core.steps import INVSQRT, step_size
+from aucmax.core.steps import INVSQRT, rates, step_size
 from aucmax.core.table import SQ, SUM, D, Float, W, norms, penalise, refresh, soften
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
@@ -61,8 +61,7 @@ class State(NamedTuple):
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
-    n_pos: float  # weight of the positives seen
-    n_neg: float  # weight of the negatives seen
+    n: Float  # (2,) weight of the positives and of the negatives seen
     rows: float  # rows whose statistics are known
     t: float  # steps
     a: float  # mean score of the positives
@@ -76,32 +75,15 @@ class State(NamedTuple):
     sum_gamma: float  # Σ γ
     sum_scaled: float  # Σ γ · scale
     norm: float  # κ̄², mean squared norm of a row
+    smallest: float  # of the scales
     largest: float  # of the scales
     renew_at: float  # rows at which scales are taken anew
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    state = State(*tables.empty(n_features, precondition), *[0.0] * 17)
-    return state._replace(scale=1.0)
-
-
-def know(state: State, moments: Moments, l2: float, precondition: bool) -> State:
-    """Return the state with exact statistics in place of running ones."""
-    hot, cold = state.hot, state.cold
-    hot[SUM:] = moments.sums
-    cold[SQ:] = moments.squares
-    n_pos, n_neg = moments.weight.tolist()
-    rows = float(moments.rows.sum())
-    norm, _, largest = refresh(hot, cold, 1 / n_pos, 1 / n_neg, l2, precondition)
-    return state._replace(
-        n_pos=n_pos,
-        n_neg=n_neg,
-        rows=rows,
-        norm=norm,
-        largest=largest,
-        renew_at=4.0 * rows,
-    )
+    hot, cold = tables.empty(n_features, precondition)
+    return State(hot, cold, np.zeros(2), *[0.0] * 16)._replace(scale=1.0)
 
 
 @kernel
@@ -120,11 +102,12 @@ def update(
     l2: float,
 ) -> State:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    hot, cold, n_pos, n_neg, rows, t, a, b, alpha, scale, size, kappa = state[:12]
-    due, since, sum_gamma, sum_scaled, norm, largest, renew_at = state[12:]
+    hot, cold, n, rows, t, a, b, alpha, scale, size, kappa = state[:11]
+    due, since, sum_gamma, sum_scaled, norm, smallest, largest, renew_at = state[11:]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
+    p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -132,37 +115,35 @@ def update(
         weight = abs(y[i])
         if weight == 0.0:
             continue
-        positive = y[i] > 0.0
+        side = POS if y[i] > 0.0 else NEG
 
         # Running class statistics, where the exact ones are not known.
+        renew = False
         if learn:
             rows += 1.0
-            if positive:
-                n_pos += weight
-                tally_row(X, i, weight, sums, squares, POS)
-            else:
-                n_neg += weight
-                tally_row(X, i, weight, sums, squares, NEG)
-            if n_pos == 0.0 or n_neg == 0.0:
+            n[side] += weight
+            tally_row(X, i, weight, sums, squares, side)
+            if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
-        p = n_pos / (n_pos + n_neg)
-        to_pos, to_neg = 1.0 / n_pos, 1.0 / n_neg
-        if learn and precondition:
-            change = meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_scaled)[3]
-            size = max(size + scale * scale * change, 0.0)
-        renew = learn and rows >= renew_at
-        if renew:
-            renew_at = 4.0 * rows
-        if renew or since >= stretch or p * (1 - p) * l2 * due * largest > 0.5:
-            # The proximal map of the penalty, and what drifts, exactly.
-            penalise(hot, cold, p * (1 - p) * l2 * due, 0.0, sum_scaled)
+            p, to_pos, to_neg, to_mean = rates(n, rows)
+            if precondition:
+                change = meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_scaled)[3]
+                size = max(size + scale * scale * change, 0.0)
+            renew = rows >= renew_at
+        pq = p * (1.0 - p)
+
+        # The proximal map of the penalty, and what drifts, exactly.
+        if renew or since >= stretch or pq * l2 * due * largest > 0.5:
+            penalise(hot, cold, pq * l2 * due, 0.0, sum_scaled)
             due = since = 0.0
             if renew:
-                norm, _, largest = refresh(hot, cold, to_pos, to_neg, l2, precondition)
+                norm, smallest, largest = refresh(
+                    hot, cold, to_pos, to_neg, l2, precondition
+                )
                 features = listed(X, cold)
+                renew_at = RENEW * rows
             if scale < _SMALL:
-                for j in range(hot.shape[1]):
-                    hot[W, j] *= scale
+                hot[W] *= scale
                 sum_scaled /= scale
                 scale = 1.0
             squared, absolute = norms(hot)
@@ -172,11 +153,10 @@ def update(
         v, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
         s = scale * v
         t += 1.0
-        gamma = step_size(INVSQRT, eta0, norm, t, 4 * p * (1 - p), 0.0)
-        gamma *= weight * rows / (n_pos + n_neg)
+        gamma = step_size(INVSQRT, eta0, norm, t, 4.0 * pq, 0.0) * weight * to_mean
         # What is not a feature's weight has a pace of its own.
-        pace = weight * rows / (n_pos + n_neg) / np.sqrt(1.0 + 4 * p * (1 - p) * t)
-        if positive:
+        pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
+        if side == POS:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
             g_alpha = -share * s
@@ -184,7 +164,7 @@ def update(
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
             g_alpha = share * s
-        follow, forget = pace * share, pace * 2.0 * p * (1.0 - p)
+        follow, forget = pace * share, pace * 2.0 * pq
         if implicit:
             c = -g * (gamma / (1.0 + gamma * share * x_x))
             follow /= 1.0 + follow
@@ -194,7 +174,7 @@ def update(
             alpha += pace * g_alpha - forget * alpha
 
         # Step down in (w, a, b); up in alpha is done.
-        if positive:
+        if side == POS:
             a += follow * (s - a)
         else:
             b += follow * (s - b)
@@ -228,8 +208,7 @@ def update(
     return State(
         hot,
         cold,
-        n_pos,
-        n_neg,
+        n,
         rows,
         t,
         a,
@@ -243,6 +222,7 @@ def update(
         sum_gamma,
         sum_scaled,
         norm,
+        smallest,
         largest,
         renew_at,
     )
@@ -258,7 +238,7 @@ def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
         unit = np.sqrt(np.where(hot[D] > 0.0, hot[D], 1.0))
         tau = l1_threshold(np.abs(w) / unit, radius)
         w = np.sign(w) * np.maximum(np.abs(w) - tau * unit, 0.0)
-    return w, tables.threshold(w, hot, state.n_pos, state.n_neg)
+    return w, tables.threshold(w, hot, state.n)
 
 
 class SOLAM(OnlineAUC):
@@ -377,9 +357,6 @@ class SOLAM(OnlineAUC):
 
     def _start(self, n_features: int) -> State:
         return init(n_features, bool(self.precondition))
-
-    def _know(self, state: State, moments: Moments) -> State:
-        return know(state, moments, float(self.l2), bool(self.precondition))
 
     def _radius(self) -> float:
         if self.radius is not None:

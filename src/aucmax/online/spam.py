@@ -35,7 +35,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
 from aucmax.core.jit import kernel
-from aucmax.core.moments import NEG, POS, Moments
+from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.rows import (
     Rows,
     as_hot,
@@ -58,8 +58,7 @@ class State(NamedTuple):
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
-    n_pos: float  # weight of the positives seen
-    n_neg: float  # weight of the negatives seen
+    n: Float  # (2,) weight of the positives and of the negatives seen
     rows: float  # rows whose statistics are known
     t: float  # steps
     a: float  # w·(m₊ - ref)
@@ -75,27 +74,7 @@ class State(NamedTuple):
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    return State(*tables.empty(n_features, precondition), *[0.0] * 13)
-
-
-def know(state: State, moments: Moments, l2: float, precondition: bool) -> State:
-    """Return the state with exact statistics in place of running ones."""
-    hot, cold = state.hot, state.cold
-    hot[SUM:] = moments.sums
-    cold[SQ:] = moments.squares
-    n_pos, n_neg = moments.weight.tolist()
-    norms = refresh(hot, cold, 1.0 / n_pos, 1.0 / n_neg, l2, precondition)
-    rows = float(moments.rows.sum())
-    norm, smallest, largest = norms
-    return state._replace(
-        n_pos=n_pos,
-        n_neg=n_neg,
-        rows=rows,
-        norm=norm,
-        smallest=smallest,
-        largest=largest,
-        renew_at=4.0 * rows,
-    )
+    return State(*tables.empty(n_features, precondition), np.zeros(2), *[0.0] * 11)
 
 
 @kernel
@@ -115,12 +94,12 @@ def update(
     l1: float,
 ) -> State:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    hot, cold, n_pos, n_neg, rows, t, a, b, due, since = state[:10]
-    sum_gamma, norm, smallest, largest, renew_at = state[10:]
+    hot, cold, n, rows, t, a, b, due, since = state[:9]
+    sum_gamma, norm, smallest, largest, renew_at = state[9:]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
-    p, to_pos, to_neg, to_mean = rates(n_pos, n_neg, rows)
+    p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -128,23 +107,18 @@ def update(
         weight = abs(y[i])
         if weight == 0.0:
             continue
-        positive = y[i] > 0.0
+        side = POS if y[i] > 0.0 else NEG
 
         # Running class statistics, where the exact ones are not known.
         share = d_s = 0.0
         if learn:
             rows += 1.0
-            if positive:
-                n_pos += weight
-                share = weight / n_pos
-                tally_row(X, i, weight, sums, squares, POS)
-            else:
-                n_neg += weight
-                share = weight / n_neg
-                tally_row(X, i, weight, sums, squares, NEG)
-            if n_pos == 0.0 or n_neg == 0.0:
+            n[side] += weight
+            share = weight / n[side]
+            tally_row(X, i, weight, sums, squares, side)
+            if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
-            p, to_pos, to_neg, to_mean = rates(n_pos, n_neg, rows)
+            p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
                 d_s, d_a, d_b, _ = meet_row(
                     X, i, hot, cold, to_pos, to_neg, l2, sum_gamma
@@ -160,7 +134,7 @@ def update(
                 )
                 a, b = class_scores(hot, cold, to_pos, to_neg)
                 features = listed(X, cold)
-                renew_at = 4.0 * rows
+                renew_at = RENEW * rows
 
         # Gradient of the pairwise loss at this row: it is along x.
         s, x_x, x_pos, x_neg = look_row(X, i, hot, cold, features, to_pos, to_neg)
@@ -168,7 +142,7 @@ def update(
         pq = p * (1.0 - p)
         eta = step_size(schedule, eta0, norm, t, 4.0 * pq, pq * l2 * smallest)
         eta *= weight * to_mean
-        if positive:
+        if side == POS:
             a += share * (s - d_s - a)
             g = 2.0 * (1.0 - p) * (s - b - 1.0)
             curvature = 2.0 * (1.0 - p) * x_x
@@ -195,8 +169,7 @@ def update(
     return State(
         hot,
         cold,
-        n_pos,
-        n_neg,
+        n,
         rows,
         t,
         a,
@@ -218,9 +191,9 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
     support of the last iterate.
     """
     w = tables.average(state.hot, state.cold, state.sum_gamma)
-    if state.n_pos == 0.0 or state.n_neg == 0.0:
+    if not state.n.all():
         return w, 0.0
-    p = state.n_pos / (state.n_pos + state.n_neg)
+    p = state.n[POS] / state.n.sum()
     last, cold = state.hot.copy(order="K"), state.cold.copy()
     penalise(
         last,
@@ -233,7 +206,7 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
         w = last[W].copy()
     elif l1 > 0.0:
         w[last[W] == 0.0] = 0.0
-    return w, tables.threshold(w, state.hot, state.n_pos, state.n_neg)
+    return w, tables.threshold(w, state.hot, state.n)
 
 
 class SPAM(OnlineAUC):
@@ -355,9 +328,6 @@ class SPAM(OnlineAUC):
 
     def _start(self, n_features: int) -> State:
         return init(n_features, bool(self.precondition))
-
-    def _know(self, state: State, moments: Moments) -> State:
-        return know(state, moments, float(self.l2), bool(self.precondition))
 
     def _update(
         self,
