@@ -128,12 +128,11 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
     estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
     estimator.intercept_ = _expect(tensors, "intercept", (1,))
     fresh = estimator._start(estimator.n_features_in_)
-    state = {
-        field: _expect(tensors, f"state.{field}", np.shape(value))
-        for field, value in fresh._asdict().items()
-    }
     estimator.state_ = type(fresh)(
-        **{key: value if value.ndim else float(value) for key, value in state.items()}
+        **{
+            field: _expect(tensors, f"state.{field}", value.shape)
+            for field, value in fresh._asdict().items()
+        }
     )
     return estimator
 

@@ -6,7 +6,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import check_finite, check_weights
 from aucmax.core.moments import NEG, POS, know, measure
-from aucmax.core.rows import Rows, as_rows
+from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
 
 # What scikit-learn sees to; that X is finite is checked along with other work on it.
@@ -153,14 +153,14 @@ class OnlineAUC(LinearRanker):
     n_iter_: int
     state_: Any
 
-    def _start(self, n_features: int) -> NamedTuple:
+    def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
         raise NotImplementedError
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
-    ) -> Any:
-        """Return the state after the rows ``order``; ``learn`` their statistics too."""
+    ) -> None:
+        """Take the state past the rows ``order``; ``learn`` their statistics too."""
         raise NotImplementedError
 
     def _weights(self, state: Any) -> tuple[Float, float]:
@@ -204,10 +204,11 @@ class OnlineAUC(LinearRanker):
                 )
         rng = check_random_state(self.random_state)
         state = self._start(self.n_features_in_)
-        state = know(state, moments, float(self.l2), bool(self.precondition))
+        know(state, moments, float(self.l2), bool(self.precondition))
+        state = state._replace(hot=as_hot(state.hot, rows))
         for _ in range(self.max_iter):
             for order in visits(signed, rng if self.shuffle else None):
-                state = self._update(rows, signed, order, state, learn=False)
+                self._update(rows, signed, order, state, learn=False)
         self.n_iter_ = self.max_iter
         return self._finish(state)
 
@@ -245,8 +246,10 @@ class OnlineAUC(LinearRanker):
         if not first and classes is not None:
             _same_classes(self.classes_, classes)
         state = self._start(self.n_features_in_) if first else self.state_
+        # An interrupt leaves a state that is whole, with some of the rows learnt.
+        self.state_ = state = state._replace(hot=as_hot(state.hot, rows))
         for order in visits(signed, None):
-            state = self._update(rows, signed, order, state, learn=True)
+            self._update(rows, signed, order, state, learn=True)
         self.n_iter_ = 1 if first else self.n_iter_
         return self._finish(state)
 

@@ -41,10 +41,11 @@ SIMD = {**INLINE, "fastmath": {"reassoc", "contract", "nsz"}}
 def kernel(func: F) -> F:
     """Compile ``func`` on first call and keep the result on disk.
 
-    A kernel that takes a state consumes it: arrays change in place and come back in
-    the new state, scalars are new. ``error_model="numpy"`` lets a division by zero
-    give inf or nan, as in NumPy. No fast-math here: the row primitives ask for the
-    flags they need.
+    A kernel that may run for long changes its state, all of it arrays, in place and
+    returns nothing: making Python objects of results while an interrupt (Ctrl-C) is
+    pending can crash the interpreter, and would leave a state half old, half new.
+    ``error_model="numpy"`` lets a division by zero give inf or nan, as in NumPy. No
+    fast-math here: the row primitives ask for the flags they need.
     """
     options = {"error_model": "numpy", "nogil": True}
     try:

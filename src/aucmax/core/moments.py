@@ -11,12 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, n_rows, row_bytes, take_rows, tally_row
+from aucmax.core.rows import Rows, as_hot, n_rows, row_bytes, take_rows, tally_row
 from aucmax.core.table import SQ, SUM, Float, refresh
 
 POS, NEG = 0, 1
 RENEW = 4.0  # scales are taken anew when there are so many times more rows
-_BLOCK_BYTES = 1 << 24  # work for a thread; fixed, so that sums do not depend on them
+
+# What every learner's numbers ``z`` begin with: rows whose statistics are known, mean
+# squared norm κ̄² of a row, smallest and largest scale, rows at which to take them anew.
+ROWS, NORM, SMALLEST, LARGEST, RENEW_AT = range(5)
+
+_BLOCK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 
 
 class Moments(NamedTuple):
@@ -47,13 +52,14 @@ def _add(
 def measure(X: Rows, y: Float, n_features: int) -> Moments:
     """Return the moments of all rows; ``y`` holds the weights, signed by class."""
     n = n_rows(X)
-    size = max(int(_BLOCK_BYTES / max(row_bytes(X), 1.0)), 1)
+    # Enough for a thread to be worth it: in bytes, and against the sums of a block.
+    block_bytes = max(_BLOCK_BYTES, 256 * n_features)
+    size = max(int(block_bytes / max(row_bytes(X), 1.0)), 1)
 
     def block(start: int) -> Moments:
         stop = min(start + size, n)
-        part = Moments(
-            *(np.zeros((2, *k)) for k in ((), (), (n_features,), (n_features,)))
-        )
+        sums = as_hot(np.zeros((4, n_features)), X)
+        part = Moments(np.zeros(2), np.zeros(2), sums[:2], sums[2:])
         _add(take_rows(X, start, stop), y[start:stop], *part)
         return part
 
@@ -65,16 +71,14 @@ def measure(X: Rows, y: Float, n_features: int) -> Moments:
     return total
 
 
-def know(state: Any, moments: Moments, l2: float, precondition: bool) -> Any:
-    """Return a learner's state with exact statistics in place of running ones."""
+def know(state: Any, moments: Moments, l2: float, precondition: bool) -> None:
+    """Give a learner exact statistics in place of running ones."""
     state.hot[SUM:] = moments.sums
     state.cold[SQ:] = moments.squares
+    state.n[:] = moments.weight
     to_pos, to_neg = (1.0 / moments.weight).tolist()
-    found = refresh(state.hot, state.cold, to_pos, to_neg, l2, precondition)
-    rows = float(moments.rows.sum())
-    return state._replace(
-        n=moments.weight,
-        rows=rows,
-        renew_at=RENEW * rows,
-        **dict(zip(("norm", "smallest", "largest"), found, strict=True)),
+    rows = moments.rows.sum()
+    state.z[ROWS], state.z[RENEW_AT] = rows, RENEW * rows
+    state.z[NORM], state.z[SMALLEST], state.z[LARGEST] = refresh(
+        state.hot, state.cold, to_pos, to_neg, l2, precondition
     )

@@ -26,8 +26,8 @@ def step_size(
 
     ``constant``: :math:`\eta_0 / \bar\kappa^2`; ``invsqrt``: that over
     :math:`\sqrt{1 + \tilde t / \bar\kappa^2}`; ``inv``:
-    :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with :math:`\mu` the ``convexity`` of the
-    penalty. ``balance`` is 4p(1 - p).
+    :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)` with :math:`\mu` the ``convexity`` of
+    the penalty. ``balance`` is 4p(1 - p).
     """
     if schedule == INVSQRT:
         return eta0 / (norm * np.sqrt(1.0 + balance * t / norm))

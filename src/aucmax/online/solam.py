@@ -38,7 +38,6 @@ from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import (
     Rows,
-    as_hot,
     fetch_ahead,
     fetch_row,
     listed,
@@ -56,34 +55,28 @@ _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 1e-9  # a scale factor below this is multiplied out
 
 
+# The numbers in State.z, after those of aucmax.core.moments: steps; the variables a, b
+# and α; the factor s of the weights, w = s W; their size Σ w²/D (for the l1 ball
+# Σ |w|/√D); the largest norm of a row; Σ γ since the last proximal map and steps since
+# then; Σ γ and Σ γ s.
+T, A, B, ALPHA, SCALE, SIZE, KAPPA, DUE, SINCE, SUM_GAMMA, SUM_SCALED = range(5, 16)
+
+
 class State(NamedTuple):
-    """The variables of Algorithm 1 after ``t`` steps; w = scale times the table's W."""
+    """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     n: Float  # (2,) weight of the positives and of the negatives seen
-    rows: float  # rows whose statistics are known
-    t: float  # steps
-    a: float  # mean score of the positives
-    b: float  # mean score of the negatives
-    alpha: float  # dual variable
-    scale: float  # of the weights
-    size: float  # Σ w²/D, or Σ |w|/√D for the l1 ball
-    kappa: float  # largest norm of a row
-    due: float  # Σ γ since the last proximal map
-    since: float  # steps since then
-    sum_gamma: float  # Σ γ
-    sum_scaled: float  # Σ γ · scale
-    norm: float  # κ̄², mean squared norm of a row
-    smallest: float  # of the scales
-    largest: float  # of the scales
-    renew_at: float  # rows at which scales are taken anew
+    z: Float  # (16,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    return State(hot, cold, np.zeros(2), *[0.0] * 16)._replace(scale=1.0)
+    z = np.zeros(16)
+    z[SCALE] = 1.0
+    return State(hot, cold, np.zeros(2), z)
 
 
 @kernel
@@ -91,7 +84,10 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    state: State,
+    hot: Float,
+    cold: Float,
+    n: Float,
+    z: Float,
     ahead: int,
     learn: bool,
     eta0: float,
@@ -100,10 +96,11 @@ def update(
     radius: float,
     l1_ball: bool,
     l2: float,
-) -> State:
+) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    hot, cold, n, rows, t, a, b, alpha, scale, size, kappa = state[:11]
-    due, since, sum_gamma, sum_scaled, norm, smallest, largest, renew_at = state[11:]
+    rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
+    t, a, b, alpha, scale, size, kappa = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
+    due, since, sum_gamma, sum_scaled = z[12], z[13], z[14], z[15]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
@@ -205,35 +202,18 @@ def update(
         sum_scaled += gamma * scale
         due += gamma
         since += 1.0
-    return State(
-        hot,
-        cold,
-        n,
-        rows,
-        t,
-        a,
-        b,
-        alpha,
-        scale,
-        size,
-        kappa,
-        due,
-        since,
-        sum_gamma,
-        sum_scaled,
-        norm,
-        smallest,
-        largest,
-        renew_at,
-    )
+    z[:5] = rows, norm, smallest, largest, renew_at
+    z[5:12] = t, a, b, alpha, scale, size, kappa
+    z[12:] = due, since, sum_gamma, sum_scaled
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
     hot = state.hot
-    if state.sum_gamma == 0.0:
+    sum_gamma, sum_scaled = state.z[SUM_GAMMA], state.z[SUM_SCALED]
+    if sum_gamma == 0.0:
         return np.zeros(hot.shape[1]), 0.0
-    w = (state.sum_scaled * hot[W] - state.cold[tables.U]) / state.sum_gamma
+    w = (sum_scaled * hot[W] - state.cold[tables.U]) / sum_gamma
     if l1_ball:
         unit = np.sqrt(np.where(hot[D] > 0.0, hot[D], 1.0))
         tau = l1_threshold(np.abs(w) / unit, radius)
@@ -366,18 +346,13 @@ class SOLAM(OnlineAUC):
         return 1e150  # its square is finite
 
     def _update(
-        self,
-        X: Rows,
-        y: Float,
-        order: NDArray[np.int64],
-        state: State,
-        learn: bool,
-    ) -> State:
-        return update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+    ) -> None:
+        update(
             X,
             y,
             order,
-            state._replace(hot=as_hot(state.hot, X)),
+            *state,
             fetch_ahead(X),
             learn,
             float(self.eta0),

@@ -38,7 +38,6 @@ from aucmax.core.jit import kernel
 from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.rows import (
     Rows,
-    as_hot,
     fetch_ahead,
     fetch_row,
     listed,
@@ -53,28 +52,25 @@ from aucmax.core.table import SQ, SUM, Float, W, class_scores, penalise, refresh
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 
 
+# The numbers in State.z, after those of aucmax.core.moments: steps, mean scores
+# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map and steps since then,
+# Σ γ (the weights of the average).
+T, A, B, DUE, SINCE, SUM_GAMMA = range(5, 11)
+
+
 class State(NamedTuple):
-    """The learner after ``t`` steps."""
+    """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     n: Float  # (2,) weight of the positives and of the negatives seen
-    rows: float  # rows whose statistics are known
-    t: float  # steps
-    a: float  # w·(m₊ - ref)
-    b: float  # w·(m₋ - ref)
-    due: float  # Σ η since the last proximal map
-    since: float  # steps since then
-    sum_gamma: float  # Σ γ, the weights of the average
-    norm: float  # κ̄², mean squared norm of a row
-    smallest: float  # of the scales
-    largest: float  # of the scales
-    renew_at: float  # rows at which scales are taken anew
+    z: Float  # (11,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    return State(*tables.empty(n_features, precondition), np.zeros(2), *[0.0] * 11)
+    hot, cold = tables.empty(n_features, precondition)
+    return State(hot, cold, np.zeros(2), np.zeros(11))
 
 
 @kernel
@@ -82,7 +78,10 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    state: State,
+    hot: Float,
+    cold: Float,
+    n: Float,
+    z: Float,
     ahead: int,
     learn: bool,
     eta0: float,
@@ -92,10 +91,10 @@ def update(
     precondition: bool,
     l2: float,
     l1: float,
-) -> State:
+) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    hot, cold, n, rows, t, a, b, due, since = state[:9]
-    sum_gamma, norm, smallest, largest, renew_at = state[9:]
+    rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
+    t, a, b, due, since, sum_gamma = z[5], z[6], z[7], z[8], z[9], z[10]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
@@ -166,22 +165,8 @@ def update(
             penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
             a, b = class_scores(hot, cold, to_pos, to_neg)
             due = since = 0.0
-    return State(
-        hot,
-        cold,
-        n,
-        rows,
-        t,
-        a,
-        b,
-        due,
-        since,
-        sum_gamma,
-        norm,
-        smallest,
-        largest,
-        renew_at,
-    )
+    z[:5] = rows, norm, smallest, largest, renew_at
+    z[5:] = t, a, b, due, since, sum_gamma
 
 
 def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
@@ -190,19 +175,15 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
     An average of sparse vectors is not sparse: with an l1 penalty it is cut to the
     support of the last iterate.
     """
-    w = tables.average(state.hot, state.cold, state.sum_gamma)
+    sum_gamma, due = state.z[SUM_GAMMA], state.z[DUE]
+    w = tables.average(state.hot, state.cold, sum_gamma)
     if not state.n.all():
         return w, 0.0
     p = state.n[POS] / state.n.sum()
-    last, cold = state.hot.copy(order="K"), state.cold.copy()
-    penalise(
-        last,
-        cold,
-        p * (1 - p) * l2 * state.due,
-        p * (1 - p) * l1 * state.due,
-        state.sum_gamma,
-    )
-    if state.sum_gamma == 0.0:
+    pq = p * (1.0 - p)
+    last, rest = state.hot.copy(order="K"), state.cold.copy()
+    penalise(last, rest, pq * l2 * due, pq * l1 * due, sum_gamma)
+    if sum_gamma == 0.0:
         w = last[W].copy()
     elif l1 > 0.0:
         w[last[W] == 0.0] = 0.0
@@ -330,18 +311,13 @@ class SPAM(OnlineAUC):
         return init(n_features, bool(self.precondition))
 
     def _update(
-        self,
-        X: Rows,
-        y: Float,
-        order: NDArray[np.int64],
-        state: State,
-        learn: bool,
-    ) -> State:
-        return update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+    ) -> None:
+        update(
             X,
             y,
             order,
-            state._replace(hot=as_hot(state.hot, X)),
+            *state,
             fetch_ahead(X),
             learn,
             float(self.eta0),

@@ -1,0 +1,165 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import aucmax
+from aucmax.cli import demo
+from aucmax.cli.main import app
+
+SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import aucmax",
+        "import aucmax; dir(aucmax); aucmax.ESTIMATORS",
+        "from aucmax.cli.main import app; app(['--help'], standalone_mode=False)",
+        "from aucmax.cli.main import app; app(['demo', '--help'], "
+        "standalone_mode=False)",
+    ],
+)
+def test_nothing_slow_is_imported(code):
+    check = f"import sys; print([name for name in {SLOW} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{check}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_python_m_aucmax_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "aucmax", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"aucmax {aucmax.__version__}\n"
+
+
+def test_help_names_every_verb():
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert "demo" in result.output
+    assert "warmup" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["demo", "--rows", "many"],
+        ["demo", "--rows", "10"],
+        ["demo", "--seed", "-1"],
+        ["warmup", "--nonsense"],
+    ],
+)
+def test_wrong_use_is_exit_code_2(arguments):
+    assert invoke(*arguments).exit_code == 2
+
+
+def test_interrupt_is_exit_code_130(monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", interrupted)
+    result = invoke("demo", "--output", str(tmp_path))
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    result = invoke("demo", "--output", str(tmp_path / "file" / "folder"))
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert len(result.output.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return invoke(
+        "demo", "--rows", "20000", "--seed", "1", "--json", "--output", str(folder)
+    )
+
+
+def test_demo_gives_json_with_sane_numbers(demonstration):
+    assert demonstration.exit_code == 0
+    report = json.loads(demonstration.stdout)
+    assert report["version"] == aucmax.__version__
+    assert 0 < report["compile_seconds"] <= report["seconds"]
+    tumours, stream = report["contests"]
+    assert tumours["positive"] == "malignant"
+    assert (tumours["train_rows"], tumours["test_rows"]) == (284, 285)
+    assert tumours["test_positives"] == 106
+    assert (stream["train_rows"], stream["test_rows"]) == (20_000, 200_000)
+    assert 1_500 < stream["test_positives"] < 2_500
+    for contest, least in ((tumours, 0.95), (stream, 0.75)):
+        assert [model["name"] for model in contest["models"]][:2] == ["SPAM", "SOLAM"]
+        assert len(contest["models"]) == 5
+        for model in contest["models"]:
+            assert least < model["low"] <= model["auc"] <= model["high"] < 1.0
+            assert 0 <= model["train_seconds"] < 60
+
+
+def test_demo_leaves_a_model_and_a_picture(demonstration):
+    report = json.loads(demonstration.stdout)
+    model = aucmax.load(report["model"])
+    X, y = next(demo.rare_stream(10_000, seed=1, part=2))
+    assert model.score(X, y) > 0.75
+    picture = Path(report["picture"])
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    names = {"spam.aucmax", "roc.png"}
+    assert {path.name for path in picture.parent.iterdir()} == names
+
+
+def test_demo_speaks_to_people_and_does_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "_TEST_ROWS", 20_000)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    result = invoke("demo", "--rows", "20000", "--output", str(tmp_path))
+    assert result.exit_code == 0
+    for words in ("malignant", "95 % interval", "raw features", "standardised"):
+        assert words in result.output
+    assert result.output.count("LogisticRegression, balanced") >= 2
+    assert "pip install 'aucmax[plot]'" in result.output
+    assert str(tmp_path / "spam.aucmax") in result.output
+    assert not (tmp_path / "roc.png").exists()
+
+
+def test_stream_is_as_described():
+    X, y = (
+        np.concatenate(parts)
+        for parts in zip(*demo.rare_stream(120_000, seed=0, part=0), strict=True)
+    )
+    assert X.dtype == np.float32
+    assert X.shape == (120_000, 24)
+    assert 0.009 < y.mean() < 0.011
+    spread = X.std(axis=0)
+    assert spread.max() / spread.min() > 1e4
+    again = np.concatenate([X for X, _ in demo.rare_stream(120_000, seed=0, part=0)])
+    other = np.concatenate([X for X, _ in demo.rare_stream(120_000, seed=0, part=1)])
+    np.testing.assert_array_equal(X, again)
+    assert not np.array_equal(X, other)
+    assert np.all(abs(X.mean(axis=0) - other.mean(axis=0)) < 0.05 * spread)
+
+
+def test_warmup_compiles_every_estimator():
+    result = invoke("warmup")
+    assert result.exit_code == 0
+    for name in aucmax.ESTIMATORS:
+        assert name in result.output
