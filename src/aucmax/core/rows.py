@@ -130,7 +130,7 @@ def listed(X: Rows, cold: Float) -> Index:
 @overload(listed, jit_options=INLINE)
 def _listed_dense(X, cold):
     if isinstance(X, types.Array):
-        return lambda X, cold: np.zeros(0, np.uint32)
+        return lambda X, cold: np.empty(0, np.uint32)
 
 
 @overload(listed, jit_options=INLINE)

@@ -140,7 +140,8 @@ def update(
                 features = listed(X, cold)
                 renew_at = RENEW * rows
             if scale < _SMALL:
-                hot[W] *= scale
+                for j in range(hot.shape[1]):
+                    hot[W, j] *= scale
                 sum_scaled /= scale
                 scale = 1.0
             squared, absolute = norms(hot)
@@ -202,9 +203,9 @@ def update(
         sum_scaled += gamma * scale
         due += gamma
         since += 1.0
-    z[:5] = rows, norm, smallest, largest, renew_at
-    z[5:12] = t, a, b, alpha, scale, size, kappa
-    z[12:] = due, since, sum_gamma, sum_scaled
+    z[0], z[1], z[2], z[3], z[4] = rows, norm, smallest, largest, renew_at
+    z[5], z[6], z[7], z[8], z[9], z[10], z[11] = t, a, b, alpha, scale, size, kappa
+    z[12], z[13], z[14], z[15] = due, since, sum_gamma, sum_scaled
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:

@@ -165,8 +165,8 @@ def update(
             penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
             a, b = class_scores(hot, cold, to_pos, to_neg)
             due = since = 0.0
-    z[:5] = rows, norm, smallest, largest, renew_at
-    z[5:] = t, a, b, due, since, sum_gamma
+    z[0], z[1], z[2], z[3], z[4] = rows, norm, smallest, largest, renew_at
+    z[5], z[6], z[7], z[8], z[9], z[10] = t, a, b, due, since, sum_gamma
 
 
 def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
