@@ -28,7 +28,7 @@ def l1_threshold(magnitudes: Float, radius: float) -> float:
             if magnitudes[k] > threshold:
                 total += magnitudes[k]
                 above += 1
-        if above == kept or above == 0:
+        if above >= kept or above == 0:  # rounding must not bring one back
             return max(threshold, 0.0)
         kept = above
         threshold = (total - radius) / above

@@ -419,6 +419,7 @@ def _move_row_csr(X, i, hot, cold, listed, c, past):
 def sum_row(X: Rows, i: int, hot: Float, cold: Float, listed: Index) -> float:
     """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
     moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved &= hot[D] > 0.0  # else met for the first time
     return float(np.sum(np.abs(hot[W, moved]) / np.sqrt(hot[D, moved])))
 
 
@@ -429,7 +430,8 @@ def _sum_row_dense(X, i, hot, cold, listed):
         def loop(X, i, hot, cold, listed):
             s = 0.0
             for j in range(X.shape[1]):
-                if X[i, j] != 0.0 or cold[REF, j] != 0.0:
+                moved = X[i, j] != 0.0 or cold[REF, j] != 0.0
+                if moved and hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             return s
 
@@ -444,7 +446,7 @@ def _sum_row_csr(X, i, hot, cold, listed):
             s = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[k]
-                if X.data[k] != 0.0 and cold[REF, j] == 0.0:
+                if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             for j in listed:
                 s += abs(hot[W, j]) / np.sqrt(hot[D, j])

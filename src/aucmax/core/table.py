@@ -185,6 +185,18 @@ def soften(hot: Float, cold: Float, threshold: float, sum_gamma: float) -> None:
         cold[U, j] += sum_gamma * (soft - w)
 
 
+@kernel
+def rebase(hot: Float, cold: Float, scale: float, sum_gamma: float) -> None:
+    """Multiply the weights by ``scale``, and start the average's sum anew; O(d).
+
+    Without this, the average of weights whose factor has fallen far would be a small
+    difference of large numbers.
+    """
+    for j in range(hot.shape[1]):
+        cold[U, j] -= sum_gamma * hot[W, j]
+        hot[W, j] *= scale
+
+
 def average(hot: Float, cold: Float, sum_gamma: float) -> Float:
     """Return the weighted mean of the iterates."""
     return hot[W] - cold[U] / sum_gamma if sum_gamma > 0.0 else hot[W].copy()

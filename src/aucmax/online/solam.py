@@ -48,11 +48,22 @@ from aucmax.core.rows import (
     tally_row,
 )
 from aucmax.core.steps import INVSQRT, rates, step_size
-from aucmax.core.table import SQ, SUM, D, Float, W, norms, penalise, refresh, soften
+from aucmax.core.table import (
+    SQ,
+    SUM,
+    D,
+    Float,
+    W,
+    norms,
+    penalise,
+    rebase,
+    refresh,
+    soften,
+)
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
-_SMALL = 1e-9  # a scale factor below this is multiplied out
+_SMALL = 0.1  # a factor below this is multiplied out
 
 
 # The numbers in State.z, after those of aucmax.core.moments: steps; the variables a, b
@@ -124,8 +135,13 @@ def update(
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
+                if l1_ball:
+                    size -= sum_row(X, i, hot, cold, features)
                 change = meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_scaled)[3]
-                size = max(size + scale * scale * change, 0.0)
+                if l1_ball:
+                    size += sum_row(X, i, hot, cold, features)
+                else:
+                    size = max(size + scale * scale * change, 0.0)
             renew = rows >= renew_at
         pq = p * (1.0 - p)
 
@@ -139,11 +155,6 @@ def update(
                 )
                 features = listed(X, cold)
                 renew_at = RENEW * rows
-            if scale < _SMALL:
-                for j in range(hot.shape[1]):
-                    hot[W, j] *= scale
-                sum_scaled /= scale
-                scale = 1.0
             squared, absolute = norms(hot)
             size = absolute if l1_ball else scale * scale * squared
 
@@ -194,6 +205,9 @@ def update(
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
+            if scale < _SMALL:
+                rebase(hot, cold, scale, sum_scaled)
+                scale, sum_scaled = 1.0, 0.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
         a = clip(a, radius * kappa)
         b = clip(b, radius * kappa)
@@ -238,7 +252,8 @@ class SOLAM(OnlineAUC):
         the smallest ball that surely holds the minimum if ``l2`` is above zero, and for
         no ball otherwise.
     norm : {"l2", "l1"}, default="l2"
-        Norm of the ball; "l1" is SOLAM-ℓ1, with sparse weights.
+        Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
+        zeros; for those, see the ``l1`` of :class:`SPAM`.
     l2 : float, default=0.0
         Ridge penalty; above zero this is regSOLAM. The papers' :math:`\beta` is
         :math:`p(1-p)\,l_2`.

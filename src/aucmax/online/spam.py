@@ -47,15 +47,15 @@ from aucmax.core.rows import (
     tally_row,
 )
 from aucmax.core.steps import SCHEDULES, rates, step_size
-from aucmax.core.table import SQ, SUM, Float, W, class_scores, penalise, refresh
+from aucmax.core.table import SQ, SUM, D, Float, W, class_scores, penalise, refresh
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 
 
 # The numbers in State.z, after those of aucmax.core.moments: steps, mean scores
-# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map and steps since then,
-# Σ γ (the weights of the average).
-T, A, B, DUE, SINCE, SUM_GAMMA = range(5, 11)
+# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ η
+# before it, Σ γ (the weights of the average).
+T, A, B, DUE, SINCE, PAID, SUM_GAMMA = range(5, 12)
 
 
 class State(NamedTuple):
@@ -64,13 +64,13 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (11,) numbers, see above
+    z: Float  # (12,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    return State(hot, cold, np.zeros(2), np.zeros(11))
+    return State(hot, cold, np.zeros(2), np.zeros(12))
 
 
 @kernel
@@ -94,7 +94,7 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
-    t, a, b, due, since, sum_gamma = z[5], z[6], z[7], z[8], z[9], z[10]
+    t, a, b, due, since, paid, sum_gamma = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
@@ -109,7 +109,7 @@ def update(
         side = POS if y[i] > 0.0 else NEG
 
         # Running class statistics, where the exact ones are not known.
-        share = d_s = 0.0
+        share = d_s = d_a = d_b = 0.0
         if learn:
             rows += 1.0
             n[side] += weight
@@ -122,12 +122,11 @@ def update(
                 d_s, d_a, d_b, _ = meet_row(
                     X, i, hot, cold, to_pos, to_neg, l2, sum_gamma
                 )
-                a += d_a
-                b += d_b
             if rows >= renew_at:
                 pq = p * (1.0 - p)
                 penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
-                due = since = share = 0.0
+                paid = max(paid, due)
+                due = since = share = d_a = d_b = 0.0
                 norm, smallest, largest = refresh(
                     hot, cold, to_pos, to_neg, l2, precondition
                 )
@@ -143,10 +142,14 @@ def update(
         eta *= weight * to_mean
         if side == POS:
             a += share * (s - d_s - a)
+        else:
+            b += share * (s - d_s - b)
+        a += d_a
+        b += d_b
+        if side == POS:
             g = 2.0 * (1.0 - p) * (s - b - 1.0)
             curvature = 2.0 * (1.0 - p) * x_x
         else:
-            b += share * (s - d_s - b)
             g = 2.0 * p * (s - a + 1.0)
             curvature = 2.0 * p * x_x
         c = -g * (eta / (1.0 + eta * curvature) if implicit else eta)
@@ -164,30 +167,32 @@ def update(
         if since >= stretch or pq * l2 * due * largest > 0.5:
             penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
             a, b = class_scores(hot, cold, to_pos, to_neg)
+            paid = due
             due = since = 0.0
     z[0], z[1], z[2], z[3], z[4] = rows, norm, smallest, largest, renew_at
-    z[5], z[6], z[7], z[8], z[9], z[10] = t, a, b, due, since, sum_gamma
+    z[5], z[6], z[7], z[8], z[9], z[10] = t, a, b, due, since, paid
+    z[11] = sum_gamma
 
 
 def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
     """Return the averaged weights and the intercept.
 
-    An average of sparse vectors is not sparse: with an l1 penalty it is cut to the
-    support of the last iterate.
+    An average of sparse vectors is not sparse, and neither is an iterate between two
+    proximal maps. So with an l1 penalty, features are kept that would survive the next
+    map if it came after as many steps as the last.
     """
-    sum_gamma, due = state.z[SUM_GAMMA], state.z[DUE]
-    w = tables.average(state.hot, state.cold, sum_gamma)
-    if not state.n.all():
+    hot, cold, n, z = state
+    w = tables.average(hot, cold, z[SUM_GAMMA])
+    if not n.all():
         return w, 0.0
-    p = state.n[POS] / state.n.sum()
-    pq = p * (1.0 - p)
-    last, rest = state.hot.copy(order="K"), state.cold.copy()
-    penalise(last, rest, pq * l2 * due, pq * l1 * due, sum_gamma)
-    if sum_gamma == 0.0:
+    pq = n[POS] * n[NEG] / n.sum() ** 2
+    if z[SUM_GAMMA] == 0.0:
+        last = hot.copy(order="K")
+        penalise(last, cold.copy(), pq * l2 * z[DUE], pq * l1 * z[DUE], 0.0)
         w = last[W].copy()
-    elif l1 > 0.0:
-        w[last[W] == 0.0] = 0.0
-    return w, tables.threshold(w, state.hot, state.n)
+    if l1 > 0.0:
+        w[np.abs(hot[W]) <= pq * l1 * max(z[DUE], z[PAID]) * hot[D]] = 0.0
+    return w, tables.threshold(w, hot, n)
 
 
 class SPAM(OnlineAUC):
