@@ -100,7 +100,7 @@ def update(
     n: Float,
     z: Float,
     ahead: int,
-    learn: bool,
+    learn: bool | None,
     eta0: float,
     implicit: bool,
     precondition: bool,
@@ -108,7 +108,10 @@ def update(
     l1_ball: bool,
     l2: float,
 ) -> None:
-    """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    """Run Algorithm 1 over the rows ``order`` of ``X``.
+
+    With ``learn=None`` statistics are known, and what learns them is not compiled.
+    """
     rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
     t, a, b, alpha, scale, size, kappa = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
     due, since, sum_gamma, sum_scaled = z[12], z[13], z[14], z[15]
@@ -127,7 +130,7 @@ def update(
 
         # Running class statistics, where the exact ones are not known.
         renew = False
-        if learn:
+        if learn is not None:
             rows += 1.0
             n[side] += weight
             tally_row(X, i, weight, sums, squares, side)
@@ -370,7 +373,7 @@ class SOLAM(OnlineAUC):
             order,
             *state,
             fetch_ahead(X),
-            learn,
+            True if learn else None,
             float(self.eta0),
             self.step == "implicit",
             bool(self.precondition),

@@ -83,7 +83,7 @@ def update(
     n: Float,
     z: Float,
     ahead: int,
-    learn: bool,
+    learn: bool | None,
     eta0: float,
     schedule: int,
     implicit: bool,
@@ -92,7 +92,10 @@ def update(
     l2: float,
     l1: float,
 ) -> None:
-    """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    """Run Algorithm 1 over the rows ``order`` of ``X``.
+
+    With ``learn=None`` statistics are known, and what learns them is not compiled.
+    """
     rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
     t, a, b, due, since, paid, sum_gamma = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
     sums, squares = hot[SUM:], cold[SQ:]
@@ -110,7 +113,7 @@ def update(
 
         # Running class statistics, where the exact ones are not known.
         share = d_s = d_a = d_b = 0.0
-        if learn:
+        if learn is not None:
             rows += 1.0
             n[side] += weight
             share = weight / n[side]
@@ -324,7 +327,7 @@ class SPAM(OnlineAUC):
             order,
             *state,
             fetch_ahead(X),
-            learn,
+            True if learn else None,
             float(self.eta0),
             SCHEDULES[self.schedule],
             self.step == "implicit",
