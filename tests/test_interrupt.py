@@ -1,0 +1,45 @@
+"""Ctrl-C in the middle of a kernel: no crash, and a state that is whole."""
+
+import subprocess
+import sys
+
+import pytest
+
+_CODE = """
+import os, signal, threading
+import numpy as np
+from aucmax import {name}
+from aucmax.core.moments import ROWS
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((600_000, 20))
+y = X[:, 0] > 1
+model = {name}().partial_fit(X[:100], y[:100])
+timer = threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT))
+timer.start()
+try:
+    while True:
+        model.partial_fit(X, y)
+except KeyboardInterrupt:
+    pass
+rows = int(model.state_.z[ROWS]) - 100
+again = {name}().partial_fit(X[:100], y[:100])
+for start in range(0, rows, len(y)):
+    part = slice(0, min(len(y), rows - start))
+    again.partial_fit(X[part], y[part])
+for mine, its in zip(model.state_, again.state_):
+    np.testing.assert_array_equal(mine, its)
+print("whole", rows)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+@pytest.mark.parametrize("name", ["SPAM", "SOLAM"])
+@pytest.mark.parametrize("delay", [0.05, 0.17])
+def test_an_interrupt_leaves_the_state_after_some_of_the_rows(name, delay):
+    code = _CODE.format(name=name, delay=delay)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("whole")
