@@ -1,0 +1,228 @@
+"""The cache of compiled kernels: shared, read-only, damaged, stale."""
+
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import aucmax
+from aucmax.core import jit
+
+PACKAGE = Path(aucmax.__file__).parent
+# A small kernel, called with arrays of some types: so many entries in one index. The
+# code of one type gives nonsense for another.
+TINY = """
+import os, sys, time
+import numpy as np
+from aucmax.core.jit import kernel
+
+@kernel
+def total(values):
+    s = 0.0
+    for value in values:
+        s += value
+    return s
+
+def main(name, *kinds):
+    open(name + ".ready", "w").close()
+    while not os.path.exists(os.path.join(os.path.dirname(name), "go")):
+        time.sleep(0.001)
+    for kind in kinds:
+        print(total(np.array([3, 1, 2], kind)))
+    print(sum(total.stats.cache_hits.values()))
+"""
+KERNEL = "import sys, tiny; tiny.main(*sys.argv[1:])"
+RIGHT = "6.0"
+
+
+def environment(**changes):
+    inherited = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("NUMBA_", "XDG_", "PYTEST"))
+    }
+    return {**inherited, **changes}
+
+
+def start(code, *arguments, **changes):
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=environment(**changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return output.split()
+
+
+def start_kernel(folder, name, *kinds, **changes):
+    (folder / "tiny.py").write_text(TINY)
+    # A later time stamp is another source to Numba.
+    os.utime(folder / "tiny.py", (0, 0))
+    path = os.pathsep.join([str(folder), *changes.pop("path", [])])
+    return start(KERNEL, str(folder / name), *kinds, PYTHONPATH=path, **changes)
+
+
+def run_kernel(folder, *kinds):
+    (folder / "go").touch()
+    cache = str(folder / "cache")
+    process = start_kernel(folder, "one", *kinds, NUMBA_CACHE_DIR=cache)
+    *results, hits = finish(process)
+    return results, int(hits)
+
+
+def files(cache, pattern="*.nb*"):
+    return sorted(cache.rglob(pattern))
+
+
+def test_processes_that_start_at_once(tmp_path):
+    kinds = ["f8", "f4", "i8", "i4"]
+    cache = str(tmp_path / "cache")
+    processes = [
+        start_kernel(tmp_path, kind, kind, NUMBA_CACHE_DIR=cache) for kind in kinds
+    ]
+    while len(list(tmp_path.glob("*.ready"))) < len(kinds):
+        assert all(process.poll() is None for process in processes)
+    (tmp_path / "go").touch()
+    for process in processes:
+        assert finish(process)[0] == RIGHT
+    # What they have left behind serves all types, each with its own code.
+    assert run_kernel(tmp_path, *kinds) == ([RIGHT] * 4, 4)
+
+
+def test_damaged_files(tmp_path):
+    run_kernel(tmp_path, "f8")
+    noise = np.random.default_rng(0)
+    damages = [
+        ("*.nbc", lambda content: content[: len(content) // 2]),
+        ("*.nbi", lambda content: content[: len(content) // 2]),
+        ("*.nb*", lambda content: b""),
+        ("*.nb*", lambda content: noise.bytes(len(content))),
+    ]
+    for pattern, damage in damages:
+        found = files(tmp_path / "cache", pattern)
+        assert len(found) == (2 if pattern == "*.nb*" else 1)
+        for file in found:
+            file.write_bytes(damage(file.read_bytes()))
+        assert run_kernel(tmp_path, "f8") == ([RIGHT], 0), pattern
+    # And the cache is mended.
+    assert run_kernel(tmp_path, "f8") == ([RIGHT], 1)
+
+
+def test_a_missing_data_file(tmp_path):
+    run_kernel(tmp_path, "f8")
+    for file in files(tmp_path / "cache", "*.nbc"):
+        file.unlink()
+    assert run_kernel(tmp_path, "f8") == ([RIGHT], 0)
+
+
+def test_a_folder_that_goes_away(tmp_path):
+    cache = tmp_path / "cache"
+    process = start_kernel(tmp_path, "one", "f8", NUMBA_CACHE_DIR=str(cache))
+    while not (tmp_path / "one.ready").exists():
+        assert process.poll() is None
+    shutil.rmtree(cache)
+    cache.touch()  # no folder can be made there
+    (tmp_path / "go").touch()
+    assert finish(process)[0] == RIGHT
+
+
+FIT = """
+import numpy as np, aucmax
+assert aucmax.__file__.startswith({package!r}), aucmax.__file__
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+model = aucmax.SPAM(max_iter=1, random_state=0).fit(X, [0, 0, 1, 1])
+print(model.score(X, [0, 0, 1, 1]))
+"""
+
+
+THRESHOLD = """
+from aucmax.core.project import l1_threshold
+print(l1_threshold(np.array([3.0, 1.0]), 2.0))
+"""
+
+
+@pytest.fixture
+def read_only_copy():
+    """Return a copy of the package in which nothing can be written.
+
+    Permissions do not stop root, but a file where a folder has to be stops anyone.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "aucmax"
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        folders = [copy, *(path for path in copy.rglob("*") if path.is_dir())]
+        for path in folders:
+            (path / "__pycache__").touch()
+            path.chmod(stat.S_IRUSR | stat.S_IXUSR | stat.S_IRGRP | stat.S_IXGRP)
+        yield copy
+        for path in folders:
+            path.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize("cache", ["", "file", "file/below"])
+def test_nowhere_to_write(read_only_copy, cache, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    changes = {
+        "PYTHONPATH": str(read_only_copy.parent),
+        "HOME": str(blocked),
+        "XDG_CACHE_HOME": str(blocked),
+    }
+    code = FIT.format(package=str(read_only_copy))
+    if cache:  # compiling a fit takes its time: once is enough
+        changes["NUMBA_CACHE_DIR"] = str(tmp_path / cache)
+        code = code.partition("X = ")[0] + THRESHOLD
+    assert finish(start(code, **changes)) == ["1.0"]
+    assert not list(read_only_copy.rglob("*.nb*"))
+
+
+def fingerprint(folder):
+    """Return the fingerprint of the copy of ``core`` in ``folder``."""
+    spec = importlib.util.spec_from_file_location("copied_jit", folder / "jit.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module._fingerprint()
+
+
+def test_a_change_in_core_is_a_change_of_name(tmp_path):
+    core = tmp_path / "core"
+    shutil.copytree(PACKAGE / "core", core)
+    before = fingerprint(core)
+    assert before == jit._fingerprint()
+    seen = {before}
+    for file in sorted(core.glob("*.py")):
+        content = file.read_bytes()
+        file.write_bytes(content + b"\n# changed\n")
+        seen.add(fingerprint(core))
+        file.write_bytes(content)
+    assert len(seen) == 1 + len(list(core.glob("*.py")))
+    assert fingerprint(core) == before
+
+
+def test_the_fingerprint_is_in_the_name(tmp_path):
+    run_kernel(tmp_path, "f8")
+    found = files(tmp_path / "cache")
+    assert len(found) == 2
+    assert all(jit._fingerprint() in file.name for file in found)
+
+
+def test_kernels_divide_like_numpy():
+    @jit.kernel
+    def divide(a, b):
+        return a / b
+
+    assert divide(1.0, 0.0) == np.inf
+    assert np.isnan(divide(0.0, 0.0))

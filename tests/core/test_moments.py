@@ -1,0 +1,144 @@
+"""Class moments against NumPy."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from aucmax.core import moments
+from aucmax.core.moments import NEG, POS, Moments, measure
+from aucmax.core.rows import as_rows
+from data import gaussian, mixed, scattered, wide
+
+LAYOUTS = {
+    "dense": np.asarray,
+    "float32": np.float32,
+    "CSR": sparse.csr_array,
+    "CSR float32": lambda X: sparse.csr_array(X.astype(np.float32)),
+}
+
+
+def signed(y, weight=None):
+    return np.where(y == 1, 1.0, -1.0) * (1.0 if weight is None else weight)
+
+
+def by_numpy(X, y):
+    sides = [y > 0, y < 0]
+    assert (POS, NEG) == (0, 1)
+    return Moments(
+        np.array([np.abs(y[side]).sum() for side in sides]),
+        np.array([side.sum() for side in sides], dtype=float),
+        np.array([np.abs(y[side]) @ X[side] for side in sides]),
+        np.array([np.abs(y[side]) @ X[side] ** 2 for side in sides]),
+    )
+
+
+def assert_same(found, expected, rtol=1e-12):
+    for name in Moments._fields:
+        a, b = getattr(found, name), getattr(expected, name)
+        scale = np.abs(b).max(initial=1e-300)
+        assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_against_numpy(layout):
+    X, y = mixed(300)
+    X = X.astype(np.float32).astype(float)  # a float32 holds it
+    weight = np.random.default_rng(0).random(300)
+    weight[::4] = 0.0
+    for w in (None, weight):
+        y_w = signed(y, w)
+        found = measure(as_rows(LAYOUTS[layout](X)), y_w, X.shape[1])
+        assert_same(found, by_numpy(X, y_w))
+        assert all(part.dtype == np.float64 for part in found)
+
+
+def test_one_class_only():
+    X, _ = gaussian(20, 3)
+    found = measure(X, np.ones(20), 3)
+    assert_same(found, by_numpy(X, np.ones(20)))
+    assert found.rows[NEG] == 0.0
+
+
+def test_rows_of_weight_zero_are_not_there():
+    X, y = gaussian(50, 3)
+    X[::3] = np.nan
+    weight = np.ones(50)
+    weight[::3] = 0.0
+    found = measure(X, signed(y, weight), 3)
+    here = weight > 0
+    expected = measure(np.ascontiguousarray(X[here]), signed(y[here]), 3)
+    for a, b in zip(found, expected, strict=True):
+        assert_array_equal(a, b)
+
+
+def test_a_weight_of_k_is_k_rows():
+    """Exactly so: with whole numbers, sums have no rounding error."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-9, 10, (60, 4)).astype(float)
+    y = rng.integers(0, 2, 60)
+    times = rng.integers(0, 5, 60)
+    weighted = measure(X, signed(y, times), 4)
+    repeated = measure(X.repeat(times, axis=0), signed(y.repeat(times)), 4)
+    for name in ("weight", "sums", "squares"):
+        assert_array_equal(getattr(weighted, name), getattr(repeated, name))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_parts_merge_to_the_whole(layout):
+    X, y = scattered(200)
+    y = signed(y)
+    convert = LAYOUTS[layout]
+    whole = measure(as_rows(convert(X)), y, X.shape[1])
+    edges = [0, 1, 17, 120, 200]
+    parts = [
+        measure(as_rows(convert(X[lo:hi])), y[lo:hi], X.shape[1])
+        for lo, hi in pairwise(edges)
+    ]
+    a, b, c, d = (pickle.loads(pickle.dumps(part)) for part in parts)
+    assert_same(a.merge(b).merge(c).merge(d), whole)
+    assert_same(d.merge(b.merge(a)).merge(c), whole)  # any order
+    assert_same(
+        a, by_numpy(X[:1].astype(np.float32 if "32" in layout else float), y[:1])
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_blocks_are_summed_whatever_their_size(layout, monkeypatch):
+    X, y = scattered(3000)
+    rows, y = as_rows(LAYOUTS[layout](X)), signed(y)
+    whole = measure(rows, y, X.shape[1])
+    seen = []
+    take = moments.take_rows
+    monkeypatch.setattr(moments, "take_rows", lambda *a: seen.append(a[1:]) or take(*a))
+    for size in (1, 1 << 12, 1 << 14):
+        seen.clear()
+        monkeypatch.setattr(moments, "_BLOCK_BYTES", size)
+        assert_same(measure(rows, y, X.shape[1]), whole)
+        assert len(seen) > 1
+        # Each row is in one block.
+        covered = np.concatenate([np.arange(*span) for span in seen])
+        assert_array_equal(np.sort(covered), np.arange(3000))
+
+
+def test_threads_do_not_matter(monkeypatch):
+    X, y = mixed(3000)
+    y = signed(y)
+    monkeypatch.setattr(moments, "_BLOCK_BYTES", 1 << 13)
+    results = []
+    for cpus in (1, 2, 5, 32, None):
+        monkeypatch.setattr(moments, "cpu_count", lambda cpus=cpus: cpus)
+        results.append(measure(X, y, X.shape[1]))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_many_features():
+    X, y = wide()
+    found = measure(as_rows(X), signed(y), X.shape[1])
+    expected = [X[y == 1].sum(axis=0), X[y == 0].sum(axis=0)]
+    assert_allclose(found.sums, expected, rtol=1e-12)

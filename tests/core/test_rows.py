@@ -1,0 +1,244 @@
+"""The loops over rows against their Python definitions; layouts of matrices."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numba import njit
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from aucmax.core import rows, table
+from aucmax.core.rows import CSR, as_hot, as_rows, n_rows, row_bytes, take_rows
+
+FUNCTIONS = {
+    name: function
+    for name, function in inspect.getmembers(rows, inspect.isfunction)
+    if name.endswith("_row") and not name.startswith("_")
+}
+D = 11
+
+
+def matrix(kind):
+    """Return five rows: scattered, full, empty, one value, one stored zero."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, D)) * (rng.random((5, D)) < 0.4) + 0.0
+    X[1] = rng.standard_normal(D) + 1.0
+    X[2:] = 0.0
+    X[3, 4] = X[4, 4] = 2.5
+    X = X.astype(np.float32 if "32" in kind else np.float64)
+    if "CSR" not in kind:
+        return X
+    X = sparse.csr_array(X)
+    X.data[-1] = 0.0  # stored all the same
+    return X
+
+
+KINDS = ["dense 64", "dense 32", "CSR 64", "CSR 32"]
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def arguments(X, i, references, new=False):
+    """Return a value for every parameter that a ``*_row`` function may have.
+
+    Some features have a reference point, or none has; one has no scale yet if ``new``.
+    """
+    rng = np.random.default_rng(1)
+    n_pos, n_neg, l2 = 30.0, 90.0, 0.01
+    hot, cold = np.zeros((4, D)), np.zeros((4, D))
+    hot[table.W] = rng.standard_normal(D)
+    hot[table.SUM] = n_pos * rng.standard_normal(D)
+    hot[table.SUM + 1] = n_neg * rng.standard_normal(D)
+    cold[table.U] = rng.standard_normal(D)
+    means = hot[table.SUM :] / [[n_pos], [n_neg]]
+    cold[table.SQ :] = (means**2 + 1.0) * [[n_pos], [n_neg]]
+    if references:
+        cold[table.REF, ::2] = rng.standard_normal(D)[::2]
+    second = cold[table.SQ :] / [[n_pos], [n_neg]] - cold[table.REF] * (
+        2.0 * means - cold[table.REF]
+    )
+    # Some scales are right, some off by less than is worth a change, some by more.
+    off = rng.choice([1.0, 1.005, 0.995, 1.5, 0.2], D)
+    hot[table.D] = off / (second.mean(axis=0) + l2 / 4.0)
+    if new:
+        hot[[table.W, table.D], 4] = 0.0
+    return {
+        "X": X,
+        "i": i,
+        "hot": as_hot(hot, X),
+        "cold": cold,
+        "listed": rows.listed(X, cold),
+        "to_pos": 1.0 / n_pos,
+        "to_neg": 1.0 / n_neg,
+        "l2": l2,
+        "weight": 1.7,
+        "past": 3.3,
+        "c": -0.4,
+        "sums": rng.standard_normal((2, D)),
+        "squares": rng.standard_normal((2, D)),
+        "slot": 1,
+    }
+
+
+def compiled(function, names):
+    """Return ``function`` as kernels see it."""
+    space = {"function": function}
+    exec(f"def call({', '.join(names)}): return function({', '.join(names)})", space)
+    return njit(space["call"])
+
+
+def test_there_are_row_functions():
+    assert len(FUNCTIONS) >= 5
+
+
+@each_kind
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_loops_do_what_the_definition_says(name, kind):
+    function = FUNCTIONS[name]
+    names = list(inspect.signature(function).parameters)
+    loop = compiled(function, names)
+    X = as_rows(matrix(kind))
+    for references in (False, True):
+        for i in range(n_rows(X)):
+            new = name == "meet_row"  # what gives a feature its scale
+            values = arguments(X, i, references, new)
+            left = {key: values[key] for key in names}
+            values = arguments(X, i, references, new)
+            right = {key: values[key] for key in names}
+            before = {key: np.copy(v) for key, v in right.items() if key != "X"}
+            expected = function(*right.values())
+            found = loop(*left.values())
+            if expected is None:
+                assert found is None
+            else:
+                assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+            changed = 0
+            for key in before:
+                assert_allclose(
+                    left[key], right[key], rtol=1e-12, atol=1e-12, err_msg=key
+                )
+                changed += np.any(right[key] != before[key])
+            # A full row leaves its mark, if the definition returns nothing.
+            if i == 1 and expected is None and name != "fetch_row":
+                assert changed
+    original = matrix(kind)
+    parts = [(X, original)]
+    if isinstance(X, CSR):
+        parts = [(part, getattr(original, key)) for key, part in X._asdict().items()]
+    for part, untouched in parts:
+        assert_array_equal(part, untouched)
+
+
+@each_kind
+def test_dense_and_csr_are_the_same_rows(kind):
+    """The definitions, too, must not depend on the layout."""
+    X = matrix(kind)
+    dense = as_rows(X.toarray() if sparse.issparse(X) else X)
+    csr = as_rows(sparse.csr_array(X))
+    for function in FUNCTIONS.values():
+        names = inspect.signature(function).parameters
+        for i in range(5):
+            results = []
+            for layout in (dense, csr):
+                values = arguments(layout, i, True)
+                result = function(*(values[key] for key in names))
+                arrays = [values[k] for k in ("hot", "cold", "sums", "squares")]
+                results.append((result, arrays))
+            (a, left), (b, right) = results
+            assert (a is None) == (b is None)
+            if a is not None:
+                assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+            for one, other in zip(left, right, strict=True):
+                assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@each_kind
+def test_listed(kind):
+    X = as_rows(matrix(kind))
+    for references in (False, True):
+        cold = arguments(X, 0, references)["cold"]
+        expected = rows.listed(X, cold)
+        assert expected.dtype == np.uint32
+        if "CSR" in kind and references:
+            assert_array_equal(expected, np.arange(0, D, 2))
+        else:
+            assert len(expected) == 0
+        found = compiled(rows.listed, ["X", "cold"])(X, cold)
+        assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_can_stay_is_not_copied(dtype):
+    X = np.ones((4, 3), dtype)
+    assert as_rows(X) is X
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    found = as_rows(fixed)
+    assert np.shares_memory(found, fixed)
+    assert found.flags.writeable
+    csr = sparse.csr_array(X)
+    found = as_rows(csr)
+    assert np.shares_memory(found.data, csr.data)
+    assert np.shares_memory(found.indices, csr.indices)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernels_see_one_kind_of_dense_and_one_of_csr(dtype):
+    X = np.arange(12.0, dtype=dtype).reshape(4, 3)
+    for form in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X[::-1][::-1]):
+        found = as_rows(form)
+        assert_array_equal(found, X)
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
+        assert found.dtype == dtype
+    long = sparse.csr_array(X)
+    long.indices, long.indptr = long.indices.astype("i8"), long.indptr.astype("i8")
+    twice = sparse.csr_array(
+        (
+            np.r_[X.ravel(), X.ravel()].astype(dtype) / 2,
+            [*range(3)] * 8,
+            range(0, 25, 6),
+        ),
+        (4, 3),
+    )
+    # The same row entries in two halves: rows of ``twice`` are not those of X.
+    for form in (sparse.csr_array(X), long, sparse.csr_matrix(X), twice):
+        before = form.copy()
+        found = as_rows(form)
+        kinds = found.data.dtype, found.indices.dtype, found.indptr.dtype
+        assert kinds == (dtype, np.uint32, np.uint64)
+        back = sparse.csr_array((found.data, found.indices, found.indptr), (4, 3))
+        assert_array_equal(back.toarray(), before.toarray())
+        for part in ("data", "indices", "indptr"):  # the caller's stays as it was
+            assert_array_equal(getattr(form, part), getattr(before, part))
+
+
+@each_kind
+def test_take_rows(kind):
+    X = matrix(kind)
+    whole = X.toarray() if sparse.issparse(X) else X
+    found = take_rows(as_rows(X), 1, 4)
+    assert n_rows(found) == 3
+    for i in range(3):
+        assert_array_equal(rows._dense_row(found, i, D), whole[1 + i])
+
+
+def test_row_bytes():
+    assert row_bytes(np.ones((5, 3))) == 24.0
+    assert row_bytes(np.ones((5, 3), np.float32)) == 12.0
+    assert row_bytes(as_rows(sparse.csr_array(np.eye(5)))) == 12.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 1000])
+def test_as_hot_keeps_the_numbers(d):
+    hot = np.random.default_rng(0).standard_normal((4, d))
+    csr, dense = as_rows(sparse.csr_array(np.eye(2))), np.eye(2)
+    by_feature = as_hot(hot, csr)
+    assert_array_equal(by_feature, hot)
+    assert by_feature.ctypes.data % 64 == 0  # half a cache line a feature
+    assert by_feature.T.flags.c_contiguous
+    assert as_hot(by_feature, csr) is by_feature
+    back = as_hot(by_feature, dense)
+    assert_array_equal(back, hot)
+    assert back.flags.c_contiguous
+    assert as_hot(back, dense) is back

@@ -1,0 +1,217 @@
+"""Small data sets, made or real, and what the answers should be."""
+
+import lzma
+import os
+import sys
+from csv import DictReader
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def _labels(score, positives):
+    """Call the rows with the highest scores positive; at least one of each class."""
+    n = len(score)
+    k = min(max(round(positives * n), 1), n - 1)
+    y = np.zeros(n, dtype=int)
+    y[np.argsort(score, kind="stable")[n - k :]] = 1
+    return y
+
+
+def gaussian(n=200, d=6, seed=0, positives=0.3):
+    """Return dense rows, well scaled, whose first features tell the classes apart."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    score = X[:, : max(d // 2, 1)].sum(axis=1)
+    noise = score.std() * rng.standard_normal(n)
+    return X, _labels(score + noise, positives)
+
+
+def scattered(n=200, d=12, seed=0, positives=0.3, density=0.3):
+    """Return rows that are mostly zeros, as a dense array: tied values, empty rows."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((n, d)), 1) * (rng.random((n, d)) < density)
+    X[rng.random(n) < 0.05] = 0.0
+    score = X[:, : d // 2].sum(axis=1)
+    return X, _labels(score + 0.5 * rng.standard_normal(n), positives)
+
+
+def scaled(n=200, d=6, seed=0, positives=0.3, decades=3.0):
+    """Return features from 10^-decades to 10^decades, some far from zero."""
+    X, y = gaussian(n, d, seed, positives)
+    X = X * 10.0 ** np.linspace(-decades, decades, d)
+    X[:, ::2] += 7.0 * X[:, ::2].std(axis=0)
+    return X, y
+
+
+def mixed(n=200, seed=0, positives=0.3):
+    """Return scattered features, scaled ones and counts in one matrix; repeated rows.
+
+    Some columns have a reference point inside the learners, others have none.
+    """
+    rng = np.random.default_rng(seed)
+    A, y = scattered(n, 5, seed, positives)
+    B, z = scaled(n, 3, seed + 1, positives, decades=2.0)
+    B = B[np.lexsort((rng.random(n), z))][np.argsort(np.argsort(y, kind="stable"))]
+    X = np.hstack([A, B, rng.poisson(0.5, (n, 1))])
+    repeated = rng.integers(0, n, n // 10)
+    X[rng.integers(0, n, n // 10)] = X[repeated]
+    return X, y
+
+
+def constant(n=200, seed=0, positives=0.3):
+    """Return gaussian rows with columns that never change: ones, 3.3, zeros."""
+    X, y = gaussian(n, 4, seed, positives)
+    return np.column_stack([X, np.ones(n), np.full(n, 3.3), np.zeros(n)]), y
+
+
+def rare(n=100_000, d=3, seed=0, positives=1):
+    """Return rows of which next to none is positive."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.zeros(n, dtype=int)
+    y[rng.choice(n, positives, replace=False)] = 1
+    X[y == 1, 0] += 4.0
+    return X, y
+
+
+def wide(n=300, d=70_000, seed=0, nnz=20):
+    """Return CSR rows with more features than 16 bits can count."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) % 3 == 0).astype(int)
+    columns = rng.integers(0, d - 2, (n, nnz - 1))
+    marked = np.where(y == 1, d - 1, d - 2)  # the last two features tell the classes
+    indices = np.column_stack([columns, marked]).ravel()
+    values = rng.random(n * nnz) + 0.5
+    X = sparse.csr_array((values, indices, np.arange(0, n * nnz + 1, nnz)), (n, d))
+    X.sum_duplicates()
+    return X, y
+
+
+def shared(name):
+    """Return a real data set as CSR and labels, or skip the test without the files."""
+    folder = Path(os.environ.get("AUCMAX_DATA", SHARED))
+    if not (folder / "MANIFEST.csv").exists():
+        pytest.skip(f"no data sets in {folder}; set AUCMAX_DATA")
+    return _read(folder, name)
+
+
+@cache
+def _read(folder, name):
+    with open(folder / "MANIFEST.csv", newline="") as lines:
+        entry = next(row for row in DictReader(lines) if row["name"] == name)
+    with lzma.open(folder / entry["file"]) as file:
+        X, y = load_svmlight_file(file, n_features=int(entry["features"]))
+    return sparse.csr_array(X), y
+
+
+def class_moments(X, y, weight=None):
+    """Return p, the class means and the class covariances (divided by n)."""
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    weight = np.ones(len(y)) if weight is None else weight
+    positive = y == np.max(y)
+    means, covariances = [], []
+    for side in (positive, ~positive):
+        share = weight[side] / weight[side].sum()
+        means.append(share @ X[side])
+        Z = X[side] - means[-1]
+        covariances.append(Z.T @ (share[:, None] * Z))
+    return weight[positive].sum() / weight.sum(), means, covariances
+
+
+def quadratic(X, y, weight=None):
+    """Return H and g such that the pairwise square loss is 1 - 2 g·w + w·H·w."""
+    _, (m_pos, m_neg), (S_pos, S_neg) = class_moments(X, y, weight)
+    delta = m_pos - m_neg
+    return S_pos + S_neg + np.outer(delta, delta), delta
+
+
+def closed_form(X, y, l2=0.0, weight=None):
+    """Return w*: (S₊ + S₋ + ΔΔᵀ + (l2/2) I) w* = Δ."""
+    H, delta = quadratic(X, y, weight)
+    return np.linalg.solve(H + l2 / 2 * np.eye(len(delta)), delta)
+
+
+def pairwise(w, X, y, l2=0.0, l1=0.0, weight=None):
+    """Return J(w) by brute force over all pairs."""
+    weight = np.ones(len(y)) if weight is None else weight
+    positive = y == np.max(y)
+    score = X @ w
+    margins = score[positive][:, None] - score[~positive]
+    weights = np.outer(weight[positive], weight[~positive])
+    loss = np.sum(weights * (1.0 - margins) ** 2) / weights.sum()
+    return loss + l2 / 2 * w @ w + l1 * np.abs(w).sum()
+
+
+def variable(model, name):
+    """Return a number of a learner's state, by its name in the learner's module."""
+    return float(model.state_.z[getattr(sys.modules[type(model).__module__], name)])
+
+
+class Coordinates:
+    """Centred and scaled features as ``aucmax.core.table`` documents them, slowly."""
+
+    def __init__(self, d, l2, precondition):
+        self.l2, self.precondition = l2, precondition
+        self.rows = self.renew_at = 0
+        self.n, self.sums, self.squares = (
+            np.zeros(2),
+            np.zeros((2, d)),
+            np.zeros((2, d)),
+        )
+        self.ref = np.zeros(d)
+        self.D = np.zeros(d) if precondition else np.ones(d)
+
+    def add(self, x, positive, weight):
+        side = 0 if positive else 1
+        self.rows += 1
+        self.n[side] += weight
+        self.sums[side] += weight * x
+        self.squares[side] += weight * x**2
+
+    @property
+    def p(self):
+        return self.n[0] / self.n.sum()
+
+    @property
+    def means(self):
+        return self.sums[0] / self.n[0] - self.ref, self.sums[1] / self.n[1] - self.ref
+
+    def spread(self):
+        """Return the mean of (x - ref)², classes balanced."""
+        mean = (self.sums / self.n[:, None]).mean(axis=0)
+        second = (self.squares / self.n[:, None]).mean(axis=0)
+        return second - 2.0 * self.ref * mean + self.ref**2
+
+    def scales(self):
+        seen = self.spread() > 0.0
+        return np.where(seen, 1.0 / np.where(seen, self.spread() + self.l2 / 4, 1.0), 0)
+
+    def renew(self):
+        """Centre what is far from zero, scale everything."""
+        self.renew_at = 4 * self.rows
+        if self.precondition:
+            mean = (self.sums / self.n[:, None]).mean(axis=0)
+            self.ref = np.zeros_like(mean)
+            variance = self.spread() - mean**2
+            self.ref = np.where(np.abs(mean) > 0.5 * np.sqrt(variance), mean, 0.0)
+            self.D = self.scales()
+        self.norm = float(np.sum(self.spread() * self.D))
+        seen = self.spread() > 0.0
+        self.smallest, self.largest = self.D[seen].min(), self.D[seen].max()
+
+    def meet(self, x, w):
+        """Return w after the scales of the features of x were brought up to date."""
+        if not self.precondition:
+            return w
+        target = self.scales()
+        stale = (x != 0.0) & (np.abs(self.D * (self.spread() + self.l2 / 4) - 1) > 0.02)
+        follow = np.where(self.D > 0.0, target / np.where(self.D > 0.0, self.D, 1.0), 1)
+        self.D = np.where(stale, target, self.D)
+        return np.where(stale, w * follow, w)

@@ -1,0 +1,253 @@
+"""SPAM against a slow version of itself, written from its documentation."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from scipy.optimize import approx_fprime
+
+from aucmax import SPAM
+from data import (
+    Coordinates,
+    class_moments,
+    gaussian,
+    mixed,
+    pairwise,
+    quadratic,
+    scaled,
+    variable,
+)
+
+SETTINGS = [
+    {},
+    {"l2": 0.5},
+    {"l2": 0.0},
+    {"l1": 0.05},
+    {"l1": 0.02, "l2": 0.1, "average": False},
+    {"schedule": "inv", "l2": 0.1},
+    {"schedule": "constant", "eta0": 0.3},
+    {"step": "explicit", "eta0": 0.1},
+    {"precondition": False},
+    {"step": "explicit", "precondition": False, "average": False, "eta0": 0.2},
+]
+
+
+def step_length(schedule, eta0, norm, t, p, convexity):
+    """Return the step size; p(1 - p) makes rows effective rows and l2 the paper's β."""
+    effective = 4 * p * (1 - p) * t
+    if schedule == "invsqrt":
+        return eta0 / norm / np.sqrt(1 + effective / norm)
+    if schedule == "inv":
+        return 1 / (norm / eta0 + p * (1 - p) * convexity * t)
+    return eta0 / norm
+
+
+def residual(w, x, positive, p, m_pos, m_neg):
+    """Return g such that SPAM's stochastic gradient at a row is g x."""
+    if positive:
+        return 2 * (1 - p) * (w @ x - w @ m_neg - 1)
+    return 2 * p * (w @ x - w @ m_pos + 1)
+
+
+def shrink(w, ridge, lasso):
+    return np.sign(w) * np.maximum(np.abs(w) - lasso, 0) / (1 + ridge)
+
+
+def reference(X, y, weight, model, passes):
+    """Return the weights after ``passes`` over the rows; None is one pass of a stream.
+
+    Nothing is incremental here: each row's mean scores are taken from w itself.
+    """
+    hyper = model.get_params()
+    l2, l1 = hyper["l2"], hyper["l1"]
+    table = Coordinates(X.shape[1], l2, hyper["precondition"])
+    here = [i for i in range(len(y)) if weight[i] > 0]
+    if passes:
+        for i in here:
+            table.add(X[i], y[i] == 1, weight[i])
+        table.renew()
+    w = np.zeros(X.shape[1])
+    iterates = []
+    due = since = paid = 0
+
+    def penalised(w):
+        pq = table.p * (1 - table.p)
+        return shrink(w, pq * l2 * due * table.D, pq * l1 * due * table.D)
+
+    for i in here * (passes or 1):
+        positive = y[i] == 1
+        if passes is None:
+            table.add(X[i], positive, weight[i])
+            if not table.n.all():
+                continue
+            w = table.meet(X[i], w)
+            if table.rows >= table.renew_at:
+                w = penalised(w)
+                paid = max(paid, due)
+                due = since = 0
+                table.renew()
+        x = X[i] - table.ref
+        eta = step_length(
+            hyper["schedule"],
+            hyper["eta0"],
+            table.norm,
+            len(iterates) + 1,
+            table.p,
+            l2 * table.smallest,
+        )
+        eta *= weight[i] * table.rows / table.n.sum()
+        c = -eta * residual(w, x, positive, table.p, *table.means)
+        if hyper["step"] == "implicit":
+            share = 1 - table.p if positive else table.p
+            c /= 1 + 2 * eta * share * x @ (table.D * x)
+        w = w + c * table.D * x
+        iterates.append(w)
+        due += eta
+        since += 1
+        enough = table.p * (1 - table.p) * l2 * due * table.largest > 0.5
+        if enough or since >= max(256, len(w)):
+            w = penalised(w)
+            paid = due
+            due = since = 0
+    if hyper["average"]:
+        result = np.average(iterates, axis=0, weights=np.arange(len(iterates)) + 1)
+    else:
+        result = penalised(w)
+    if l1 > 0:  # dropped: what would not survive as long a stretch as the last
+        pq = table.p * (1 - table.p)
+        result[np.abs(w) <= pq * l1 * max(due, paid) * table.D] = 0
+    return result
+
+
+def weighted(n):
+    weight = np.random.default_rng(3).random(n) + 0.5
+    weight[::7] = 0.0
+    return weight
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@pytest.mark.parametrize("hyper", SETTINGS, ids=str)
+def test_fit_is_the_algorithm(hyper, data, layout):
+    X, y = data(200)
+    weight = weighted(len(y))
+    for passes in (1, 2):
+        model = SPAM(**hyper, shuffle=False, max_iter=passes)
+        model.fit(layout(X), y, sample_weight=weight)
+        expected = reference(X, y, weight, model, passes)
+        assert_allclose(
+            model.coef_[0], expected, rtol=1e-8, atol=1e-10 * np.ptp(expected)
+        )
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@pytest.mark.parametrize("hyper", SETTINGS, ids=str)
+def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
+    X, y = data(400)
+    weight = weighted(len(y))
+    model = SPAM(**hyper).partial_fit(layout(X), y, sample_weight=weight)
+    expected = reference(X, y, weight, model, None)
+    assert_allclose(model.coef_[0], expected, rtol=1e-8, atol=1e-10 * np.ptp(expected))
+
+
+def test_the_expected_step_is_the_gradient_of_the_pairwise_loss():
+    X, y = gaussian(40, 4)
+    weight = weighted(40)
+    p, means, _ = class_moments(X, y, weight)
+    for w in np.random.default_rng(0).standard_normal((3, 4)):
+        rows = [
+            residual(w, x, label == 1, p, *means) * x
+            for x, label in zip(X, y, strict=True)
+        ]
+        expected = approx_fprime(
+            w, lambda w: p * (1 - p) * pairwise(w, X, y, weight=weight), 1e-6
+        )
+        found = np.average(rows, axis=0, weights=weight)
+        # One-sided differences of a quadratic are off by half the step times H.
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("precondition", [True, False])
+def test_the_average_is_the_weighted_mean_of_the_iterates(precondition, layout):
+    X, y = mixed(300)
+    hyper = {"l2": 0.0, "precondition": precondition}  # no penalty is ever due
+    last, mean = SPAM(**hyper, average=False), SPAM(**hyper)
+    iterates = []
+    for i in range(len(y)):
+        last.partial_fit(layout(X[i : i + 1]), y[i : i + 1], classes=[0, 1])
+        if variable(last, "T") > len(iterates):
+            iterates.append(last.coef_[0])
+    mean.partial_fit(layout(X), y)
+    expected = np.average(iterates, axis=0, weights=np.arange(1, len(iterates) + 1))
+    assert_allclose(mean.coef_[0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("hyper", SETTINGS, ids=str)
+def test_mean_scores_are_followed_exactly(hyper, method, layout):
+    X, y = mixed(300)
+    model = SPAM(**hyper, random_state=0)
+    for rows in (100, 173, 300):
+        part = slice(0 if method == "fit" else rows - 100, rows)
+        getattr(model, method)(layout(X[part]), y[part])
+        state = model.state_
+        w, ref = state.hot[0], state.cold[1]
+        a = w @ (state.hot[2] / state.n[0] - ref)
+        b = w @ (state.hot[3] / state.n[1] - ref)
+        found = variable(model, "A"), variable(model, "B")
+        assert_allclose(found, (a, b), rtol=1e-9, atol=1e-11)
+
+
+def elastic_net(X, y, l2, l1):
+    """Return the minimiser of J by proximal gradient steps on the moments."""
+    H, delta = quadratic(X, y)
+    step = 1 / (2 * np.linalg.eigvalsh(H)[-1] + l2)
+    w = np.zeros(len(delta))
+    for _ in range(20_000):
+        w = w - step * (2 * (H @ w - delta) + l2 * w)
+        w = np.sign(w) * np.maximum(np.abs(w) - step * l1, 0)
+    return w
+
+
+def with_noise(n, d, noisy):
+    X, y = gaussian(n, d)
+    noise = np.random.default_rng(1).standard_normal((n, noisy))
+    return np.hstack([X, noise]), y
+
+
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("l1", [0.05, 0.3])
+def test_lasso_finds_the_minimum(l1, average):
+    X, y = with_noise(400, 4, 6)
+    expected = elastic_net(X, y, 0.01, l1)
+    model = SPAM(0.01, l1, average=average, max_iter=500, random_state=0).fit(X, y)
+    best = pairwise(expected, X, y, 0.01, l1)
+    excess = pairwise(model.coef_[0], X, y, 0.01, l1) - best
+    assert 0 <= excess < 0.01 * (1 - best)  # J(0) = 1
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("n", [1024, 1025, 1100, 1200])
+def test_lasso_drops_noise_exactly(n, average, method):
+    """However many steps there were since the last proximal map."""
+    X, y = with_noise(n, 4, 20)
+    model = SPAM(0.0, 0.3, average=average, random_state=0)
+    w = getattr(model, method)(X, y).coef_[0]
+    expected = elastic_net(X, y, 0.0, 0.3)
+    assert np.all(expected[4:] == 0)
+    assert np.mean(w[4:] == 0) >= 0.75
+    assert np.all(w[np.abs(expected) > 0.05] != 0)
+
+
+def test_the_penalty_is_the_one_of_the_closed_form_whatever_the_class_ratio():
+    """The paper's β is p(1 - p) l2: l2 itself means the same for any p."""
+    for positives in (0.05, 0.5, 0.9):
+        X, y = gaussian(600, 3, positives=positives)
+        H, delta = quadratic(X, y)
+        expected = np.linalg.solve(H + 0.5 * np.eye(3), delta)
+        w = SPAM(1.0, max_iter=1000, random_state=0).fit(X, y).coef_[0]
+        assert np.linalg.norm(w - expected) < 0.02 * np.linalg.norm(expected)

@@ -1,0 +1,1341 @@
+"""What every estimator must satisfy; being in the registry is all it takes to be here.
+
+Tests of the first kind run everything that is registered, and variants of it; those on
+streams run what has a ``partial_fit``. States are compared field by field, whatever the
+fields are.
+"""
+
+import ast
+import copy
+import inspect
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+import aucmax
+from aucmax import SOLAM, SPAM
+from data import (
+    closed_form,
+    constant,
+    gaussian,
+    mixed,
+    rare,
+    scaled,
+    scattered,
+    shared,
+    wide,
+)
+
+PLAIN = [getattr(aucmax, name)() for name in aucmax.ESTIMATORS]
+VARIANTS = [
+    *PLAIN,
+    SPAM(l1=0.01),
+    SPAM(step="explicit", precondition=False, average=False),
+    SPAM(schedule="inv"),
+    SPAM(schedule="constant", eta0=0.1),
+    SOLAM(norm="l1", radius=1),
+    SOLAM(l2=1e-3, radius=None),
+    SOLAM(radius=0.05),
+]
+ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
+# Members that minimise the square loss, and the settings with which they get there.
+SQUARE_LOSS = {
+    "SPAM": {"max_iter": 3000},
+    "SOLAM": {"radius": None, "max_iter": 10_000},
+}
+METHODS = ["fit", "partial_fit"]
+
+
+def name(value):
+    text = value if isinstance(value, str) else repr(value)
+    return re.sub(r"\s+", " ", text)
+
+
+every = pytest.mark.parametrize("estimator", VARIANTS, ids=name)
+plain = pytest.mark.parametrize("estimator", PLAIN, ids=name)
+online = pytest.mark.parametrize("estimator", ONLINE, ids=name)
+strict = pytest.mark.filterwarnings("error")
+patient = settings(deadline=None, max_examples=15, derandomize=True)
+
+
+def seeded(estimator, **parameters):
+    return clone(estimator).set_params(random_state=0, **parameters)
+
+
+def trained(estimator, X, y, method="fit", **parameters):
+    """Return a fitted copy, by whichever method it has."""
+    model = seeded(estimator, **parameters)
+    return getattr(model, method if hasattr(model, method) else "fit")(X, y)
+
+
+def everything(model):
+    """Return all that training has left behind, by name."""
+    state = model.state_._asdict() if hasattr(model, "state_") else {}
+    found = {
+        "coef": model.coef_,
+        "intercept": model.intercept_,
+        "n_iter": getattr(model, "n_iter_", 0),
+        **state,
+    }
+    return {key: np.array(value, dtype=float) for key, value in found.items()}
+
+
+def assert_same_bits(model, expected):
+    left, right = everything(model), everything(expected)
+    assert left.keys() == right.keys()
+    for key in left:
+        assert_array_equal(left[key], right[key], err_msg=key)
+
+
+def assert_close(model, expected, rtol=1e-10):
+    """Compare states; what has units of its own on its own.
+
+    A slot of a table is right if its error is small against its largest number: a small
+    one that is the difference of large ones has lost its last digits rightfully.
+    """
+    left, right = everything(model), everything(expected)
+    assert left.keys() == right.keys()
+    for key in left:
+        for a, b in zip(
+            np.atleast_1d(left[key]), np.atleast_1d(right[key]), strict=True
+        ):
+            atol = rtol * max(np.abs(b).max(), 1e-6)
+            assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=key)
+
+
+def area(model, X, y):
+    return roc_auc_score(y, model.decision_function(X))
+
+
+def assert_finite(model):
+    for key, value in everything(model).items():
+        assert np.isfinite(value).all(), f"{key}: {value}"
+
+
+# 1. scikit-learn
+
+
+def expected_failures(estimator):
+    if not hasattr(estimator, "partial_fit"):
+        return {}
+    why = "online: one step where k repeated rows take k; only the minimum is the same"
+    return {
+        "check_sample_weight_equivalence_on_dense_data": why,
+        "check_sample_weight_equivalence_on_sparse_data": why,
+    }
+
+
+@parametrize_with_checks(
+    [seeded(estimator) for estimator in VARIANTS],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@every
+def test_attributes(estimator):
+    X, y = gaussian(80, 6)
+    model = trained(estimator, X, y)
+    assert model.coef_.shape == (1, 6)
+    assert model.intercept_.shape == (1,)
+    assert model.n_features_in_ == 6
+    assert isinstance(model.n_iter_, int)
+    assert 1 <= model.n_iter_ <= model.max_iter
+    assert_array_equal(model.classes_, [0, 1])
+    assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_)
+    assert model.score(X, y) == pytest.approx(area(model, X, y), abs=1e-12)
+
+
+@every
+def test_zero_is_midway_between_the_mean_scores(estimator):
+    X, y = scaled(150)
+    score = trained(estimator, X, y).decision_function(X)
+    middle = (score[y == 1].mean() + score[y == 0].mean()) / 2
+    assert abs(middle) < 1e-9 * np.abs(score).max()
+
+
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (-1, 1), (2.0, 7.0), ("no", "yes"), (False, True)], ids=str
+)
+@pytest.mark.parametrize("method", METHODS)
+@plain
+def test_labels_of_any_kind(estimator, method, labels):
+    X, y = gaussian(60)
+    expected = trained(estimator, X, y, method)
+    named = np.array(labels)[y]
+    forms = [named, named.tolist(), pd.Series(named)]
+    if isinstance(labels[0], str):
+        forms.append(named.astype(object))
+    for form in forms:
+        model = trained(estimator, X, form, method)
+        assert_same_bits(model, expected)
+        assert_array_equal(model.predict(X), np.array(labels)[expected.predict(X)])
+
+
+@every
+def test_pipeline_and_grid_search(estimator):
+    X, y = scaled(200)
+    pipeline = make_pipeline(StandardScaler(), seeded(estimator, max_iter=2))
+    step = f"{type(estimator).__name__.lower()}__max_iter"
+    search = GridSearchCV(pipeline, {step: [1, 3]}, scoring="roc_auc", cv=3)
+    search.fit(X, y)
+    assert_allclose(search.score(X, y), area(search.best_estimator_, X, y))
+    assert search.best_score_ > 0.7
+
+
+@every
+def test_calibration(estimator):
+    X, y = gaussian(300)
+    model = CalibratedClassifierCV(seeded(estimator), cv=3).fit(X, y)
+    chance = model.predict_proba(X)[:, 1]
+    assert_allclose(chance.mean(), y.mean(), atol=0.05)
+    assert roc_auc_score(y, chance) > 0.7
+
+
+@every
+def test_tuned_threshold(estimator):
+    X, y = gaussian(300, positives=0.1)
+    model = TunedThresholdClassifierCV(
+        seeded(estimator), scoring="balanced_accuracy", cv=3
+    ).fit(X, y)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    found = model.predict(X)[y == 1].mean() + (1 - model.predict(X)[y == 0]).mean()
+    assert found / 2 > 0.65
+
+
+@every
+def test_one_against_the_rest(estimator):
+    X, _ = gaussian(300)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        seeded(estimator).fit(X, y)
+    model = OneVsRestClassifier(seeded(estimator)).fit(X, y)
+    scores = model.decision_function(X)
+    assert scores.shape == (300, 3)
+    assert roc_auc_score(y == 2, scores[:, 2]) > 0.9
+    assert roc_auc_score(y == 0, scores[:, 0]) > 0.9
+
+
+@every
+@strict
+def test_feature_names(estimator):
+    X, y = gaussian(80, 3)
+    frame = pd.DataFrame(X, columns=["age", "debt", "income"])
+    model = trained(estimator, frame, pd.Series(y))
+    assert_same_bits(model, trained(estimator, X, y))
+    assert_array_equal(model.feature_names_in_, frame.columns)
+    scores = trained(estimator, X, y).decision_function(X)
+    # The columns of a frame are what is contiguous: sums in another order.
+    atol = 1e-14 * np.abs(scores).max()
+    assert_allclose(model.decision_function(frame), scores, rtol=0, atol=atol)
+    with pytest.raises(ValueError, match="should match those that were passed"):
+        model.predict(frame[["debt", "age", "income"]])
+
+
+@plain
+def test_documentation(estimator):
+    text = inspect.getdoc(type(estimator))
+    assert "References\n----------" in text
+    for parameter in inspect.signature(type(estimator)).parameters.values():
+        entry = re.search(rf"^{parameter.name} : (.+)$", text, re.MULTILINE)
+        assert entry, f"{parameter.name} is not documented"
+        default = ast.literal_eval(entry[1].rpartition("default=")[2])
+        assert default == parameter.default, f"{parameter.name} : {entry[1]}"
+
+
+def test_shared_parameters_have_the_same_words():
+    texts = {}
+    for estimator in PLAIN:
+        body = inspect.getdoc(type(estimator))
+        for parameter in ("max_iter", "shuffle", "random_state"):
+            if parameter in estimator.get_params():
+                words = re.search(rf"^{parameter} : .*\n((?:    .*\n)+)", body, re.M)[1]
+                texts.setdefault(parameter, set()).add(words)
+    assert {parameter: len(words) for parameter, words in texts.items()} == {
+        parameter: 1 for parameter in texts
+    }
+
+
+# 2. Layouts
+
+
+@pytest.mark.parametrize("data", [scattered, mixed, scaled, constant])
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_dense_equals_csr(estimator, method, data):
+    X, y = data(150)
+    dense = trained(estimator, X, y, method)
+    assert_close(trained(estimator, sparse.csr_array(X), y, method), dense)
+
+
+@plain
+def test_dense_equals_csr_beyond_the_cache(estimator):
+    # More than the processor's cache holds when dense, less when sparse: the rows must
+    # be visited in the same order all the same.
+    X, y = scattered(9000, 60, density=0.1)
+    assert X.nbytes > 1 << 22
+    dense = trained(estimator, X, y, max_iter=1)
+    csr = sparse.csr_array(X)
+    assert csr.data.nbytes + csr.indices.nbytes < 1 << 22
+    # Rounding errors of 9000 steps.
+    assert_close(trained(estimator, csr, y, max_iter=1), dense, 1e-9)
+
+
+def strided(X):
+    wider = np.zeros((2 * X.shape[0], 2 * X.shape[1]), dtype=X.dtype)
+    wider[::2, ::2] = X
+    return wider[::2, ::2]
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def mapped(X, folder):
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+def long_index(X):
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def read_only_csr(X):
+    X = sparse.csr_array(X)
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+    return X
+
+
+def unsorted_csr(X):
+    """Return a CSR matrix with entries in reverse order, one of them in two parts."""
+    X = sparse.csr_array(X)
+    data, indices, indptr = [], [], [0]
+    for i in range(X.shape[0]):
+        at = slice(X.indptr[i], X.indptr[i + 1])
+        halves = X.data[at][::-1] / 2
+        data += [halves, halves]
+        indices += [X.indices[at][::-1]] * 2
+        indptr.append(indptr[-1] + 2 * len(halves))
+    return sparse.csr_array(
+        (np.concatenate(data), np.concatenate(indices), indptr), X.shape
+    )
+
+
+def stored_zeros(X):
+    """Return a CSR matrix that stores all its zeros."""
+    n, d = X.shape
+    index = np.tile(np.arange(d), n)
+    return sparse.csr_array((X.ravel(), index, np.arange(0, n * d + 1, d)), X.shape)
+
+
+DENSE = {
+    "Fortran": np.asfortranarray,
+    "strided": strided,
+    "reversed": lambda X: X[::-1].copy()[::-1],
+    "read-only": read_only,
+    "list": np.ndarray.tolist,
+    "big-endian": lambda X: X.astype(X.dtype.newbyteorder(">")),
+}
+SPARSE = {
+    "int64": long_index,
+    "read-only": read_only_csr,
+    "unsorted": unsorted_csr,
+    "CSC": sparse.csc_array,
+    "COO": sparse.coo_array,
+    "matrix": sparse.csr_matrix,
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_layouts_change_nothing(estimator, method, tmp_path):
+    X, y = mixed(60)
+    X = np.round(X, 2)
+    expected = trained(estimator, X, y, method)
+    for layout in DENSE.values():
+        assert_same_bits(trained(estimator, layout(X), y, method), expected)
+    assert_same_bits(trained(estimator, mapped(X, tmp_path), y, method), expected)
+    expected = trained(estimator, sparse.csr_array(X), y, method)
+    for layout in SPARSE.values():
+        assert_same_bits(trained(estimator, layout(X), y, method), expected)
+    assert_close(trained(estimator, stored_zeros(X), y, method), expected)
+
+
+@every
+def test_few_signatures(estimator, tmp_path):
+    """Two layouts in two float types are all that may ever be compiled."""
+    X, y = mixed(40)
+    for kind in (np.float32, np.float64):
+        typed = X.astype(kind)
+        inputs = [layout(typed) for layout in {**DENSE, **SPARSE}.values()]
+        inputs += [mapped(typed, tmp_path), X.astype(int), sparse.csr_array(typed)]
+        for rows in inputs:
+            for labels in (y, y.astype(bool), y.astype(np.int8), y.tolist()):
+                seeded(estimator, max_iter=1).fit(rows, labels)
+            if hasattr(estimator, "partial_fit"):
+                model = seeded(estimator).partial_fit(rows, y)
+                model.partial_fit(X, y).partial_fit(sparse.csr_array(X), y)
+                pickle.loads(pickle.dumps(model)).partial_fit(rows, y)
+    seeded(estimator).set_params(
+        **{
+            key: 1
+            for key, value in estimator.get_params().items()
+            if isinstance(value, float)
+        }
+    ).fit(X, y)
+    update = getattr(sys.modules[type(estimator).__module__], "update", None)
+    if update is not None:
+        assert 0 < len(update.signatures) <= 4, update.signatures
+
+
+@every
+def test_float32_ranks_alike(estimator):
+    X, y = scaled(300)
+    X = X.astype(np.float32)
+    single = trained(estimator, X, y)
+    double = trained(estimator, X.astype(np.float64), y)
+    # The values are the same ones, and sums are in double: so are the scores.
+    a, b = single.decision_function(X), double.decision_function(X)
+    assert spearmanr(a, b).statistic > 0.9999
+    assert_close(trained(estimator, sparse.csr_array(X), y), single)
+
+
+@every
+def test_rounding_to_float32_hardly_matters(estimator):
+    X, y = gaussian(300)
+    single = trained(estimator, X.astype(np.float32), y)
+    double = trained(estimator, X, y)
+    rank = spearmanr(single.decision_function(X), double.decision_function(X))
+    assert rank.statistic > 0.999
+    assert abs(area(single, X, y) - area(double, X, y)) < 1e-3
+
+
+# 3. Chunks and weights
+
+
+def in_chunks(estimator, X, y, cuts, layouts=(np.asarray,), weight=None):
+    model = seeded(estimator)
+    edges = [0, *sorted(cuts), len(y)]
+    pieces = [(lo, hi) for lo, hi in pairwise(edges) if hi > lo]
+    for k, (lo, hi) in enumerate(pieces):
+        rows = layouts[k % len(layouts)](X[lo:hi])
+        share = None if weight is None else weight[lo:hi]
+        model.partial_fit(rows, y[lo:hi], classes=[0, 1], sample_weight=share)
+    return model
+
+
+cuts_of_60 = st.lists(st.integers(0, 60), max_size=6)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@online
+def test_any_chunking_is_one_call(estimator, layout):
+    X, y = mixed(60)
+    weight = np.random.default_rng(0).random(60) + 0.5
+    whole = in_chunks(estimator, X, y, [], (layout,), weight)
+
+    @patient
+    @given(cuts_of_60)
+    def check(cuts):
+        assert_same_bits(in_chunks(estimator, X, y, cuts, (layout,), weight), whole)
+
+    check()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@online
+def test_rows_one_by_one(estimator, layout):
+    X, y = mixed(700)  # long enough for a proximal map or two
+    whole = in_chunks(estimator, X, y, [], (layout,))
+    assert_same_bits(in_chunks(estimator, X, y, range(1, 700), (layout,)), whole)
+
+
+@online
+def test_chunks_of_one_class(estimator):
+    X, y = mixed(60)
+    by_class = np.argsort(y, kind="stable")
+    X, y = X[by_class], y[by_class]
+    whole = in_chunks(estimator, X, y, [])
+    zeros = int(np.sum(y == 0))
+    assert_same_bits(in_chunks(estimator, X, y, [zeros]), whole)
+    assert_same_bits(in_chunks(estimator, X, y, [5, zeros, zeros + 1]), whole)
+
+
+@online
+def test_chunks_may_switch_layout(estimator):
+    X, y = mixed(60)
+    whole = in_chunks(estimator, X, y, [])
+
+    @patient
+    @given(cuts_of_60)
+    def check(cuts):
+        layouts = (np.asarray, sparse.csr_array)
+        assert_close(in_chunks(estimator, X, y, cuts, layouts), whole)
+
+    check()
+
+
+@online
+def test_a_stream_in_parts_larger_than_a_piece(estimator):
+    """The base class hands out orders of 65 536 rows; nothing may show at the seam."""
+    X, y = gaussian(70_000, 2)
+    assert_same_bits(
+        in_chunks(estimator, X, y, [35_000]), in_chunks(estimator, X, y, [])
+    )
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_a_row_of_weight_zero_is_not_there(estimator, method, layout):
+    X, y = mixed(60)
+    rng = np.random.default_rng(1)
+    here = rng.random(90) < 0.6
+    here[:3] = False  # the very first rows too
+    n = int(here.sum())
+    wild, labels = 1e6 * rng.standard_normal((90, X.shape[1])), rng.integers(0, 2, 90)
+    wild[here], labels[here] = X[:n], y[:n]
+    weight = here * (rng.random(90) + 0.5)
+
+    def run(X, y, weight):
+        model = seeded(estimator)
+        fit = getattr(model, method if hasattr(model, method) else "fit")
+        return fit(layout(X), y, sample_weight=weight)
+
+    assert_same_bits(run(wild, labels, weight), run(X[:n], y[:n], weight[here]))
+
+
+@pytest.mark.parametrize("factor", [7.3, 1e-6, 1e6])
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_a_constant_factor_of_all_weights_does_nothing(estimator, method, factor):
+    X, y = mixed(80)
+    weight = np.random.default_rng(0).random(80) + 0.5
+    models = []
+    for share in (weight, factor * weight):
+        model = seeded(estimator)
+        fit = getattr(model, method if hasattr(model, method) else "fit")
+        models.append(fit(X, y, sample_weight=share))
+    expected = models[0].coef_
+    atol = 1e-10 * np.abs(expected).max()
+    assert_allclose(models[1].coef_, expected, rtol=1e-10, atol=atol)
+
+
+@every
+def test_a_weight_of_k_is_k_rows(estimator):
+    # Exactly so for the class moments (tests/core/test_moments.py) and the minimum
+    # (below); an online learner takes one step where it would take k, so here its
+    # scores are near, no more.
+    X, y = gaussian(400)
+    times = np.random.default_rng(0).integers(1, 4, 400)
+    repeated = seeded(estimator, max_iter=20)
+    repeated.fit(X.repeat(times, axis=0), y.repeat(times))
+    weighted = seeded(estimator, max_iter=20).fit(X, y, sample_weight=times)
+    a, b = weighted.decision_function(X), repeated.decision_function(X)
+    assert spearmanr(a, b).statistic > 0.97
+
+
+@every
+def test_weights_matter(estimator):
+    """Weights must change the ranking in favour of the rows that weigh more."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    first = rng.random(400) < 0.5
+    y = (np.where(first, X[:, 0], X[:, 1]) > 0.3).astype(int)
+    for favoured, column in ((first, 0), (~first, 1)):
+        weight = np.where(favoured, 1.0, 0.01)
+        w = seeded(estimator).fit(X, y, sample_weight=weight).coef_[0]
+        assert w[column] > 3 * abs(w[1 - column])
+
+
+# 4. One class
+
+
+@online
+@strict
+def test_a_prefix_of_one_class(estimator):
+    X, y = gaussian(60)
+    for label in (0, 1):
+        only, rest = y == label, y != label
+        model = seeded(estimator).partial_fit(X[only], y[only], classes=[0, 1])
+        assert_array_equal(model.coef_, 0.0)
+        assert_array_equal(model.decision_function(X), 0.0)
+        model.partial_fit(X[rest], y[rest])
+        assert_finite(model)
+        assert np.any(model.coef_ != 0.0)
+
+
+@pytest.mark.parametrize("labels", [[0], [1], ["yes"]])
+@every
+def test_fit_needs_two_classes(estimator, labels):
+    with pytest.raises(ValueError, match=r"only one class: \["):
+        seeded(estimator).fit([[0.0], [1.0], [2.0]], labels * 3)
+
+
+@every
+def test_fit_needs_two_classes_that_weigh(estimator):
+    X, y = gaussian(20)
+    for label in (0, 1):
+        with pytest.raises(ValueError, match=rf"class.*{label}.* weight above zero"):
+            seeded(estimator).fit(X, y, sample_weight=1.0 * (y != label))
+
+
+@online
+def test_first_partial_fit_asks_for_classes(estimator):
+    with pytest.raises(ValueError, match="classes="):
+        seeded(estimator).partial_fit([[0.0], [1.0]], [1, 1])
+
+
+# 5. Same input, same bits
+
+
+@every
+def test_same_seed_same_bits(estimator):
+    X, y = mixed(100)
+    expected = trained(estimator, X, y)
+    assert_same_bits(trained(estimator, X, y), expected)
+    # What was learnt before does not matter.
+    again = trained(estimator, *gaussian(50, X.shape[1]))
+    assert_same_bits(again.fit(X, y), expected)
+    rng = np.random.RandomState(0)
+    model = clone(estimator).set_params(random_state=rng).fit(X, y)
+    assert_same_bits(model, expected)
+
+
+@every
+def test_the_seed_matters(estimator):
+    X, y = mixed(100)
+    other = clone(estimator).set_params(random_state=1).fit(X, y)
+    assert np.any(other.coef_ != trained(estimator, X, y).coef_)
+    fixed = [seeded(estimator, shuffle=False), seeded(estimator, shuffle=False)]
+    fixed[1].set_params(random_state=1)
+    assert_same_bits(fixed[0].fit(X, y), fixed[1].fit(X, y))
+
+
+@every
+def test_threads_do_not_matter(estimator, monkeypatch):
+    X, y = mixed(2000)
+    monkeypatch.setattr("aucmax.core.moments._BLOCK_BYTES", 1 << 13)  # many blocks
+    monkeypatch.setattr("aucmax.core.moments.cpu_count", lambda: 1)
+    alone = trained(estimator, X, y, max_iter=1)
+    for cpus in (2, 7, None):
+        monkeypatch.setattr("aucmax.core.moments.cpu_count", lambda cpus=cpus: cpus)
+        assert_same_bits(trained(estimator, X, y, max_iter=1), alone)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@plain
+def test_threads_of_blas_do_not_matter(estimator, method):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 60_000)), np.arange(20) % 2
+    models = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            models.append(trained(estimator, X, y, method))
+    assert_same_bits(*models)
+
+
+@plain
+def test_global_random_state_is_not_touched(estimator):
+    X, y = gaussian(50)
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.get_state(legacy=False)  # noqa: NPY002
+    for seed in (0, None):
+        clone(estimator).set_params(random_state=seed).fit(X, y).predict(X)
+        found = np.random.get_state(legacy=False)  # noqa: NPY002
+        assert found["state"]["pos"] == expected["state"]["pos"]
+        assert_array_equal(found["state"]["key"], expected["state"]["key"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_parameters_and_inputs_are_left_alone(estimator, method):
+    X, y = mixed(50)
+    weight = np.ones(50)
+    weight[3] = 0.0
+    for rows in (X, np.asfortranarray(X), sparse.csr_array(X), unsorted_csr(X)):
+        model = seeded(estimator)
+        parameters = copy.deepcopy(model.get_params())
+        before = copy.deepcopy((rows, y, weight))
+        getattr(model, method if hasattr(model, method) else "fit")(
+            rows, y, sample_weight=weight
+        )
+        model.predict(rows)
+        assert model.get_params() == parameters
+        parts = ["data", "indices", "indptr"] if sparse.issparse(rows) else []
+        for part in parts:
+            assert_array_equal(getattr(rows, part), getattr(before[0], part))
+        if not parts:
+            assert_array_equal(rows, before[0])
+        assert_array_equal(y, before[1])
+        assert_array_equal(weight, before[2])
+
+
+# 6. Awkward data
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "change", [(1e3, 0.0), (1e-3, 0.0), (1.0, 1e6)], ids=["x 1e3", "x 1e-3", "+ 1e6"]
+)
+@every
+@strict
+def test_units_do_not_matter(estimator, method, change):
+    factor, shift = change
+    parameters = estimator.get_params()
+    if shift and not parameters.get("precondition", True):
+        pytest.skip("without preconditioning rows are not centred: the user's choice")
+    # A penalty is in units of the weights: without one, units drop out.
+    free = {key: 0.0 for key in ("l1", "l2") if key in parameters}
+    X, y = gaussian(1500, 5)
+    expected = trained(estimator, X, y, method, **free)
+    model = trained(estimator, factor * X + shift, y, method, **free)
+    assert_finite(model)
+    difference = area(model, factor * X + shift, y) - area(expected, X, y)
+    assert abs(difference) < 0.01
+    # With the penalty as it is, nothing may break either.
+    model = trained(estimator, factor * X + shift, y, method)
+    assert_finite(model)
+    if not parameters.get("l1"):  # the lasso drops small features, as it should
+        assert area(model, factor * X + shift, y) > 0.7
+
+
+def no_signal():
+    X, y = gaussian(100, 3)
+    return np.zeros_like(X), y
+
+
+AWKWARD = {
+    "constant columns": (constant, 0.75),
+    "constant columns, one pass of few rows": (lambda: constant(12), 0.5),
+    "rows of zeros": (lambda: scattered(100, 4), 0.7),
+    "nothing but zeros": (no_signal, 0.5),
+    "one feature": (lambda: gaussian(200, 1), 0.7),
+    "one feature, upside down": (
+        lambda: (-gaussian(200, 1)[0], gaussian(200, 1)[1]),
+        0.7,
+    ),
+    "two rows": (lambda: (np.array([[0.0, 3.0], [1.0, 3.0]]), np.array([0, 1])), 1.0),
+    "two equal rows": (lambda: (np.ones((2, 3)), np.array([0, 1])), 0.5),
+    "duplicates": (lambda: [a.repeat(20, axis=0) for a in gaussian(10, 2)], 0.7),
+    "the same feature three times": (
+        lambda: (gaussian(200, 2)[0][:, [0, 0, 0, 1]], gaussian(200, 2)[1]),
+        0.7,
+    ),
+    "scales from 1e-6 to 1e6": (lambda: scaled(400, 7, decades=6.0), 0.7),
+    "more features than rows": (lambda: gaussian(30, 100), 0.9),
+    "one positive": (lambda: rare(2000), 0.9),
+    "one negative": (lambda: (rare(2000)[0], 1 - rare(2000)[1]), 0.9),
+}
+
+
+@pytest.mark.parametrize("case", AWKWARD)
+@pytest.mark.parametrize("method", METHODS)
+@every
+@strict
+def test_awkward_data(estimator, method, case):
+    data, at_least = AWKWARD[case]
+    X, y = data()
+    for rows in (X, sparse.csr_array(X)):
+        model = trained(estimator, rows, y, method)
+        assert_finite(model)
+        assert area(model, rows, y) >= at_least
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every
+@strict
+def test_more_features_than_16_bits_count(estimator, method):
+    X, y = wide()
+    model = trained(estimator, X, y, method)
+    assert_finite(model)
+    assert model.coef_[0, -1] > 0.0 > model.coef_[0, -2]
+    assert area(model, X, y) > 0.8
+
+
+@pytest.mark.parametrize("positives", [1, 2])
+@pytest.mark.parametrize("method", METHODS)
+@every
+@strict
+def test_one_positive_in_a_hundred_thousand_rows(estimator, method, positives):
+    X, y = rare(positives=positives)
+    model = trained(estimator, X, y, method)
+    assert_finite(model)
+    assert area(model, X, y) > 0.95
+
+
+@pytest.mark.parametrize("huge", [1e100, 1e153])
+@pytest.mark.parametrize("method", METHODS)
+@every
+@strict
+def test_extreme_but_finite_values(estimator, method, huge):
+    """An error is as good as a model; a model of NaNs is not."""
+    X, y = gaussian(100, 3)
+    for factor in (huge, 1 / huge, [huge, 1.0, 1 / huge]):
+        try:
+            model = trained(estimator, X * factor, y, method)
+        except ValueError as error:
+            assert "exceed the range" in str(error)  # noqa: PT017
+        else:
+            assert_finite(model)
+
+
+@pytest.mark.parametrize("values", [1e160, 1e200, 1e-160, 1e-170, 1e-200, 1e-310])
+@pytest.mark.parametrize("method", METHODS)
+@plain
+@strict
+def test_squares_out_of_range(estimator, method, values):
+    X, y = gaussian(100, 3)
+    X[:, 1] *= values
+    try:
+        model = trained(estimator, X, y, method)
+    except ValueError as error:
+        assert "exceed the range" in str(error)  # noqa: PT017
+    else:
+        assert_finite(model)
+
+
+@pytest.mark.parametrize("name", ["diabetes", "german", "svmguide3.train", "thyroid"])
+@plain
+def test_raw_real_data(estimator, name):
+    X, y = shared(name)
+    X = X.toarray()
+    best = roc_auc_score(y, X @ closed_form(X, y, 1e-8))
+    # A few passes over a thousand rows, or over a hundred positives.
+    assert area(trained(estimator, X, y), X, y) > best - 0.03
+
+
+# 7. Errors that say what and where
+
+
+def spoilt(value):
+    X, y = gaussian(30, 4)
+    X[np.abs(X) < 0.3] = 0.0
+    X[7, 2] = value
+    return X, y
+
+
+LAYOUTS = {
+    "dense": np.asarray,
+    "float32": np.float32,
+    "Fortran": np.asfortranarray,
+    "list": np.ndarray.tolist,
+    "CSR": sparse.csr_array,
+    "CSC": sparse.csc_array,
+    "COO": sparse.coo_array,
+    "LIL": sparse.lil_array,
+    "DOK": sparse.dok_array,
+    "frame": lambda X: pd.DataFrame(X, columns=list("abcd")),
+    "mixed frame": lambda X: pd.DataFrame(X, columns=list("abcd")).assign(
+        b=X[:, 1] > 0.0
+    ),
+}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@plain
+@strict
+def test_what_is_not_finite_is_named(estimator, layout, value):
+    X, y = spoilt(value)
+    kind = "NaN" if np.isnan(value) else "infinity"
+    column = r"2 \('c'\)" if "frame" in layout else "2"
+    text = rf"contains {kind} at row 7, column {column}"
+    convert = LAYOUTS[layout]
+    fitted = trained(estimator, convert(spoilt(0.5)[0]), y)
+    calls = [seeded(estimator).fit]
+    if hasattr(estimator, "partial_fit"):
+        calls += [seeded(estimator).partial_fit, fitted.partial_fit]
+    for call in calls:
+        with pytest.raises(ValueError, match=text):
+            call(convert(X), y)
+    for call in (fitted.decision_function, fitted.predict):
+        with pytest.raises(ValueError, match=text):
+            call(convert(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@plain
+@strict
+def test_both_infinities_and_nan(estimator, method):
+    X, y = spoilt(np.inf)
+    X[8, 2], X[9, 3] = -np.inf, np.nan
+    with pytest.raises(ValueError, match="infinity at row 7, column 2"):
+        trained(estimator, X, y, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@plain
+def test_input_that_is_no_matrix(estimator, method):
+    model = seeded(estimator)
+    call = getattr(model, method if hasattr(model, method) else "fit")
+    X, y = gaussian(10, 2)
+    with pytest.raises(ValueError, match=r"convert string to float: .*red"):
+        call([["red", 1.0], [2.0, 3.0]], [0, 1])
+    with pytest.raises(ValueError, match="0 sample"):
+        call(np.empty((0, 3)), [])
+    with pytest.raises(ValueError, match="0 feature"):
+        call(np.empty((10, 0)), y)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        call(X[:, 0], y)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[10, 9\]"):
+        call(X, y[:9])
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        call(X * 1j, y)
+    with pytest.raises(ValueError, match=r"y contains NaN"):
+        call(X, np.where(y == 1, np.nan, 0.0))
+    with pytest.raises(ValueError, match="continuous"):
+        call(X, X[:, 0])
+
+
+@every
+def test_wrong_width(estimator):
+    X, y = gaussian(30, 4)
+    model = trained(estimator, X, y)
+    text = f"X has 3 features, but {type(estimator).__name__} is expecting 4"
+    for rows in (X[:, :3], sparse.csr_array(X[:, :3])):
+        with pytest.raises(ValueError, match=text):
+            model.predict(rows)
+        if hasattr(model, "partial_fit"):
+            with pytest.raises(ValueError, match=text):
+                model.partial_fit(rows, y)
+
+
+@online
+def test_labels_that_were_not_there_before(estimator):
+    X, y = gaussian(10)
+    for labels, strange in (
+        (y, 7),
+        (y.astype(float), 0.5),
+        (np.array(["n", "p"])[y], "maybe"),
+    ):
+        model = seeded(estimator).partial_fit(X, labels)
+        later = labels.astype(object)
+        later[4] = strange
+        with pytest.raises(ValueError, match=rf"unseen.*{strange}.* row 4"):
+            model.partial_fit(X, later.tolist())
+    model = seeded(estimator)
+    with pytest.raises(ValueError, match=r"unseen.* row "):
+        model.partial_fit(X, y, classes=[0, 2])
+    model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"\[0, 2\].*\[0, 1\]"):
+        model.partial_fit(X, y, classes=[0, 2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_bad_weights(estimator, method):
+    X, y = gaussian(10)
+    model = seeded(estimator)
+    call = getattr(model, method if hasattr(model, method) else "fit")
+    for bad in (-1.0, np.nan, np.inf):
+        weight = np.ones(10)
+        weight[6] = bad
+        with pytest.raises(ValueError, match=f"sample_weight.*{bad}.*row 6"):
+            call(X, y, sample_weight=weight)
+    for shape in (9, 11, (10, 1)):
+        with pytest.raises(ValueError, match=r"sample_weight\.shape"):
+            call(X, y, sample_weight=np.ones(shape))
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e-320])
+@pytest.mark.parametrize("method", METHODS)
+@plain
+@strict
+def test_weights_out_of_range(estimator, method, weight):
+    """An error is as good as a model; a model of NaNs is not."""
+    X, y = gaussian(50)
+    model = seeded(estimator)
+    call = getattr(model, method if hasattr(model, method) else "fit")
+    try:
+        call(X, y, sample_weight=np.full(50, weight))
+    except ValueError as error:
+        assert "weight" in str(error)  # noqa: PT017
+    else:
+        assert_finite(model)
+
+
+@online
+def test_a_call_that_fails_changes_nothing(estimator):
+    X, y = gaussian(40)
+    model = trained(estimator, X, y, "partial_fit")
+    expected = copy.deepcopy(model)
+    bad = X.copy()
+    bad[-1, 0] = np.nan
+    for rows, labels, weight in (
+        (bad, y, None),
+        (X[:, :2], y, None),
+        (X, y + 1, None),
+        (X, y, -y),
+    ):
+        with pytest.raises(ValueError, match=r"NaN|features|unseen|weight"):
+            model.partial_fit(rows, labels, sample_weight=weight)
+        assert_same_bits(model, expected)
+        assert model.n_features_in_ == 6
+    assert_same_bits(model.partial_fit(X, y), expected.partial_fit(X, y))
+
+
+@plain
+def test_bad_parameters(estimator):
+    X, y = gaussian(20)
+    for bad in ({"max_iter": 0}, {"max_iter": 1.5}, {"eta0": -1.0}, {"shuffle": "no"}):
+        if bad.keys() <= estimator.get_params().keys():
+            with pytest.raises(ValueError, match=f"The '{next(iter(bad))}' parameter"):
+                seeded(estimator, **bad).fit(X, y)
+
+
+# 8. Saved, copied, resumed
+
+
+def through_a_file(model, folder):
+    model.save(folder / "model.aucmax")
+    return aucmax.load(folder / "model.aucmax")
+
+
+COPIES = {
+    "save": through_a_file,
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@every
+def test_copies_are_equal(estimator, way, tmp_path):
+    X, y = mixed(100)
+    for rows in (X, sparse.csr_array(X)):
+        labels = np.array(["no", "yes"])[y]
+        model = trained(estimator, rows, labels)
+        twin = COPIES[way](model, tmp_path)
+        assert type(twin) is type(model)
+        assert twin.get_params() == model.get_params()
+        assert_same_bits(twin, model)
+        assert_array_equal(twin.classes_, model.classes_)
+        assert_array_equal(twin.decision_function(X), model.decision_function(X))
+        assert_array_equal(twin.predict(X), model.predict(X))
+        assert_same_bits(clone(twin).fit(rows, labels), model)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("way", COPIES)
+@online
+def test_training_goes_on_as_if_nothing_had_happened(estimator, way, layout, tmp_path):
+    X, y = mixed(600)
+    uninterrupted = seeded(estimator)
+    model = seeded(estimator)
+    for lo, hi in ((0, 5), (5, 300), (300, 600)):
+        part = layout(X[lo:hi]), y[lo:hi]
+        uninterrupted.partial_fit(*part, classes=[0, 1])
+        model = COPIES[way](model, tmp_path) if lo else model
+        model.partial_fit(*part, classes=[0, 1])
+    assert_same_bits(model, uninterrupted)
+    fitted = trained(estimator, layout(X), y)
+    twin = COPIES[way](fitted, tmp_path)
+    assert_same_bits(twin.partial_fit(layout(X), y), fitted.partial_fit(layout(X), y))
+
+
+@pytest.mark.parametrize("way", COPIES)
+@online
+def test_copies_live_apart(estimator, way, tmp_path):
+    X, y = mixed(100)
+    model = trained(estimator, X, y, "partial_fit")
+    twin = COPIES[way](model, tmp_path)
+    before = everything(twin)
+    model.partial_fit(X, y)
+    for key, value in everything(twin).items():
+        assert_array_equal(value, before[key])
+
+
+def test_what_goes_into_a_file(tmp_path):
+    X, y = gaussian(60, 3)
+    frame = pd.DataFrame(X, columns=["age", "debt", "income"])
+    rng = np.random.RandomState(5)
+    model = SPAM(l2=np.float64(0.1), random_state=rng).fit(frame, y == 1)
+    twin = through_a_file(model, tmp_path)
+    assert_array_equal(twin.feature_names_in_, model.feature_names_in_)
+    assert twin.classes_.dtype == bool
+    # The generator goes on where it stood.
+    assert_same_bits(twin.fit(frame, y == 1), model.fit(frame, y == 1))
+
+
+@pytest.mark.parametrize("cut", [0, 1, 8, 100, 0.5, -8, -1])
+def test_a_file_cut_short(cut, tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(SPAM(), *gaussian(30)).save(path)
+    content = path.read_bytes()
+    size = int(cut * len(content)) if isinstance(cut, float) else cut
+    path.write_bytes(content[:size])
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        aucmax.load(path)
+
+
+def test_a_garbled_file(tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(SPAM(), *gaussian(30)).save(path)
+    content = bytearray(path.read_bytes())
+    header = 8 + int.from_bytes(content[:8], "little")
+    rng = np.random.default_rng(0)
+    for at in rng.choice(header, 60, replace=False):
+        garbled = bytearray(content)
+        garbled[at] = rng.choice([0, 0x22, 0x7B, 0x39, 0xFF])
+        path.write_bytes(garbled)
+        try:
+            model = aucmax.load(path)
+        except ValueError as error:
+            assert str(path) in str(error)  # noqa: PT017
+        else:  # a digit of a parameter, a letter of a name in no use: it must work
+            assert np.isfinite(model.coef_).all()
+
+
+def edited(path, edit):
+    """Change the header of the model file at ``path``."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["aucmax"])
+    edit(header)
+    save_file(load_file(path), path, {"aucmax": json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (lambda header: header.update(format="other"), "not one of aucmax"),
+        (lambda header: header.update(version=99), "version 99"),
+        (lambda header: header.update({"class": "os.system"}), "os.system"),
+        (lambda header: header.update({"class": "Pipeline"}), "Pipeline"),
+        (lambda header: header.pop("class"), "class"),
+        (lambda header: header.pop("parameters"), "parameters"),
+        (lambda header: header.pop("attributes"), "attributes"),
+        (lambda header: header.pop("classes"), "classes"),
+        (lambda header: header.pop("features"), "features"),
+        (lambda header: header["attributes"].pop("n_features_in_"), "n_features_in_"),
+        (lambda header: header["attributes"].update(n_features_in_=7), "coef"),
+        (lambda header: header["attributes"].update(n_features_in_="x"), "x"),
+        (lambda header: header["parameters"].update(l3=1.0), "l3"),
+        (lambda header: header["classes"].update(values=[1]), "labels"),
+        (lambda header: header["classes"].update(dtype="spam"), "spam"),
+        (lambda header: header.update(classes=[0, 1]), "damaged"),
+        (lambda header: header.update(features=["a", "b"]), "features"),
+        (
+            lambda header: header["parameters"].update(
+                random_state={"RandomState": ["MT19937", [-1] * 624, 0, 0, 0.0]}
+            ),
+            "damaged",
+        ),
+    ],
+)
+def test_a_foreign_header(edit, text, tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(SPAM(), *gaussian(30)).save(path)
+    edited(path, lambda header: None)
+    aucmax.load(path)  # the edit is what breaks it
+    edited(path, edit)
+    with pytest.raises(ValueError, match=text) as caught:
+        aucmax.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_foreign_files(tmp_path):
+    path = tmp_path / "model.aucmax"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not an aucmax model file"):
+        aucmax.load(path)
+    path.write_bytes(pickle.dumps({"coef": np.ones(3)}))
+    with pytest.raises(ValueError, match="not an aucmax model file"):
+        aucmax.load(path)
+    save_file({"coef": np.ones((1, 3))}, path)
+    with pytest.raises(ValueError, match="not one of aucmax"):
+        aucmax.load(path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        aucmax.load(tmp_path / "nowhere.aucmax")
+    with pytest.raises(IsADirectoryError, match="folder"):
+        aucmax.load(tmp_path)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "model.aucmax"
+    model = trained(SPAM(), *gaussian(30))
+    model.save(path)
+    before = path.read_bytes()
+    model.partial_fit(*gaussian(30, seed=1))
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+
+            def fail(*_):
+                raise OSError("disk full")
+
+            patch.setattr(os, step, fail)
+            with pytest.raises(OSError, match="disk full"):
+                model.save(path)
+        assert [file.name for file in tmp_path.iterdir()] == ["model.aucmax"]
+        assert path.read_bytes() == before
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        model.save(tmp_path / "missing" / "model.aucmax")
+    model.save(path)
+    assert_same_bits(aucmax.load(path), model)
+
+
+@every
+def test_only_what_is_fitted_can_be_saved(estimator, tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        seeded(estimator).save(tmp_path / "model.aucmax")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every
+def test_models_do_not_hold_on_to_their_input(estimator, method):
+    for X, y in (gaussian(60, 4), gaussian(4, 60), gaussian(4, 1)):
+        for rows in (X, sparse.csr_array(X)):
+            model = trained(estimator, rows, y, method)
+            expected = everything(model)
+            arrays = [model.coef_, *getattr(model, "state_", ())]
+            memory = rows.data if sparse.issparse(rows) else rows
+            for array in arrays:
+                assert not np.shares_memory(np.asarray(array), memory)
+            memory[:] = 7.0
+            for key, value in everything(model).items():
+                assert_array_equal(value, expected[key])
+
+
+@every
+def test_looking_changes_nothing(estimator, tmp_path):
+    X, y = mixed(60)
+    model = trained(estimator, X, y)
+    expected = everything(model)
+    model.decision_function(X)
+    model.predict(sparse.csr_array(X))
+    model.score(X, y)
+    model.save(tmp_path / "model.aucmax")
+    for key, value in everything(model).items():
+        assert_array_equal(value, expected[key])
+
+
+# 9. What is computed is what was meant
+
+square = pytest.mark.parametrize(
+    "estimator",
+    [e for e in PLAIN if type(e).__name__ in SQUARE_LOSS],
+    ids=lambda e: type(e).__name__,
+)
+
+
+def assert_minimum(estimator, X, y, l2, tolerance, weight=None, layout=np.asarray):
+    model = seeded(estimator, l2=l2, **SQUARE_LOSS[type(estimator).__name__])
+    model.fit(layout(X), y, sample_weight=weight)
+    expected = closed_form(X, y, l2, weight)
+    # Weights of features of any scale, in units of the score.
+    error, size = (model.coef_[0] - expected) * X.std(axis=0), expected * X.std(axis=0)
+    assert np.linalg.norm(error) < tolerance * np.linalg.norm(size)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("l2", [1e-3, 0.1, 1.0])
+@square
+def test_square_loss_reaches_the_closed_form(estimator, l2, layout):
+    # Steps fall like 1/√t: after a million rows, what is left is below a percent.
+    assert_minimum(estimator, *gaussian(300, 5), l2, 1e-2, layout=layout)
+
+
+@pytest.mark.parametrize("l2", [1e-3, 0.1])
+@square
+def test_weighted_square_loss_reaches_the_closed_form(estimator, l2):
+    X, y = gaussian(300, 5)
+    weight = np.where(X[:, 1] > 0.0, 3.0, 0.3)
+    assert_minimum(estimator, X, y, l2, 2e-2, weight)
+    # The weights change the minimum by far more than the tolerance.
+    plain, weighted = closed_form(X, y, l2), closed_form(X, y, l2, weight)
+    assert np.linalg.norm(plain - weighted) > 0.1 * np.linalg.norm(plain)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("l2", [0.0, 1e-3])
+@square
+def test_unscaled_square_loss_reaches_the_closed_form(estimator, l2, layout):
+    X, y = scaled(300, 5, decades=1.0)
+    assert_minimum(estimator, X, y, l2, 2e-2, layout=layout)
+
+
+def states(folder):
+    """Write down what every variant learns, compiled or not."""
+    X, y = mixed(50)
+    weight = np.random.default_rng(0).random(50) + 0.5
+    weight[::9] = 0.0
+    for k, estimator in enumerate(VARIANTS):
+        for layout in (np.asarray, sparse.csr_array):
+            for method in METHODS:
+                if hasattr(estimator, method):
+                    # Few features make the proximal map a matter of 256 steps.
+                    model = seeded(estimator, max_iter=6)
+                    getattr(model, method)(layout(X), y, sample_weight=weight)
+                    file = f"{k}-{layout.__name__}-{method}.npz"
+                    np.savez(Path(folder) / file, **everything(model))
+
+
+@pytest.fixture(scope="module")
+def python_states(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("python")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from test_contracts import states; states(sys.argv[2])"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent), str(folder)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiled_states(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compiled")
+    states(folder)
+    return folder
+
+
+@every
+def test_compiled_is_python(estimator, python_states, compiled_states):
+    files = sorted(python_states.glob(f"{VARIANTS.index(estimator)}-*.npz"))
+    assert len(files) >= 2
+    for file in files:
+        expected = np.load(file)
+        found = np.load(compiled_states / file.name)
+        assert found.keys() == expected.keys()
+        for key in expected:
+            for a, b in zip(
+                np.atleast_1d(found[key]), np.atleast_1d(expected[key]), strict=True
+            ):
+                atol = 1e-9 * max(np.abs(b).max(), 1e-6)
+                message = f"{file.name}: {key}"
+                assert_allclose(a, b, rtol=1e-9, atol=atol, err_msg=message)
