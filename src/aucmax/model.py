@@ -40,11 +40,7 @@ def save(estimator: Any, path: str | Path) -> None:
             key: _encode_parameter(key, value)
             for key, value in estimator.get_params(deep=False).items()
         },
-        "attributes": {
-            key: int(getattr(estimator, key))
-            for key in _ATTRIBUTES
-            if hasattr(estimator, key)
-        },
+        "attributes": {key: int(getattr(estimator, key)) for key in _ATTRIBUTES},
         "classes": _encode_labels(estimator.classes_),
         "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
     }
@@ -82,7 +78,7 @@ def load(path: str | Path) -> Any:
     header, tensors = _read(Path(path))
     try:
         return _build(header, tensors)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
 
 
@@ -120,11 +116,13 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
         **{key: _decode_parameter(value) for key, value in parameters.items()}
     )
     for key in _ATTRIBUTES:
-        if key in header["attributes"]:
-            setattr(estimator, key, int(header["attributes"][key]))
+        setattr(estimator, key, int(header["attributes"][key]))
     estimator.classes_ = _decode_labels(header["classes"])
-    if header["features"]:
-        estimator.feature_names_in_ = np.array(header["features"], dtype=object)
+    names = np.array(header["features"], dtype=object)
+    if names.size not in (0, estimator.n_features_in_):
+        raise ValueError(f"{names.size} feature names do not fit.")
+    if names.size:
+        estimator.feature_names_in_ = names
     estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
     estimator.intercept_ = _expect(tensors, "intercept", (1,))
     fresh = estimator._start(estimator.n_features_in_)

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import check_finite, check_weights
+from aucmax.core.check import check_values, check_weights
 from aucmax.core.moments import NEG, POS, know, measure
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
@@ -55,7 +55,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ROWS)
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        check_values(X, getattr(self, "feature_names_in_", None))
         scores: Float = np.asarray(X @ self.coef_[0], dtype=np.float64)
         return scores + self.intercept_[0]
 
@@ -96,11 +96,11 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         float
             The AUC, ties counted half.
         """
-        from aucmax.metrics import auc as auc_of_labels
+        from aucmax.metrics import auc
 
+        positive = self._positive(np.asarray(y))
         scores = self.decision_function(X)
-        positive = np.asarray(y) == self.classes_[1]
-        return auc_of_labels(positive, scores, sample_weight=sample_weight)
+        return auc(positive, scores, sample_weight=sample_weight)
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``; see :func:`aucmax.load`.
@@ -120,16 +120,24 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else _check_weight(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
+        signed = np.where(self._positive(y), 1.0, -1.0)
+        return X, as_rows(X), signed if weight is None else signed * weight
+
+    def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which labels are the positive one; refuse what is no label."""
         positive = y == self.classes_[1]
-        signed = np.where(positive, 1.0, -1.0)
         known = positive | (y == self.classes_[0])
-        if not known.all():
+        if not np.all(known):
             row = int(np.argmin(known))
             raise ValueError(
                 f"y contains previously unseen labels: {y[row]!r} at row {row}; "
                 f"the classes are {self.classes_.tolist()}."
             )
-        return X, as_rows(X), signed if weight is None else signed * weight
+        return positive
+
+    def _refuse(self, X: Any, signed: Float) -> None:
+        """Raise an error if a row that counts has a value that cannot be learnt."""
+        check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -191,18 +199,16 @@ class OnlineAUC(LinearRanker):
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = measure(rows, signed, self.n_features_in_)
         if not (np.isfinite(moments.sums) & np.isfinite(moments.squares)).all():
-            check_finite(X, getattr(self, "feature_names_in_", None))
-            raise ValueError(
-                "X has values whose squares exceed the range of float64. "
-                "Rescale the features."
-            )
+            self._refuse(X, signed)
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if moments.rows[side] == 0.0:
                 raise ValueError(
                     f"No row of class {label!r} has a weight above zero; both classes "
                     "are needed."
                 )
-        rng = check_random_state(self.random_state)
+        seed = self.random_state
+        rng = np.random.RandomState() if seed is None else check_random_state(seed)
         state = self._start(self.n_features_in_)
         know(state, moments, float(self.l2), bool(self.precondition))
         state = state._replace(hot=as_hot(state.hot, rows))
@@ -242,11 +248,12 @@ class OnlineAUC(LinearRanker):
         """
         first = not hasattr(self, "state_")
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        self._refuse(X, signed)
         if not first and classes is not None:
             _same_classes(self.classes_, classes)
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
+        state = type(state)(*(np.require(part, None, "W") for part in state))
         self.state_ = state = state._replace(hot=as_hot(state.hot, rows))
         for order in visits(signed, None):
             self._update(rows, signed, order, state, learn=True)

@@ -6,26 +6,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+_MOST = 1e150  # its square is finite, and so is one over it
+
 
 def check_weights(weight: NDArray[Any]) -> None:
     """Raise an error that names the first weight that cannot be one."""
-    bad = ~((weight >= 0.0) & (weight < np.inf))
+    bad = ~((weight == 0.0) | ((weight >= 1 / _MOST) & (weight <= _MOST)))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"sample_weight is {weight[row]} at row {row}: "
-            "weights must be finite and not negative"
+            f"sample_weight is {weight[row]} at row {row}: weights must be finite and "
+            f"not negative, and those above zero between {1 / _MOST} and {_MOST}"
         )
 
 
-def check_finite(X: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise an error that names the first NaN or infinity in ``X``, if there is one."""
+def check_values(
+    X: Any, names: NDArray[Any] | None = None, present: NDArray[np.bool_] | None = None
+) -> None:
+    """Raise an error that names the first value of ``X`` that is NaN, infinite or vast.
+
+    Rows that are not ``present`` do not matter. The usual case is one sum of squares.
+    """
     values = X.data if sparse.issparse(X) else X
-    if np.isfinite(values.sum(dtype=np.float64)):
-        return
-    bad = ~np.isfinite(values)
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore"):
+        if np.isfinite(np.dot(flat, flat)):
+            return
+    bad = ~(np.abs(values) <= _MOST)
+    if present is not None:
+        if sparse.issparse(X):
+            bad &= np.repeat(present, np.diff(X.indptr))
+        else:
+            bad &= present[:, np.newaxis]
     count = int(np.count_nonzero(bad))
-    if count == 0:  # it was the sum that overflowed
+    if count == 0:  # float32 squares overflow early
         return
     at = int(np.argmax(bad))
     value = values.ravel()[at]
@@ -34,10 +48,10 @@ def check_finite(X: Any, names: NDArray[Any] | None = None) -> None:
         column = int(X.indices[at])
     else:
         row, column = divmod(at, X.shape[1])
-    kind = "NaN" if np.isnan(value) else "infinity"
+    kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value}"
+    remedy = "rescale the feature" if np.isfinite(value) else "impute or drop such rows"
     name = "" if names is None else f" ({names[column]!r})"
-    more = f", and {count - 1} more" if count > 1 else ""
+    more = f", and {count - 1} more such values" if count > 1 else ""
     raise ValueError(
-        f"Input X contains {kind} at row {row}, column {column}{name}{more}; "
-        "impute or drop what is not finite"
+        f"Input X contains {kind} at row {row}, column {column}{name}{more}; {remedy}"
     )

@@ -54,6 +54,8 @@ def kernel(func: F) -> F:
         return cast(F, njit(**options)(func))
     if hasattr(compiled, "_cache"):  # absent when NUMBA_DISABLE_JIT is set
         compiled._cache._cache_file = _CacheFile(compiled._cache)
+        # Numba would check the folder again, outside of what is guarded below.
+        compiled._cache._impl.locator.ensure_cache_path = lambda: None
     return cast(F, compiled)
 
 
@@ -71,6 +73,7 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
     def save(self, key: Any, data: Any) -> None:
         try:
+            os.makedirs(self._cache_path, exist_ok=True)
             with _locked(Path(self._cache_path) / "aucmax.lock"):
                 super().save(key, data)
         except OSError:  # disk full, folder gone: the code in memory is what counts

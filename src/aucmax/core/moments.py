@@ -17,9 +17,10 @@ from aucmax.core.table import SQ, SUM, Float, refresh
 POS, NEG = 0, 1
 RENEW = 4.0  # scales are taken anew when there are so many times more rows
 
-# What every learner's numbers ``z`` begin with: rows whose statistics are known, mean
-# squared norm κ̄² of a row, smallest and largest scale, rows at which to take them anew.
-ROWS, NORM, SMALLEST, LARGEST, RENEW_AT = range(5)
+# What every learner's numbers ``z`` begin with: rows whose statistics are known; mean
+# squared norm κ̄² of a row; about how many features make it up; smallest and largest
+# scale; rows at which to take them anew.
+ROWS, NORM, WIDTH, SMALLEST, LARGEST, RENEW_AT = range(6)
 
 _BLOCK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 
@@ -79,6 +80,6 @@ def know(state: Any, moments: Moments, l2: float, precondition: bool) -> None:
     to_pos, to_neg = (1.0 / moments.weight).tolist()
     rows = moments.rows.sum()
     state.z[ROWS], state.z[RENEW_AT] = rows, RENEW * rows
-    state.z[NORM], state.z[SMALLEST], state.z[LARGEST] = refresh(
+    state.z[NORM : LARGEST + 1] = refresh(
         state.hot, state.cold, to_pos, to_neg, l2, precondition
     )

@@ -53,11 +53,12 @@ def empty(n_features: int, precondition: bool) -> tuple[Float, Float]:
 def second_moment(
     hot: Float, cold: Float, j: int, to_pos: float, to_neg: float
 ) -> float:
-    """Return the mean of (x_j - ref_j)², classes balanced."""
+    """Return the mean of (x_j - ref_j)², classes balanced; zero if it is rounding."""
     mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
     second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
     ref = cold[REF, j]
-    return max(second - ref * (2.0 * mean - ref), _ROUNDING * second)
+    about_ref = second - ref * (2.0 * mean - ref)
+    return about_ref if about_ref > _ROUNDING * second else 0.0
 
 
 @inlined
@@ -65,9 +66,15 @@ def misfit(
     hot: Float, cold: Float, j: int, to_pos: float, to_neg: float, l2: float
 ) -> float:
     """Return by what share the scale of feature ``j`` is off the class moments."""
-    return abs(
-        (second_moment(hot, cold, j, to_pos, to_neg) + 0.25 * l2) * hot[D, j] - 1
-    )
+    second = second_moment(hot, cold, j, to_pos, to_neg)
+    off = abs((second + 0.25 * l2) * hot[D, j] - 1.0)
+    return off if second > 0.0 else hot[D, j]
+
+
+@inlined
+def fitting_scale(second: float, l2: float) -> float:
+    """Return D; zero for a feature that has been constant: it teaches nothing."""
+    return 1.0 / (second + 0.25 * l2) if second > 0.0 else 0.0
 
 
 @inlined
@@ -89,7 +96,7 @@ def rescale(
     if misfit(hot, cold, j, to_pos, to_neg, l2) <= TOLERANCE:
         return 0.0
     old = hot[D, j]
-    hot[D, j] = 1.0 / (second_moment(hot, cold, j, to_pos, to_neg) + 0.25 * l2)
+    hot[D, j] = fitting_scale(second_moment(hot, cold, j, to_pos, to_neg), l2)
     change = hot[W, j] * (hot[D, j] / old - 1.0) if old > 0.0 else 0.0
     hot[W, j] += change
     cold[U, j] += past * change
@@ -104,31 +111,31 @@ def refresh(
     to_neg: float,
     l2: float,
     precondition: bool,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Take reference points and scales from the class moments; O(d).
 
-    ``to_pos`` and ``to_neg`` turn class sums into means. Returns the mean squared norm
-    of a row in the new coordinates, classes balanced, and the smallest and the largest
-    scale.
+    ``to_pos`` and ``to_neg`` turn class sums into means. Returns, classes balanced, the
+    mean squared norm of a row in the new coordinates, how many features of the largest
+    share in it would make it up, and the smallest and the largest scale.
     """
-    norm = 0.0
+    norm = share = 0.0
     smallest, largest = np.inf, 0.0
     for j in range(hot.shape[1]):
         second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
-        if second > 0.0:  # else never seen
-            if precondition:
-                mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
-                spread = second - mean * mean
-                centre = mean * mean > _MEAN_TO_SPREAD**2 * spread
-                cold[REF, j] = mean if centre else 0.0
-                second = second_moment(hot, cold, j, to_pos, to_neg)
-                hot[D, j] = 1.0 / (second + 0.25 * l2)
+        if precondition:
+            mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
+            centre = mean * mean > _MEAN_TO_SPREAD**2 * (second - mean * mean)
+            cold[REF, j] = mean if centre else 0.0
+            second = second_moment(hot, cold, j, to_pos, to_neg)
+            hot[D, j] = fitting_scale(second, l2)
+        if second > 0.0:  # else not seen yet, or constant
             norm += second * hot[D, j]
+            share = max(share, second * hot[D, j])
             smallest = min(smallest, hot[D, j])
             largest = max(largest, hot[D, j])
-    if norm == 0.0:  # nothing but zeros so far
-        return 1.0, 1.0, 1.0
-    return norm, smallest, largest
+    if norm == 0.0:
+        return 1.0, 1.0, 1.0, 1.0
+    return norm, norm / share, smallest, largest
 
 
 @kernel
@@ -173,6 +180,16 @@ def norms(hot: Float) -> tuple[float, float]:
             squares += hot[W, j] ** 2 / hot[D, j]
             absolute += abs(hot[W, j]) / np.sqrt(hot[D, j])
     return squares, absolute
+
+
+@kernel
+def unit_magnitudes(hot: Float) -> Float:
+    """Return |w|/√D of every feature that has a scale."""
+    magnitudes = np.zeros(hot.shape[1])
+    for j in range(hot.shape[1]):
+        if hot[D, j] > 0.0:
+            magnitudes[j] = abs(hot[W, j]) / np.sqrt(hot[D, j])
+    return magnitudes
 
 
 @kernel

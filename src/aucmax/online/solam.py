@@ -54,11 +54,13 @@ from aucmax.core.table import (
     D,
     Float,
     W,
+    class_scores,
     norms,
     penalise,
     rebase,
     refresh,
     soften,
+    unit_magnitudes,
 )
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
@@ -70,7 +72,7 @@ _SMALL = 0.1  # a factor below this is multiplied out
 # and α; the factor s of the weights, w = s W; their size Σ w²/D (for the l1 ball
 # Σ |w|/√D); the largest norm of a row; Σ γ since the last proximal map and steps since
 # then; Σ γ and Σ γ s.
-T, A, B, ALPHA, SCALE, SIZE, KAPPA, DUE, SINCE, SUM_GAMMA, SUM_SCALED = range(5, 16)
+T, A, B, ALPHA, SCALE, SIZE, KAPPA, DUE, SINCE, SUM_GAMMA, SUM_SCALED = range(6, 17)
 
 
 class State(NamedTuple):
@@ -79,13 +81,13 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (16,) numbers, see above
+    z: Float  # (17,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    z = np.zeros(16)
+    z = np.zeros(17)
     z[SCALE] = 1.0
     return State(hot, cold, np.zeros(2), z)
 
@@ -112,9 +114,9 @@ def update(
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
-    rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
-    t, a, b, alpha, scale, size, kappa = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
-    due, since, sum_gamma, sum_scaled = z[12], z[13], z[14], z[15]
+    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    t, a, b, alpha, scale, size, kappa = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
+    due, since, sum_gamma, sum_scaled = z[13], z[14], z[15], z[16]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
@@ -153,9 +155,13 @@ def update(
             penalise(hot, cold, pq * l2 * due, 0.0, sum_scaled)
             due = since = 0.0
             if renew:
-                norm, smallest, largest = refresh(
+                before = class_scores(hot, cold, to_pos, to_neg)[0]
+                norm, width, smallest, largest = refresh(
                     hot, cold, to_pos, to_neg, l2, precondition
                 )
+                shift = class_scores(hot, cold, to_pos, to_neg)[0] - before
+                a += scale * shift  # scores are centred on other points now
+                b += scale * shift
                 features = listed(X, cold)
                 renew_at = RENEW * rows
             squared, absolute = norms(hot)
@@ -165,7 +171,9 @@ def update(
         v, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
         s = scale * v
         t += 1.0
-        gamma = step_size(INVSQRT, eta0, norm, t, 4.0 * pq, 0.0) * weight * to_mean
+        gamma = (
+            step_size(INVSQRT, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
+        )
         # What is not a feature's weight has a pace of its own.
         pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
         if side == POS:
@@ -200,9 +208,7 @@ def update(
 
         # Back into the sets.
         if l1_ball and size > _SLACK * radius:
-            tau = l1_threshold(
-                np.abs(hot[W]) / np.sqrt(np.maximum(hot[D], 1e-300)), radius
-            )
+            tau = l1_threshold(unit_magnitudes(hot), radius)
             soften(hot, cold, tau, sum_scaled)
             size = norms(hot)[1]
         elif not l1_ball and size > radius * radius:
@@ -220,9 +226,9 @@ def update(
         sum_scaled += gamma * scale
         due += gamma
         since += 1.0
-    z[0], z[1], z[2], z[3], z[4] = rows, norm, smallest, largest, renew_at
-    z[5], z[6], z[7], z[8], z[9], z[10], z[11] = t, a, b, alpha, scale, size, kappa
-    z[12], z[13], z[14], z[15] = due, since, sum_gamma, sum_scaled
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, alpha, scale, size, kappa
+    z[13], z[14], z[15], z[16] = due, since, sum_gamma, sum_scaled
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
@@ -233,9 +239,10 @@ def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
         return np.zeros(hot.shape[1]), 0.0
     w = (sum_scaled * hot[W] - state.cold[tables.U]) / sum_gamma
     if l1_ball:
-        unit = np.sqrt(np.where(hot[D] > 0.0, hot[D], 1.0))
-        tau = l1_threshold(np.abs(w) / unit, radius)
-        w = np.sign(w) * np.maximum(np.abs(w) - tau * unit, 0.0)
+        mean = np.array([w, hot[D]])  # a table's W and D, to be projected
+        tau = l1_threshold(unit_magnitudes(mean), radius)
+        soften(mean, np.zeros((1, w.size)), tau, 0.0)
+        w = mean[W]
     return w, tables.threshold(w, hot, state.n)
 
 

@@ -55,7 +55,7 @@ _STRETCH = 256  # steps at least, d at most, between two proximal maps
 # The numbers in State.z, after those of aucmax.core.moments: steps, mean scores
 # w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ η
 # before it, Σ γ (the weights of the average).
-T, A, B, DUE, SINCE, PAID, SUM_GAMMA = range(5, 12)
+T, A, B, DUE, SINCE, PAID, SUM_GAMMA = range(6, 13)
 
 
 class State(NamedTuple):
@@ -64,13 +64,13 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (12,) numbers, see above
+    z: Float  # (13,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    return State(hot, cold, np.zeros(2), np.zeros(12))
+    return State(hot, cold, np.zeros(2), np.zeros(13))
 
 
 @kernel
@@ -96,8 +96,8 @@ def update(
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
-    rows, norm, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4]
-    t, a, b, due, since, paid, sum_gamma = z[5], z[6], z[7], z[8], z[9], z[10], z[11]
+    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    t, a, b, due, since, paid, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
     sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
@@ -130,7 +130,7 @@ def update(
                 penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
                 paid = max(paid, due)
                 due = since = share = d_a = d_b = 0.0
-                norm, smallest, largest = refresh(
+                norm, width, smallest, largest = refresh(
                     hot, cold, to_pos, to_neg, l2, precondition
                 )
                 a, b = class_scores(hot, cold, to_pos, to_neg)
@@ -141,7 +141,7 @@ def update(
         s, x_x, x_pos, x_neg = look_row(X, i, hot, cold, features, to_pos, to_neg)
         t += 1.0
         pq = p * (1.0 - p)
-        eta = step_size(schedule, eta0, norm, t, 4.0 * pq, pq * l2 * smallest)
+        eta = step_size(schedule, eta0, norm, width, t, 4.0 * pq, pq * l2 * smallest)
         eta *= weight * to_mean
         if side == POS:
             a += share * (s - d_s - a)
@@ -172,9 +172,8 @@ def update(
             a, b = class_scores(hot, cold, to_pos, to_neg)
             paid = due
             due = since = 0.0
-    z[0], z[1], z[2], z[3], z[4] = rows, norm, smallest, largest, renew_at
-    z[5], z[6], z[7], z[8], z[9], z[10] = t, a, b, due, since, paid
-    z[11] = sum_gamma
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, due, since, paid, sum_gamma
 
 
 def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
