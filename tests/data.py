@@ -184,10 +184,11 @@ class Coordinates:
         return self.sums[0] / self.n[0] - self.ref, self.sums[1] / self.n[1] - self.ref
 
     def spread(self):
-        """Return the mean of (x - ref)², classes balanced."""
+        """Return the mean of (x - ref)², classes balanced; zero if it is rounding."""
         mean = (self.sums / self.n[:, None]).mean(axis=0)
         second = (self.squares / self.n[:, None]).mean(axis=0)
-        return second - 2.0 * self.ref * mean + self.ref**2
+        about_ref = second - self.ref * (2.0 * mean - self.ref)
+        return np.where(about_ref > 1e-13 * second, about_ref, 0.0)
 
     def scales(self):
         seen = self.spread() > 0.0
@@ -202,7 +203,9 @@ class Coordinates:
             variance = self.spread() - mean**2
             self.ref = np.where(np.abs(mean) > 0.5 * np.sqrt(variance), mean, 0.0)
             self.D = self.scales()
-        self.norm = float(np.sum(self.spread() * self.D))
+        shares = self.spread() * self.D
+        self.norm = float(np.sum(shares))
+        self.width = self.norm / shares.max()
         seen = self.spread() > 0.0
         self.smallest, self.largest = self.D[seen].min(), self.D[seen].max()
 
@@ -211,7 +214,8 @@ class Coordinates:
         if not self.precondition:
             return w
         target = self.scales()
-        stale = (x != 0.0) & (np.abs(self.D * (self.spread() + self.l2 / 4) - 1) > 0.02)
+        off = np.abs(self.D * (self.spread() + self.l2 / 4) - 1)
+        stale = (x != 0.0) & (np.where(target > 0.0, off, self.D) > 0.02)
         follow = np.where(self.D > 0.0, target / np.where(self.D > 0.0, self.D, 1.0), 1)
         self.D = np.where(stale, target, self.D)
         return np.where(stale, w * follow, w)

@@ -120,7 +120,7 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
     estimator.classes_ = _decode_labels(header["classes"])
     names = np.array(header["features"], dtype=object)
     if names.size not in (0, estimator.n_features_in_):
-        raise ValueError(f"{names.size} feature names do not fit.")
+        raise ValueError(f"it names {names.size} features of its own.")
     if names.size:
         estimator.feature_names_in_ = names
     estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))

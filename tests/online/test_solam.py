@@ -71,14 +71,16 @@ def reference(X, y, weight, model, passes):
             w = w / (1 + ridge * table.D)
             due = since = 0.0
         if renew:
+            ref = table.ref
             table.renew()
+            a, b = a + w @ (ref - table.ref), b + w @ (ref - table.ref)
         x = X[i] - table.ref
         x_x = x @ (table.D * x)
         t = len(iterates) + 1
         relative = weight[i] * table.rows / table.n.sum()
         effective = 4 * p * (1 - p) * t
         gamma = (
-            relative * hyper["eta0"] / table.norm / np.sqrt(1 + effective / table.norm)
+            relative * hyper["eta0"] / table.norm / np.sqrt(1 + effective / table.width)
         )
         pace = relative / np.sqrt(1 + effective)
 

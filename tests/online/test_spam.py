@@ -32,11 +32,11 @@ SETTINGS = [
 ]
 
 
-def step_length(schedule, eta0, norm, t, p, convexity):
+def step_length(schedule, eta0, norm, width, t, p, convexity):
     """Return the step size; p(1 - p) makes rows effective rows and l2 the paper's β."""
     effective = 4 * p * (1 - p) * t
     if schedule == "invsqrt":
-        return eta0 / norm / np.sqrt(1 + effective / norm)
+        return eta0 / norm / np.sqrt(1 + effective / width)
     if schedule == "inv":
         return 1 / (norm / eta0 + p * (1 - p) * convexity * t)
     return eta0 / norm
@@ -91,6 +91,7 @@ def reference(X, y, weight, model, passes):
             hyper["schedule"],
             hyper["eta0"],
             table.norm,
+            table.width,
             len(iterates) + 1,
             table.p,
             l2 * table.smallest,

@@ -32,7 +32,7 @@ def check_values(
     with np.errstate(over="ignore"):
         if np.isfinite(np.dot(flat, flat)):
             return
-    bad = ~(np.abs(values) <= _MOST)
+    bad = ~(np.abs(values) <= min(_MOST, float(np.finfo(values.dtype).max)))
     if present is not None:
         if sparse.issparse(X):
             bad &= np.repeat(present, np.diff(X.indptr))
@@ -49,7 +49,10 @@ def check_values(
     else:
         row, column = divmod(at, X.shape[1])
     kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value}"
-    remedy = "rescale the feature" if np.isfinite(value) else "impute or drop such rows"
+    if np.isfinite(value):
+        remedy = "squares exceed the range of float64: rescale the feature"
+    else:
+        remedy = "impute or drop such rows"
     name = "" if names is None else f" ({names[column]!r})"
     more = f", and {count - 1} more such values" if count > 1 else ""
     raise ValueError(

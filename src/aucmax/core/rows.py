@@ -242,6 +242,7 @@ def meet_row(
     ref = cold[REF]
     x = _dense_row(X, i, len(ref))
     before = hot[W].copy()
+    pull = np.divide(hot[W], hot[D], out=np.zeros_like(before), where=hot[D] > 0.0)
     for j in np.flatnonzero(x):
         rescale(hot, cold, int(j), to_pos, to_neg, l2, past)
     change = hot[W] - before
@@ -249,7 +250,7 @@ def meet_row(
         float(change @ (x - ref)),
         float(change @ (hot[SUM] * to_pos - ref)),
         float(change @ (hot[SUM + 1] * to_neg - ref)),
-        float(np.sum(change[x != 0] * hot[W, x != 0] / hot[D, x != 0])),
+        float(change @ pull),
     )
 
 
@@ -267,11 +268,12 @@ def _meet_row_dense(X, i, hot, cold, to_pos, to_neg, l2, past):
                 return s, a, b, q
             for j in range(X.shape[1]):
                 if X[i, j] != 0.0:
+                    pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
                     change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
                     s += change * (X[i, j] - cold[REF, j])
                     a += change * (hot[SUM, j] * to_pos - cold[REF, j])
                     b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
-                    q += change * hot[W, j] / hot[D, j]
+                    q += change * pull
             return s, a, b, q
 
         return loop
@@ -286,11 +288,12 @@ def _meet_row_csr(X, i, hot, cold, to_pos, to_neg, l2, past):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
                 if x != 0.0:
+                    pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
                     change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
                     s += change * (x - cold[REF, j])
                     a += change * (hot[SUM, j] * to_pos - cold[REF, j])
                     b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
-                    q += change * hot[W, j] / hot[D, j]
+                    q += change * pull
             return s, a, b, q
 
         return loop
@@ -449,7 +452,8 @@ def _sum_row_csr(X, i, hot, cold, listed):
                 if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             for j in listed:
-                s += abs(hot[W, j]) / np.sqrt(hot[D, j])
+                if hot[D, j] > 0.0:
+                    s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             return s
 
         return loop

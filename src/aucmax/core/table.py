@@ -35,8 +35,9 @@ U, REF, SQ = 0, 1, 2
 # such a feature is non-zero in more than a fifth of the rows, so that visiting it in
 # every sparse row stays O(nnz).
 _MEAN_TO_SPREAD = 0.5
-# A variance below this share of the second moment is rounding error.
-_ROUNDING = 1e-13
+# A variance below this share of the second moment is rounding error, and one below this
+# size has no inverse.
+_ROUNDING, _TINY = 1e-13, 1e-300
 # A scale is left as it is while it is right to this accuracy.
 TOLERANCE = 0.02
 
@@ -58,7 +59,7 @@ def second_moment(
     second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
     ref = cold[REF, j]
     about_ref = second - ref * (2.0 * mean - ref)
-    return about_ref if about_ref > _ROUNDING * second else 0.0
+    return about_ref if about_ref > max(_ROUNDING * second, _TINY) else 0.0
 
 
 @inlined
@@ -177,7 +178,7 @@ def norms(hot: Float) -> tuple[float, float]:
     absolute = 0.0
     for j in range(hot.shape[1]):
         if hot[D, j] > 0.0:
-            squares += hot[W, j] ** 2 / hot[D, j]
+            squares += hot[W, j] * (hot[W, j] / hot[D, j])  # w² could overflow
             absolute += abs(hot[W, j]) / np.sqrt(hot[D, j])
     return squares, absolute
 
