@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import check_values, check_weights
+from aucmax.core.check import MOST, check_values, check_weights
 from aucmax.core.moments import NEG, POS, know, measure
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
@@ -295,7 +295,7 @@ def _check_weight(sample_weight: Any, n: int) -> Float:
         raise ValueError(
             f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
         )
-    check_weights(weight)
+    check_weights(weight, MOST)
     return weight
 
 

@@ -6,17 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_MOST = 1e150  # its square is finite, and so is one over it
+MOST = 1e150  # its square is finite, and so is one over it
 
 
-def check_weights(weight: NDArray[Any]) -> None:
-    """Raise an error that names the first weight that cannot be one."""
-    bad = ~((weight == 0.0) | ((weight >= 1 / _MOST) & (weight <= _MOST)))
+def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
+    """Raise an error that names the first weight that cannot be one.
+
+    That is, neither zero nor between 1/limit and limit.
+    """
+    some = (weight >= 1.0 / limit) & (weight <= limit) & (weight < np.inf)
+    bad = ~(some | (weight == 0.0))
     if bad.any():
         row = int(np.argmax(bad))
+        size = "" if limit == np.inf else f", of a size between {1 / limit} and {limit}"
         raise ValueError(
-            f"sample_weight is {weight[row]} at row {row}: weights must be finite and "
-            f"not negative, and those above zero between {1 / _MOST} and {_MOST}"
+            f"sample_weight is {weight[row]} at row {row}: "
+            f"weights must be finite and not negative{size}"
         )
 
 
@@ -32,7 +37,7 @@ def check_values(
     with np.errstate(over="ignore"):
         if np.isfinite(np.dot(flat, flat)):
             return
-    bad = ~(np.abs(values) <= min(_MOST, float(np.finfo(values.dtype).max)))
+    bad = ~(np.abs(values) <= min(MOST, float(np.finfo(values.dtype).max)))
     if present is not None:
         if sparse.issparse(X):
             bad &= np.repeat(present, np.diff(X.indptr))

@@ -273,7 +273,7 @@ class SPAM(OnlineAUC):
     >>> from aucmax import SPAM
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(SPAM(random_state=0).fit(X, y).score(X, y), 2)
-    0.87
+    0.92
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
