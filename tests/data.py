@@ -201,7 +201,7 @@ class Coordinates:
             mean = (self.sums / self.n[:, None]).mean(axis=0)
             self.ref = np.zeros_like(mean)
             variance = self.spread() - mean**2
-            self.ref = np.where(np.abs(mean) > 0.5 * np.sqrt(variance), mean, 0.0)
+            self.ref = np.where(np.abs(mean) > 0.9 * np.sqrt(variance), mean, 0.0)
             self.D = self.scales()
         shares = self.spread() * self.D
         self.norm = float(np.sum(shares))

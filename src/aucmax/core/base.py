@@ -210,8 +210,8 @@ class OnlineAUC(LinearRanker):
         seed = self.random_state
         rng = np.random.RandomState() if seed is None else check_random_state(seed)
         state = self._start(self.n_features_in_)
-        know(state, moments, float(self.l2), bool(self.precondition))
         state = state._replace(hot=as_hot(state.hot, rows))
+        know(state, moments, float(self.l2), bool(self.precondition))
         for _ in range(self.max_iter):
             for order in visits(signed, rng if self.shuffle else None):
                 self._update(rows, signed, order, state, learn=False)
