@@ -45,7 +45,7 @@ def main(title: str, run: Callable[[int], list[Row]], repeat: int = 5) -> None:
         table.add_column(heading, justify="left" if heading == "data" else "right")
     for row in rows:
         table.add_row(*(_show(value) for value in row.values()))
-    Console(width=max(100, Console().width)).print(table)
+    Console(width=max(140, Console().width)).print(table)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
 

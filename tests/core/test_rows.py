@@ -77,6 +77,7 @@ def arguments(X, i, references, new=False):
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
         "slot": 1,
+        "to": 0,
     }
 
 

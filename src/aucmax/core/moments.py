@@ -39,15 +39,13 @@ class Moments(NamedTuple):
 
 
 @kernel
-def _add(
-    X: Any, y: Float, weight: Float, rows: Float, sums: Float, squares: Float
-) -> None:
+def _add(X: Any, y: Float, weight: Float, rows: Float, both: Float) -> None:
     for i in range(y.shape[0]):
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
             weight[side] += abs(y[i])
             rows[side] += 1.0
-            tally_row(X, i, abs(y[i]), sums, squares, side)
+            tally_row(X, i, abs(y[i]), both, side, both, 2 + side)
 
 
 def measure(X: Rows, y: Float, n_features: int) -> Moments:
@@ -59,10 +57,10 @@ def measure(X: Rows, y: Float, n_features: int) -> Moments:
 
     def block(start: int) -> Moments:
         stop = min(start + size, n)
-        sums = as_hot(np.zeros((4, n_features)), X)
-        part = Moments(np.zeros(2), np.zeros(2), sums[:2], sums[2:])
-        _add(take_rows(X, start, stop), y[start:stop], *part)
-        return part
+        weight, rows = np.zeros(2), np.zeros(2)
+        both = as_hot(np.zeros((4, n_features)), X)  # sums, then squares
+        _add(take_rows(X, start, stop), y[start:stop], weight, rows, both)
+        return Moments(weight, rows, both[:2], both[2:])
 
     starts = range(0, max(n, 1), size)
     with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:

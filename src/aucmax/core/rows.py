@@ -190,36 +190,36 @@ def fetch_ahead(X: Rows) -> int:
 
 
 def tally_row(
-    X: Rows, i: int, weight: float, sums: Float, squares: Float, slot: int
+    X: Rows, i: int, weight: float, sums: Float, slot: int, squares: Float, to: int
 ) -> None:
-    """Add ``weight`` times x to a slot of ``sums``, times x² to that of ``squares``."""
+    """Add ``weight`` times x to a slot of ``sums``, times x² to one of ``squares``."""
     x = _dense_row(X, i, sums.shape[1])
     sums[slot] += weight * x
-    squares[slot] += weight * x * x
+    squares[to] += weight * x * x
 
 
 @overload(tally_row, jit_options=SIMD)
-def _tally_row_dense(X, i, weight, sums, squares, slot):
+def _tally_row_dense(X, i, weight, sums, slot, squares, to):
     if isinstance(X, types.Array):
 
-        def loop(X, i, weight, sums, squares, slot):
+        def loop(X, i, weight, sums, slot, squares, to):
             for j in range(X.shape[1]):
                 x = np.float64(X[i, j])
                 sums[slot, j] += weight * x
-                squares[slot, j] += weight * x * x
+                squares[to, j] += weight * x * x
 
         return loop
 
 
 @overload(tally_row, jit_options=INLINE)
-def _tally_row_csr(X, i, weight, sums, squares, slot):
+def _tally_row_csr(X, i, weight, sums, slot, squares, to):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, weight, sums, squares, slot):
+        def loop(X, i, weight, sums, slot, squares, to):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
                 sums[slot, j] += weight * x
-                squares[slot, j] += weight * x * x
+                squares[to, j] += weight * x * x
 
         return loop
 

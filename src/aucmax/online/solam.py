@@ -117,7 +117,6 @@ def update(
     rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, alpha, scale, size, kappa = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
     due, since, sum_gamma, sum_scaled = z[13], z[14], z[15], z[16]
-    sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
     p, to_pos, to_neg, to_mean = rates(n, rows)
@@ -135,7 +134,7 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            tally_row(X, i, weight, sums, squares, side)
+            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)

@@ -98,7 +98,6 @@ def update(
     """
     rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, due, since, paid, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
-    sums, squares = hot[SUM:], cold[SQ:]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
     p, to_pos, to_neg, to_mean = rates(n, rows)
@@ -117,7 +116,7 @@ def update(
             rows += 1.0
             n[side] += weight
             share = weight / n[side]
-            tally_row(X, i, weight, sums, squares, side)
+            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
