@@ -68,9 +68,9 @@ def finish(process):
 
 
 def start_kernel(folder, name, *kinds, **changes):
-    (folder / "tiny.py").write_text(TINY)
-    # A later time stamp is another source to Numba.
-    os.utime(folder / "tiny.py", (0, 0))
+    source = folder / "tiny.py"
+    if not source.exists():  # else another process may be about to read it
+        source.write_text(TINY)
     path = os.pathsep.join([str(folder), *changes.pop("path", [])])
     return start(KERNEL, str(folder / name), *kinds, PYTHONPATH=path, **changes)
 
