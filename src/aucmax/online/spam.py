@@ -186,7 +186,7 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
     w = tables.average(hot, cold, z[SUM_GAMMA])
     if not n.all():
         return w, 0.0
-    pq = n[POS] * n[NEG] / n.sum() ** 2
+    pq = float(np.prod(n / n.sum()))
     if z[SUM_GAMMA] == 0.0:
         last = hot.copy(order="K")
         penalise(last, cold.copy(), pq * l2 * z[DUE], pq * l1 * z[DUE], 0.0)
