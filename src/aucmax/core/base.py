@@ -273,7 +273,7 @@ def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.i
 
     A random row of a large X is a wait for memory, so neighbours are visited in short
     runs, the runs in random order. (Measured on four sets of 10⁵ to 4·10⁵ rows, as they
-    come and sorted by class: AUC as with single rows, within 0.002.)
+    come and sorted by class: AUC as with single rows, within 0.004.)
     """
     present = np.flatnonzero(y)  # a row of weight zero is not there
     n = len(present)
