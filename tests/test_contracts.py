@@ -62,6 +62,11 @@ VARIANTS = [
     SOLAM(radius=0.05),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
+# Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
+# row of weight k is the row k times over.
+EXACT = {"LeastSquaresAUC", "LeastSquaresAUCCV"}
+# Learners that keep something for every pair of features, so that there is a limit.
+NARROW = {"OPAUC", "AdaOAM", "LeastSquaresAUC", "LeastSquaresAUCCV"}
 # Members that minimise the square loss, and the settings with which they get there.
 SQUARE_LOSS = {
     "SPAM": {"max_iter": 3000},
@@ -83,7 +88,11 @@ patient = settings(deadline=None, max_examples=15, derandomize=True)
 
 
 def seeded(estimator, **parameters):
-    return clone(estimator).set_params(random_state=0, **parameters)
+    """Return a copy with these parameters, as far as it has them."""
+    known = estimator.get_params()
+    wanted = {"random_state": 0, **parameters}
+    wanted = {key: value for key, value in wanted.items() if key in known}
+    return clone(estimator).set_params(**wanted)
 
 
 def trained(estimator, X, y, method="fit", **parameters):
@@ -127,6 +136,14 @@ def assert_close(model, expected, rtol=1e-10):
             assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=key)
 
 
+def assert_same(model, expected):
+    """Compare what chunking, and only that, may have changed."""
+    if type(model).__name__ in EXACT:
+        assert_close(model, expected)
+    else:
+        assert_same_bits(model, expected)
+
+
 def area(model, X, y):
     return roc_auc_score(y, model.decision_function(X))
 
@@ -140,7 +157,7 @@ def assert_finite(model):
 
 
 def expected_failures(estimator):
-    if not hasattr(estimator, "partial_fit"):
+    if not hasattr(estimator, "partial_fit") or type(estimator).__name__ in EXACT:
         return {}
     why = "online: one step where k repeated rows take k; only the minimum is the same"
     return {
@@ -165,7 +182,7 @@ def test_attributes(estimator):
     assert model.intercept_.shape == (1,)
     assert model.n_features_in_ == 6
     assert isinstance(model.n_iter_, int)
-    assert 1 <= model.n_iter_ <= model.max_iter
+    assert 1 <= model.n_iter_ <= model.get_params().get("max_iter", np.inf)
     assert_array_equal(model.classes_, [0, 1])
     assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_)
     assert model.score(X, y) == pytest.approx(area(model, X, y), abs=1e-12)
@@ -201,8 +218,18 @@ def test_labels_of_any_kind(estimator, method, labels):
 def test_pipeline_and_grid_search(estimator):
     X, y = scaled(200)
     pipeline = make_pipeline(StandardScaler(), seeded(estimator, max_iter=2))
-    step = f"{type(estimator).__name__.lower()}__max_iter"
-    search = GridSearchCV(pipeline, {step: [1, 3]}, scoring="roc_auc", cv=3)
+    name = type(estimator).__name__.lower()
+    tuned, values = next(
+        (key, values)
+        for key, values in {
+            "max_iter": [1, 3],
+            "l2": [1e-4, 1e-2],
+            "cv": [2, 3],
+        }.items()
+        if key in estimator.get_params()
+    )
+    grid = {f"{name}__{tuned}": values}
+    search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=3)
     search.fit(X, y)
     assert_allclose(search.score(X, y), area(search.best_estimator_, X, y))
     assert search.best_score_ > 0.7
@@ -467,7 +494,7 @@ def test_any_chunking_is_one_call(estimator, layout):
     @patient
     @given(cuts_of_60)
     def check(cuts):
-        assert_same_bits(in_chunks(estimator, X, y, cuts, (layout,), weight), whole)
+        assert_same(in_chunks(estimator, X, y, cuts, (layout,), weight), whole)
 
     check()
 
@@ -477,7 +504,7 @@ def test_any_chunking_is_one_call(estimator, layout):
 def test_rows_one_by_one(estimator, layout):
     X, y = mixed(700)  # long enough for a proximal map or two
     whole = in_chunks(estimator, X, y, [], (layout,))
-    assert_same_bits(in_chunks(estimator, X, y, range(1, 700), (layout,)), whole)
+    assert_same(in_chunks(estimator, X, y, range(1, 700), (layout,)), whole)
 
 
 @online
@@ -487,8 +514,8 @@ def test_chunks_of_one_class(estimator):
     X, y = X[by_class], y[by_class]
     whole = in_chunks(estimator, X, y, [])
     zeros = int(np.sum(y == 0))
-    assert_same_bits(in_chunks(estimator, X, y, [zeros]), whole)
-    assert_same_bits(in_chunks(estimator, X, y, [5, zeros, zeros + 1]), whole)
+    assert_same(in_chunks(estimator, X, y, [zeros]), whole)
+    assert_same(in_chunks(estimator, X, y, [5, zeros, zeros + 1]), whole)
 
 
 @online
@@ -509,9 +536,7 @@ def test_chunks_may_switch_layout(estimator):
 def test_a_stream_in_parts_larger_than_a_piece(estimator):
     """The base class hands out orders of 65 536 rows; nothing may show at the seam."""
     X, y = gaussian(70_000, 2)
-    assert_same_bits(
-        in_chunks(estimator, X, y, [35_000]), in_chunks(estimator, X, y, [])
-    )
+    assert_same(in_chunks(estimator, X, y, [35_000]), in_chunks(estimator, X, y, []))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
@@ -561,6 +586,8 @@ def test_a_weight_of_k_is_k_rows(estimator):
     repeated = seeded(estimator, max_iter=20)
     repeated.fit(X.repeat(times, axis=0), y.repeat(times))
     weighted = seeded(estimator, max_iter=20).fit(X, y, sample_weight=times)
+    if type(estimator).__name__ in EXACT:
+        assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
     a, b = weighted.decision_function(X), repeated.decision_function(X)
     assert spearmanr(a, b).statistic > 0.97
 
@@ -627,16 +654,19 @@ def test_same_seed_same_bits(estimator):
     # What was learnt before does not matter.
     again = trained(estimator, *gaussian(50, X.shape[1]))
     assert_same_bits(again.fit(X, y), expected)
-    rng = np.random.RandomState(0)
-    model = clone(estimator).set_params(random_state=rng).fit(X, y)
+    model = seeded(estimator, random_state=np.random.RandomState(0)).fit(X, y)
     assert_same_bits(model, expected)
 
 
 @every
 def test_the_seed_matters(estimator):
     X, y = mixed(100)
+    if "random_state" not in estimator.get_params():
+        pytest.skip("nothing is random")
     other = clone(estimator).set_params(random_state=1).fit(X, y)
     assert np.any(other.coef_ != trained(estimator, X, y).coef_)
+    if "shuffle" not in estimator.get_params():
+        return
     fixed = [seeded(estimator, shuffle=False), seeded(estimator, shuffle=False)]
     fixed[1].set_params(random_state=1)
     assert_same_bits(fixed[0].fit(X, y), fixed[1].fit(X, y))
@@ -645,11 +675,11 @@ def test_the_seed_matters(estimator):
 @every
 def test_threads_do_not_matter(estimator, monkeypatch):
     X, y = mixed(2000)
-    monkeypatch.setattr("aucmax.core.moments._BLOCK_BYTES", 1 << 13)  # many blocks
-    monkeypatch.setattr("aucmax.core.moments.cpu_count", lambda: 1)
+    monkeypatch.setattr("aucmax.core.tally._BLOCK_BYTES", 1 << 13)  # many blocks
+    monkeypatch.setattr("aucmax.core.tally.cpu_count", lambda: 1)
     alone = trained(estimator, X, y, max_iter=1)
     for cpus in (2, 7, None):
-        monkeypatch.setattr("aucmax.core.moments.cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr("aucmax.core.tally.cpu_count", lambda cpus=cpus: cpus)
         assert_same_bits(trained(estimator, X, y, max_iter=1), alone)
 
 
@@ -657,7 +687,8 @@ def test_threads_do_not_matter(estimator, monkeypatch):
 @plain
 def test_threads_of_blas_do_not_matter(estimator, method):
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 60_000)), np.arange(20) % 2
+    d = 600 if type(estimator).__name__ in NARROW else 60_000
+    X, y = rng.standard_normal((20, d)), np.arange(20) % 2
     models = []
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -671,7 +702,7 @@ def test_global_random_state_is_not_touched(estimator):
     np.random.seed(3)  # noqa: NPY002
     expected = np.random.get_state(legacy=False)  # noqa: NPY002
     for seed in (0, None):
-        clone(estimator).set_params(random_state=seed).fit(X, y).predict(X)
+        seeded(estimator, random_state=seed).fit(X, y).predict(X)
         found = np.random.get_state(legacy=False)  # noqa: NPY002
         assert found["state"]["pos"] == expected["state"]["pos"]
         assert_array_equal(found["state"]["key"], expected["state"]["key"])
@@ -777,7 +808,12 @@ def test_awkward_data(estimator, method, case):
 @strict
 def test_more_features_than_16_bits_count(estimator, method):
     X, y = wide()
-    model = trained(estimator, X, y, method)
+    try:
+        model = trained(estimator, X, y, method)
+    except ValueError as error:
+        assert type(estimator).__name__ in NARROW
+        assert re.search("70000 features .* (GB|MB)", str(error))  # noqa: PT017
+        return
     assert_finite(model)
     assert model.coef_[0, -1] > 0.0 > model.coef_[0, -2]
     assert area(model, X, y) > 0.8

@@ -9,7 +9,7 @@ _CODE = """
 import os, signal, threading
 import numpy as np
 from aucmax import {name}
-from aucmax.core.moments import ROWS
+from aucmax.core.tally import ROWS
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((600_000, 20))

@@ -45,8 +45,9 @@ def save(estimator: Any, path: str | Path) -> None:
         "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
     }
     tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
-    for field, value in estimator.state_._asdict().items():
-        tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
+    if hasattr(estimator, "state_"):
+        for field, value in estimator.state_._asdict().items():
+            tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
     # One key: with several, their order in the file would be random.
     content = to_bytes(tensors, {"aucmax": json.dumps(header, sort_keys=True)})
     write_atomically(path, content)
@@ -125,13 +126,14 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
         estimator.feature_names_in_ = names
     estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
     estimator.intercept_ = _expect(tensors, "intercept", (1,))
-    fresh = estimator._start(estimator.n_features_in_)
-    estimator.state_ = type(fresh)(
-        **{
-            field: _expect(tensors, f"state.{field}", value.shape)
-            for field, value in fresh._asdict().items()
-        }
-    )
+    if any(key.startswith("state.") for key in tensors):
+        fresh = estimator._start(estimator.n_features_in_)
+        estimator.state_ = type(fresh)(
+            **{
+                field: _expect(tensors, f"state.{field}", value.shape)
+                for field, value in fresh._asdict().items()
+            }
+        )
     return estimator
 
 

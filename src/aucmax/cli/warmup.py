@@ -41,7 +41,8 @@ def compile_kernels(
             X = layout(dense.astype(dtype))
             for estimator in _variants():
                 estimator.fit(X, y)
-                estimator.partial_fit(X, y)
+                if hasattr(estimator, "partial_fit"):
+                    estimator.partial_fit(X, y)
         scores: NDArray[Any] = dense[:, 0].astype(dtype)
         for sample_weight in (None, np.ones(len(y))):
             metrics.auc(y, scores, sample_weight=sample_weight)

@@ -6,7 +6,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MOST, check_values, check_weights
-from aucmax.core.moments import NEG, POS, know, measure
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
+from aucmax.core.tally import NEG, POS, Tally, know, measure
 
 # What scikit-learn sees to; that X is finite is checked along with other work on it.
 _ROWS: dict[str, Any] = {
@@ -139,6 +139,25 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         """Raise an error if a row that counts has a value that cannot be learnt."""
         check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
 
+    def _need_both(self, rows: Float) -> None:
+        """Raise an error if a class has no rows that count."""
+        for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
+            if rows[side] == 0.0:
+                raise ValueError(
+                    f"No row of class {label!r} has a weight above zero; both classes "
+                    "are needed."
+                )
+
+    def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
+        """Return what ``fit`` begins with: rows, signed weights, the class moments."""
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        tally = measure(rows, signed, self.n_features_in_)
+        if not (np.isfinite(tally.sums) & np.isfinite(tally.squares)).all():
+            self._refuse(X, signed)
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
+        self._need_both(tally.rows)
+        return rows, signed, tally
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -161,9 +180,22 @@ class OnlineAUC(LinearRanker):
     n_iter_: int
     state_: Any
 
+    # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
+    _learns_in_fit: ClassVar[bool] = False
+
     def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
         raise NotImplementedError
+
+    def _begin(self, rows: Rows, tally: Tally) -> Any:
+        """Return the state before the first pass of ``fit``, statistics known."""
+        state = self._fitted_to(self._start(self.n_features_in_), rows)
+        know(state, tally, float(self.l2), bool(self.precondition))
+        return state
+
+    def _fitted_to(self, state: Any, rows: Rows) -> Any:
+        """Return the state as rows of this layout like it stored."""
+        return state._replace(hot=as_hot(state.hot, rows))
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
@@ -196,25 +228,13 @@ class OnlineAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        moments = measure(rows, signed, self.n_features_in_)
-        if not (np.isfinite(moments.sums) & np.isfinite(moments.squares)).all():
-            self._refuse(X, signed)
-            raise ValueError("Sums over X exceed the range of float64; rescale it.")
-        for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
-            if moments.rows[side] == 0.0:
-                raise ValueError(
-                    f"No row of class {label!r} has a weight above zero; both classes "
-                    "are needed."
-                )
-        seed = self.random_state
-        rng = np.random.RandomState() if seed is None else check_random_state(seed)
-        state = self._start(self.n_features_in_)
-        state = state._replace(hot=as_hot(state.hot, rows))
-        know(state, moments, float(self.l2), bool(self.precondition))
-        for _ in range(self.max_iter):
+        rows, signed, tally = self._tallied(X, y, sample_weight)
+        rng = generator(self.random_state)
+        state = self._begin(rows, tally)
+        for epoch in range(self.max_iter):
+            learn = self._learns_in_fit and epoch == 0
             for order in visits(signed, rng if self.shuffle else None):
-                self._update(rows, signed, order, state, learn=False)
+                self._update(rows, signed, order, state, learn=learn)
         self.n_iter_ = self.max_iter
         return self._finish(state)
 
@@ -254,7 +274,7 @@ class OnlineAUC(LinearRanker):
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         state = type(state)(*(np.require(part, None, "W") for part in state))
-        self.state_ = state = state._replace(hot=as_hot(state.hot, rows))
+        self.state_ = state = self._fitted_to(state, rows)
         for order in visits(signed, None):
             self._update(rows, signed, order, state, learn=True)
         self.n_iter_ = 1 if first else self.n_iter_
@@ -266,6 +286,13 @@ class OnlineAUC(LinearRanker):
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
         return self
+
+
+def generator(random_state: Any) -> np.random.RandomState:
+    """Return the random generator of a ``fit``; never the global one."""
+    if random_state is None:
+        return np.random.RandomState()
+    return check_random_state(random_state)
 
 
 def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.int64]]:

@@ -34,7 +34,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
 from aucmax.core.jit import kernel
-from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import (
     Rows,
@@ -62,13 +61,14 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
+from aucmax.core.tally import NEG, POS, RENEW
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
 
 
-# The numbers in State.z, after those of aucmax.core.moments: steps; the variables a, b
+# The numbers in State.z, after those of aucmax.core.tally: steps; the variables a, b
 # and α; the factor s of the weights, w = s W; their size Σ w²/D (for the l1 ball
 # Σ |w|/√D); the largest norm of a row; Σ γ since the last proximal map and steps since
 # then; Σ γ and Σ γ s.

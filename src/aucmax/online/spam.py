@@ -35,7 +35,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
 from aucmax.core.jit import kernel
-from aucmax.core.moments import NEG, POS, RENEW
 from aucmax.core.rows import (
     Rows,
     fetch_ahead,
@@ -48,11 +47,12 @@ from aucmax.core.rows import (
 )
 from aucmax.core.steps import SCHEDULES, rates, step_size
 from aucmax.core.table import SQ, SUM, D, Float, W, class_scores, penalise, refresh
+from aucmax.core.tally import NEG, POS, RENEW
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 
 
-# The numbers in State.z, after those of aucmax.core.moments: steps, mean scores
+# The numbers in State.z, after those of aucmax.core.tally: steps, mean scores
 # w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ η
 # before it, Σ γ (the weights of the average).
 T, A, B, DUE, SINCE, PAID, SUM_GAMMA = range(6, 13)

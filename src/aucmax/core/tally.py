@@ -1,7 +1,8 @@
 """Class counts, sums and sums of squares of the features: a value that merges.
 
 Counts are sums of weights, so that the moments of weighted rows are those of repeated
-rows. (Cross moments, for the exact solutions, will join these.)
+rows. What the steps of a learner need; second moments of pairs of features, for exact
+solutions, are in :mod:`aucmax.core.moments`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ ROWS, NORM, WIDTH, SMALLEST, LARGEST, RENEW_AT = range(6)
 _BLOCK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 
 
-class Moments(NamedTuple):
+class Tally(NamedTuple):
     """What a set of rows adds up to, class by class (positives first)."""
 
     weight: Float  # (2,)    sum of the weights
@@ -33,9 +34,9 @@ class Moments(NamedTuple):
     sums: Float  # (2, d)  Σ x
     squares: Float  # (2, d)  Σ x²
 
-    def merge(self, other: "Moments") -> "Moments":
-        """Return the moments of both sets of rows together."""
-        return Moments(*(mine + its for mine, its in zip(self, other, strict=True)))
+    def merge(self, other: "Tally") -> "Tally":
+        """Return the tally of both sets of rows together."""
+        return Tally(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 @kernel
@@ -48,19 +49,19 @@ def _add(X: Any, y: Float, weight: Float, rows: Float, both: Float) -> None:
             tally_row(X, i, abs(y[i]), both, side, both, 2 + side)
 
 
-def measure(X: Rows, y: Float, n_features: int) -> Moments:
-    """Return the moments of all rows; ``y`` holds the weights, signed by class."""
+def measure(X: Rows, y: Float, n_features: int) -> Tally:
+    """Return the tally of all rows; ``y`` holds the weights, signed by class."""
     n = n_rows(X)
     # Enough for a thread to be worth it: in bytes, and against the sums of a block.
     block_bytes = max(_BLOCK_BYTES, 128 * n_features)
     size = max(int(block_bytes / max(row_bytes(X), 1.0)), 1)
 
-    def block(start: int) -> Moments:
+    def block(start: int) -> Tally:
         stop = min(start + size, n)
         weight, rows = np.zeros(2), np.zeros(2)
         both = as_hot(np.zeros((4, n_features)), X)  # sums, then squares
         _add(take_rows(X, start, stop), y[start:stop], weight, rows, both)
-        return Moments(weight, rows, both[:2], both[2:])
+        return Tally(weight, rows, both[:2], both[2:])
 
     starts = range(0, max(n, 1), size)
     with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
@@ -70,13 +71,13 @@ def measure(X: Rows, y: Float, n_features: int) -> Moments:
     return total
 
 
-def know(state: Any, moments: Moments, l2: float, precondition: bool) -> None:
+def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:
     """Give a learner exact statistics in place of running ones."""
-    state.hot[SUM:] = moments.sums
-    state.cold[SQ:] = moments.squares
-    state.n[:] = moments.weight
-    to_pos, to_neg = (1.0 / moments.weight).tolist()
-    rows = moments.rows.sum()
+    state.hot[SUM:] = tally.sums
+    state.cold[SQ:] = tally.squares
+    state.n[:] = tally.weight
+    to_pos, to_neg = (1.0 / tally.weight).tolist()
+    rows = tally.rows.sum()
     state.z[ROWS], state.z[RENEW_AT] = rows, RENEW * rows
     state.z[NORM : LARGEST + 1] = refresh(
         state.hot, state.cold, to_pos, to_neg, l2, precondition

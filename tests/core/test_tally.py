@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from aucmax.core import moments
-from aucmax.core.moments import NEG, POS, Moments, measure
+from aucmax.core import tally
 from aucmax.core.rows import as_rows
+from aucmax.core.tally import NEG, POS, Tally, measure
 from data import gaussian, mixed, scattered, wide
 
 LAYOUTS = {
@@ -28,7 +28,7 @@ def signed(y, weight=None):
 def by_numpy(X, y):
     sides = [y > 0, y < 0]
     assert (POS, NEG) == (0, 1)
-    return Moments(
+    return Tally(
         np.array([np.abs(y[side]).sum() for side in sides]),
         np.array([side.sum() for side in sides], dtype=float),
         np.array([np.abs(y[side]) @ X[side] for side in sides]),
@@ -37,7 +37,7 @@ def by_numpy(X, y):
 
 
 def assert_same(found, expected, rtol=1e-12):
-    for name in Moments._fields:
+    for name in Tally._fields:
         a, b = getattr(found, name), getattr(expected, name)
         scale = np.abs(b).max(initial=1e-300)
         assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=name)
@@ -112,11 +112,11 @@ def test_blocks_are_summed_whatever_their_size(layout, monkeypatch):
     rows, y = as_rows(LAYOUTS[layout](X)), signed(y)
     whole = measure(rows, y, X.shape[1])
     seen = []
-    take = moments.take_rows
-    monkeypatch.setattr(moments, "take_rows", lambda *a: seen.append(a[1:]) or take(*a))
+    take = tally.take_rows
+    monkeypatch.setattr(tally, "take_rows", lambda *a: seen.append(a[1:]) or take(*a))
     for size in (1, 1 << 12, 1 << 14):
         seen.clear()
-        monkeypatch.setattr(moments, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(tally, "_BLOCK_BYTES", size)
         assert_same(measure(rows, y, X.shape[1]), whole)
         assert len(seen) > 1
         # Each row is in one block.
@@ -127,10 +127,10 @@ def test_blocks_are_summed_whatever_their_size(layout, monkeypatch):
 def test_threads_do_not_matter(monkeypatch):
     X, y = mixed(3000)
     y = signed(y)
-    monkeypatch.setattr(moments, "_BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr(tally, "_BLOCK_BYTES", 1 << 13)
     results = []
     for cpus in (1, 2, 5, 32, None):
-        monkeypatch.setattr(moments, "cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(tally, "cpu_count", lambda cpus=cpus: cpus)
         results.append(measure(X, y, X.shape[1]))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
