@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import metrics as metrics
+    from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
+    from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
@@ -16,10 +18,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # The estimators: what a model file may name, and what the contract tests run through.
-ESTIMATORS = {"SPAM": "aucmax.online.spam", "SOLAM": "aucmax.online.solam"}
+ESTIMATORS = {
+    "SPAM": "aucmax.online.spam",
+    "SOLAM": "aucmax.online.solam",
+    "LeastSquaresAUC": "aucmax.batch.leastsquares",
+}
 
-_PUBLIC = {**ESTIMATORS, "load": "aucmax.model"}
-__all__ = ["SOLAM", "SPAM", "load", "metrics"]
+_PUBLIC = {**ESTIMATORS, "Moments": "aucmax.core.moments", "load": "aucmax.model"}
+__all__ = [*ESTIMATORS, "Moments", "load", "metrics"]
 
 
 def __getattr__(name: str) -> Any:

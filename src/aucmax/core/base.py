@@ -27,6 +27,7 @@ _ROWS: dict[str, Any] = {
     "ensure_all_finite": False,
 }
 
+_BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
 _MIN_RUNS = 1024  # … in so many groups at least
@@ -56,8 +57,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_ROWS)
         check_values(X, getattr(self, "feature_names_in_", None))
-        scores: Float = np.asarray(X @ self.coef_[0], dtype=np.float64)
-        return scores + self.intercept_[0]
+        return _product(X, self.coef_[0]) + self.intercept_[0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class whose mean training score is nearer.
@@ -139,24 +139,38 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         """Raise an error if a row that counts has a value that cannot be learnt."""
         check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
 
-    def _need_both(self, rows: Float) -> None:
-        """Raise an error if a class has no rows that count."""
+    def _stream(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Rows, Float]:
+        """Return what a ``partial_fit`` begins with: rows and signed weights."""
+        first = not hasattr(self, "state_")
+        X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
+        self._refuse(X, signed)
+        if not first and classes is not None:
+            _same_classes(self.classes_, classes)
+        return rows, signed
+
+    def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
+        """Return what ``fit`` begins with: rows, signed weights, the class moments."""
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        return rows, signed, self._tally(X, rows, signed)
+
+    def _tally(self, X: Any, rows: Rows, signed: Float) -> Tally:
+        tally = measure(rows, signed, self.n_features_in_)
+        self._sound(X, signed, tally.rows, tally.sums, tally.squares)
+        return tally
+
+    def _sound(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
+        """Raise an error if sums over X are not finite or a class has no rows."""
+        if not all(np.isfinite(some).all() for some in sums):
+            self._refuse(X, signed)
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:
                 raise ValueError(
                     f"No row of class {label!r} has a weight above zero; both classes "
                     "are needed."
                 )
-
-    def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
-        """Return what ``fit`` begins with: rows, signed weights, the class moments."""
-        X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        tally = measure(rows, signed, self.n_features_in_)
-        if not (np.isfinite(tally.sums) & np.isfinite(tally.squares)).all():
-            self._refuse(X, signed)
-            raise ValueError("Sums over X exceed the range of float64; rescale it.")
-        self._need_both(tally.rows)
-        return rows, signed, tally
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -267,10 +281,7 @@ class OnlineAUC(LinearRanker):
             The estimator.
         """
         first = not hasattr(self, "state_")
-        X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
-        self._refuse(X, signed)
-        if not first and classes is not None:
-            _same_classes(self.classes_, classes)
+        rows, signed = self._stream(X, y, classes, sample_weight)
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         state = type(state)(*(np.require(part, None, "W") for part in state))
@@ -286,6 +297,15 @@ class OnlineAUC(LinearRanker):
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
         return self
+
+
+def _product(X: Any, w: Float) -> Float:
+    """Return X w, w a vector or a matrix; float32 is converted block by block."""
+    if X.dtype == np.float64:
+        return np.asarray(X @ w)
+    size = max(_BLOCK_VALUES // max(X.shape[1], 1), 1)
+    parts = [X[start : start + size] @ w for start in range(0, X.shape[0], size)]
+    return np.concatenate(parts) if parts else X @ w
 
 
 def generator(random_state: Any) -> np.random.RandomState:

@@ -98,6 +98,11 @@ def n_rows(X: Rows) -> int:
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
 
 
+def stored(X: Rows) -> int:
+    """Return the number of values that a pass over all rows visits."""
+    return int(X.data.size) if isinstance(X, CSR) else int(X.size)
+
+
 def row_bytes(X: Rows) -> float:
     """Return the mean size of a row in memory."""
     size = X.data.nbytes + X.indices.nbytes if isinstance(X, CSR) else X.nbytes
@@ -187,6 +192,97 @@ def _fetch_row_csr(X, i):
 def fetch_ahead(X: Rows) -> int:
     """Return how many rows before its visit a row is best fetched."""
     return 0 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
+
+
+def put_row(
+    X: Rows, i: int, factor: float, ref: Float, slot: int, block: Float, to: int
+) -> None:
+    """Write ``factor`` (x - ref), for a slot of ``ref``, to a row of ``block``."""
+    width = ref.shape[1]
+    block[to, :width] = factor * (_dense_row(X, i, width) - ref[slot])
+
+
+@overload(put_row, jit_options=SIMD)
+def _put_row_dense(X, i, factor, ref, slot, block, to):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, factor, ref, slot, block, to):
+            for j in range(X.shape[1]):
+                block[to, j] = factor * (X[i, j] - ref[slot, j])
+
+        return loop
+
+
+@overload(put_row, jit_options=INLINE)
+def _put_row_csr(X, i, factor, ref, slot, block, to):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, factor, ref, slot, block, to):
+            for j in range(ref.shape[1]):
+                block[to, j] = -factor * ref[slot, j]
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                block[to, j] = factor * (X.data[k] - ref[slot, j])
+
+        return loop
+
+
+def dot_row(X: Rows, i: int, w: Float) -> float:
+    """Return w·x."""
+    return float(w @ _dense_row(X, i, len(w)))
+
+
+@overload(dot_row, jit_options=SIMD)
+def _dot_row_dense(X, i, w):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, w):
+            s = 0.0
+            for j in range(X.shape[1]):
+                s += w[j] * X[i, j]
+            return s
+
+        return loop
+
+
+@overload(dot_row, jit_options=INLINE)
+def _dot_row_csr(X, i, w):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, w):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                s += w[X.indices[k]] * X.data[k]
+            return s
+
+        return loop
+
+
+def add_row(X: Rows, i: int, c: float, out: Float) -> None:
+    """Add c x to ``out``."""
+    out += c * _dense_row(X, i, len(out))
+
+
+@overload(add_row, jit_options=SIMD)
+def _add_row_dense(X, i, c, out):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, c, out):
+            for j in range(X.shape[1]):
+                out[j] += c * X[i, j]
+
+        return loop
+
+
+@overload(add_row, jit_options=INLINE)
+def _add_row_csr(X, i, c, out):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, c, out):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                out[X.indices[k]] += c * X.data[k]
+
+        return loop
 
 
 def tally_row(

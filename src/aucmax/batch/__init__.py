@@ -1,0 +1,1 @@
+"""Solvers that look at all the data at once, one file each."""

@@ -1,0 +1,130 @@
+r"""The normal equations of the pairwise square loss.
+
+.. math:: (H + \tfrac{l_2}{2} I)\, w = \Delta
+
+H may be singular (copies of a feature, more features than rows), and its features may
+have units twelve decades apart. So systems are solved for features of unit scale, where
+a pivot of the Cholesky factor is the share of a feature that the ones before it do not
+explain.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, eigh, eigh_tridiagonal, solve_triangular
+
+from aucmax.core.table import Float
+
+# A share below this is rounding error. Then this much is added to all shares: enough to
+# pin down what the data leave open, too little to show in what they do not.
+_PIVOT, _JITTER = 1e-12, 1e-10
+# Eigenvalues are right to rounding error of the largest; beyond this spread of the
+# variances the smallest would not be known.
+_SPREAD = 1e10
+
+
+def factor(H: Float, l2: float) -> tuple[Float, Float]:
+    """Return L and s such that H + l2/2 I = (L/s)(L/s)ᵀ, L with unit rows."""
+    scale = 1.0 / np.sqrt(np.diag(H) + 0.5 * l2)
+    unit = H * scale * scale[:, None]
+    np.fill_diagonal(unit, 1.0)
+    try:
+        L = cholesky(unit, lower=True)
+        singular = np.diag(L).min(initial=1.0) ** 2 < _PIVOT
+    except np.linalg.LinAlgError:
+        singular = True
+    if singular:
+        L = cholesky(unit + _JITTER * np.eye(len(unit)), lower=True)
+    return L, scale
+
+
+def solve(H: Float, delta: Float, l2: float) -> Float:
+    """Return the minimum of 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
+    L, scale = factor(H, l2)
+    w: Float = scale * cho_solve((L, True), scale * delta)
+    return w
+
+
+def solve_lasso(
+    H: Float, delta: Float, l2: float, l1: float, max_iter: int
+) -> tuple[Float, int]:
+    """Return the minimum with l1 ‖w‖₁ added, and the passes that took.
+
+    With R Rᵀ = H + l2/2 I, it is the lasso of the rows Rᵀ and the target R⁻¹Δ.
+    """
+    from sklearn.linear_model import Lasso
+
+    L, scale = factor(H, l2)
+    rows = (L / scale[:, None]).T
+    target = solve_triangular(L, scale * delta, lower=True)
+    d = len(delta)
+    lasso = Lasso(
+        l1 / (2.0 * d),
+        fit_intercept=False,
+        max_iter=max_iter,
+        tol=1e-12,
+        precompute=True,
+    )
+    lasso.fit(rows, target)
+    return lasso.coef_, int(lasso.n_iter_)
+
+
+def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
+    """Return the minimum for each of ``l2s``, as columns.
+
+    All of them from one eigendecomposition.
+    """
+    variances = np.diag(H)
+    if variances.max(initial=0.0) > _SPREAD * variances.min(initial=np.inf):
+        return np.column_stack([solve(H, delta, float(l2)) for l2 in l2s])
+    values, vectors = eigh(H, driver="evd")
+    along = vectors.T @ delta
+    # What the data leave open stays at zero, also without a penalty.
+    known = values > len(values) * np.finfo(float).eps * values.max(initial=0.0)
+    damping = np.where(known, values, np.inf)[:, None] + 0.5 * l2s
+    path: Float = vectors @ (along[:, None] / damping)
+    return path
+
+
+def solve_krylov_path(
+    product: Callable[[Float], Float],
+    delta: Float,
+    l2s: Float,
+    tol: float,
+    max_iter: int,
+) -> Float:
+    """Return the minimum for each of ``l2s``, as columns, for H given as a product.
+
+    A penalty does not change the Krylov space of H and Δ, so one run of Lanczos' method
+    serves all of them. (Vectors are kept orthogonal explicitly: 2 d m a step.)
+    """
+    m = min(max_iter, len(delta))
+    basis = np.empty((m, len(delta)))
+    size = float(np.linalg.norm(delta))
+    if size == 0.0:
+        return np.zeros((len(delta), len(l2s)))
+    along, beside = np.zeros(m), np.zeros(m)
+    vector, last = delta / size, 0
+    for last in range(m):
+        basis[last] = vector
+        vector = product(vector)
+        along[last] = vector @ basis[last]
+        known = basis[: last + 1]
+        for _ in range(2):  # once more, for what rounding left
+            vector -= known.T @ (known @ vector)
+        beside[last] = np.linalg.norm(vector)
+        weights = _shifted(along[: last + 1], beside[:last], l2s)
+        # The residual is along the next vector.
+        left = beside[last] * np.abs(weights[-1])
+        if left.max() <= tol or beside[last] <= 1e-14 * along[: last + 1].max():
+            break
+        vector /= beside[last]
+    path: Float = basis[: last + 1].T @ (size * weights)
+    return path
+
+
+def _shifted(along: Float, beside: Float, l2s: Float) -> Float:
+    """Return (T + l2/2 I)⁻¹ e₁ for each of ``l2s``, T the tridiagonal matrix."""
+    values, vectors = eigh_tridiagonal(along, beside)
+    weights: Float = vectors @ (vectors[0][:, None] / (values[:, None] + 0.5 * l2s))
+    return weights
