@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import MOST, check_values, check_weights
+from aucmax.core.check import check_values, row_weights
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally, know, measure
@@ -117,7 +117,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
     ) -> tuple[Any, Rows, Float]:
         """Return X, its rows, signed weights; the caller checks that X is finite."""
         X, y = validate_data(self, X, y, reset=reset, **_ROWS)
-        weight = None if sample_weight is None else _check_weight(sample_weight, len(y))
+        weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
         signed = np.where(self._positive(y), 1.0, -1.0)
@@ -332,18 +332,6 @@ def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.i
         some = starts[piece : piece + _PIECE // run]
         order = (some[:, np.newaxis] + np.arange(run)).ravel()
         yield present[order[order < n]]
-
-
-def _check_weight(sample_weight: Any, n: int) -> Float:
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
-        )
-    check_weights(weight, MOST)
-    return weight
 
 
 def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:

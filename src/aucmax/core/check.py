@@ -25,6 +25,19 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
         )
 
 
+def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
+        )
+    check_weights(weight, MOST)
+    return weight
+
+
 def check_values(
     X: Any, names: NDArray[Any] | None = None, present: NDArray[np.bool_] | None = None
 ) -> None:

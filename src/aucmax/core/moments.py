@@ -17,10 +17,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
 from threadpoolctl import ThreadpoolController
 
+from aucmax.core.check import check_values, row_weights
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, put_row, row_bytes
+from aucmax.core.rows import Rows, as_rows, put_row, row_bytes
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS
 
@@ -88,21 +90,24 @@ class Moments(NamedTuple):
         Moments
             Pickle it, send it, add it to others.
         """
-        from aucmax import LeastSquaresAUC
-
-        positive = np.asarray(y) > 0
-        model = LeastSquaresAUC()
-        rows, signed = model._stream(X, positive, [False, True], sample_weight)
-        return gather(rows, signed, model.n_features_in_)
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+        signed = np.where(np.asarray(y) > 0, 1.0, -1.0)
+        if signed.shape != (X.shape[0],):
+            raise ValueError(f"y has shape {signed.shape}, X has {X.shape[0]} rows.")
+        if sample_weight is not None:
+            signed *= row_weights(sample_weight, len(signed))
+        check_values(X, present=signed != 0.0)
+        return gather(as_rows(X), signed, X.shape[1])
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together."""
         self._check(other)
-        return Moments(
-            *map(
-                np.stack, zip(*map(_merge, self._sides(), other._sides()), strict=True)
-            )
-        )
+        return _by_side(_merge, self, other)
 
     def subtract(self, part: "Moments") -> "Moments":
         """Return the moments of the rows that are not in ``part``, a part of these."""
@@ -112,14 +117,9 @@ class Moments(NamedTuple):
                 f"Cannot take {part.rows.tolist()} rows (positive, negative) from "
                 f"{self.rows.tolist()}: they are no part of them."
             )
-        return Moments(
-            *map(
-                np.stack,
-                zip(*map(_subtract, self._sides(), part._sides()), strict=True),
-            )
-        )
+        return _by_side(_subtract, self, part)
 
-    def __add__(self, other: Any) -> "Moments":  # type: ignore[override]
+    def __add__(self, other: Any) -> "Moments":
         return self.merge(other) if isinstance(other, Moments) else NotImplemented
 
     def __sub__(self, other: Any) -> "Moments":

@@ -21,6 +21,7 @@ _PIVOT, _JITTER = 1e-12, 1e-10
 # Eigenvalues are right to rounding error of the largest; beyond this spread of the
 # variances the smallest would not be known.
 _SPREAD = 1e10
+_EVERY = 10  # steps of Lanczos' method between two looks at the residuals
 
 
 def factor(H: Float, l2: float) -> tuple[Float, Float]:
@@ -113,12 +114,14 @@ def solve_krylov_path(
         for _ in range(2):  # once more, for what rounding left
             vector -= known.T @ (known @ vector)
         beside[last] = np.linalg.norm(vector)
-        weights = _shifted(along[: last + 1], beside[:last], l2s)
-        # The residual is along the next vector.
-        left = beside[last] * np.abs(weights[-1])
-        if left.max() <= tol or beside[last] <= 1e-14 * along[: last + 1].max():
-            break
+        if beside[last] <= 1e-14 * along[: last + 1].max():
+            break  # the space is exhausted
+        if last % _EVERY == 0:
+            weights = _shifted(along[: last + 1], beside[:last], l2s)
+            if np.abs(weights[-1]).max() * beside[last] <= tol:  # the residuals
+                break
         vector /= beside[last]
+    weights = _shifted(along[: last + 1], beside[:last], l2s)
     path: Float = basis[: last + 1].T @ (size * weights)
     return path
 
