@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aucmax import metrics as metrics
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
+    from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
@@ -22,6 +23,7 @@ ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
+    "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
 }
 
 _PUBLIC = {**ESTIMATORS, "Moments": "aucmax.core.moments", "load": "aucmax.model"}

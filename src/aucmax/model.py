@@ -48,6 +48,10 @@ def save(estimator: Any, path: str | Path) -> None:
     if hasattr(estimator, "state_"):
         for field, value in estimator.state_._asdict().items():
             tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
+    for name in getattr(estimator, "_results", ()):
+        tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
+    # safetensors writes memory as it lies, whatever the strides.
+    tensors = {key: np.array(value, order="C") for key, value in tensors.items()}
     # One key: with several, their order in the file would be random.
     content = to_bytes(tensors, {"aucmax": json.dumps(header, sort_keys=True)})
     write_atomically(path, content)
@@ -126,6 +130,9 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
         estimator.feature_names_in_ = names
     estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
     estimator.intercept_ = _expect(tensors, "intercept", (1,))
+    for name in getattr(estimator, "_results", ()):
+        value = tensors[f"result.{name}"]
+        setattr(estimator, name, value if value.ndim else float(value))
     if any(key.startswith("state.") for key in tensors):
         fresh = estimator._start(estimator.n_features_in_)
         estimator.state_ = type(fresh)(
@@ -157,6 +164,8 @@ def _encode_parameter(name: str, value: Any) -> Any:
         return {"RandomState": [kind, np.asarray(keys).tolist(), *rest]}
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_encode_parameter(name, item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"The parameter {name}={value!r} cannot be saved.")

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from aucmax.core.base import LinearRanker
 from aucmax.core.moments import Moments, gather, one_blas_thread
@@ -33,6 +34,8 @@ from aucmax.core.tally import NEG, POS, Tally
 # Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
 # conjugate gradients cost two hundred a stored value, out of memory.
 _WIDEST = 4096
+# Where conjugate gradients stop: at this share of the sampling error of Δ.
+_NOISE = 0.125
 _ROUNDS = 12_000
 
 
@@ -50,41 +53,56 @@ def weights(
     return w, n_iter
 
 
-def weights_without_moments(
-    X: Rows, y: Float, tally: Tally, l2: float, tol: float, max_iter: int
-) -> tuple[Float, int]:
-    """Return the minimum of J by conjugate gradients, and their number."""
-    d = tally.sums.shape[1]
-    mean = tally.sums / tally.weight[:, None]
-    delta = mean[POS] - mean[NEG]
-    spread = (tally.squares / tally.weight[:, None] - mean**2).sum(axis=0)
-    diagonal = np.maximum(spread, 0.0) + delta**2 + 0.5 * l2
-    # A feature that never varies has nothing to solve for.
-    varies = diagonal > 1e-13 * (mean**2).max(axis=0)
-    varies &= diagonal > 1e-300
-    unit = np.zeros(d)
-    unit[varies] = 1.0 / np.sqrt(diagonal[varies])
-    share = np.abs(y) / np.where(y > 0.0, *tally.weight)
-    positive = (y > 0.0).astype(np.intp)
+class Implicit:
+    """H, Δ and the diagonal of H, for rows that are only multiplied with."""
 
-    def product(v: Float) -> Float:
-        """Return the system's matrix, for features of unit scale, times ``v``."""
-        v = unit * v
-        score = np.where(share > 0.0, times(X, v), 0.0)  # a row that is not there
-        middle = np.bincount(positive, share * score, 2)  # of the classes, at 0 and 1
-        along = transposed_times(X, share * (score - middle[positive]), d)
-        along += (middle[1] - middle[0]) * delta + 0.5 * l2 * v
-        return unit * along
+    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
+        self.X = X
+        self.mean = tally.sums / tally.weight[:, np.newaxis]
+        self.delta = self.mean[POS] - self.mean[NEG]
+        second = tally.squares / tally.weight[:, np.newaxis]
+        variance = np.maximum(second - self.mean**2, 0.0)
+        self.diagonal = variance.sum(axis=0) + self.delta**2
+        self.error = (variance / tally.rows[:, np.newaxis]).sum(axis=0)  # Δ's, squared
+        # Below that a variance is the rounding error of a feature that is constant.
+        rounding = 1e-13 * (self.mean**2).max(axis=0)
+        self.varies = self.diagonal > np.maximum(rounding, 1e-300)
+        self.delta[~self.varies] = 0.0
+        self.positive = (y > 0.0).astype(np.intp)
+        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
 
-    rounds = 0
+    def times(self, v: Float) -> Float:
+        """Return H v: covariances are products with scores about the class means."""
+        v = np.where(self.varies, v, 0.0)
+        # A row of weight zero is not there, whatever its values.
+        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
+        middle = np.bincount(self.positive, self.share * score, 2)
+        off = self.share * (score - middle[self.positive])
+        Hv = (
+            transposed_times(self.X, off, len(v)) + (middle[1] - middle[0]) * self.delta
+        )
+        return np.where(self.varies, Hv, 0.0)
 
-    def count(_: Float) -> None:
-        nonlocal rounds
-        rounds += 1
+    def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
+        """Return the minimum of J by conjugate gradients, and their rounds."""
+        safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
+        unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
+        right = unit * self.delta
+        if tol is None:
+            noise = float(np.sqrt(np.sum(unit * unit * self.error)))
+            tol = _NOISE * noise / max(float(np.linalg.norm(right)), 1e-300)
+        rounds = 0
 
-    matrix = LinearOperator((d, d), product, dtype=np.float64)
-    v, _ = cg(matrix, unit * delta, rtol=tol, maxiter=max_iter, callback=count)
-    return unit * v, max(rounds, 1)
+        def count(_: Float) -> None:
+            nonlocal rounds
+            rounds += 1
+
+        def product(v: Float) -> Float:
+            return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
+
+        matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
+        v, _ = cg(matrix, right, rtol=min(tol, 0.5), maxiter=max_iter, callback=count)
+        return unit * v, max(rounds, 1)
 
 
 class LeastSquaresAUC(LinearRanker):
@@ -111,8 +129,11 @@ class LeastSquaresAUC(LinearRanker):
         forming them, in O(nnz) a round, and knows no ``l1`` and no ``partial_fit``.
         "auto" takes "cg" for ``fit`` if there are more than 4096 features, or if X is
         so sparse that it is less work.
-    tol : float, default=1e-10
-        Relative residual at which conjugate gradients stop.
+    tol : float or None, default=None
+        Relative residual at which conjugate gradients stop; 1e-10 for the minimum as
+        such. None stands for an eighth of the sampling error of :math:`m_+ - m_-`, the
+        right-hand side of the equations: it makes no sense to solve them any better
+        than it is known, and with more features than rows it does harm.
     max_iter : int, default=10000
         Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most.
 
@@ -167,7 +188,7 @@ class LeastSquaresAUC(LinearRanker):
         "l2": [Interval(Real, 0, None, closed="left")],
         "l1": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "moments", "cg"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -180,7 +201,7 @@ class LeastSquaresAUC(LinearRanker):
         *,
         l1: float = 0.0,
         solver: str = "auto",
-        tol: float = 1e-10,
+        tol: float | None = None,
         max_iter: int = 10_000,
     ) -> None:
         self.l2 = l2
@@ -217,11 +238,11 @@ class LeastSquaresAUC(LinearRanker):
             self._sound(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
-        w, self.n_iter_ = weights_without_moments(
-            rows, signed, tally, float(self.l2), self.tol, self.max_iter
-        )
-        return self._finish(w, tally.sums / tally.weight[:, np.newaxis])
+        system = Implicit(rows, signed, tally)
+        w, self.n_iter_ = system.solve(float(self.l2), self.tol, self.max_iter)
+        return self._finish(w, system.mean)
 
+    @available_if(lambda self: self.solver != "cg")
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,

@@ -15,17 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import check_values, row_weights
+from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally, know, measure
-
-# What scikit-learn sees to; that X is finite is checked along with other work on it.
-_ROWS: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-}
 
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
@@ -55,9 +48,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             The scores; positive ones are nearer the mean score of ``classes_[1]``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_ROWS)
+        X = validate_data(self, X, reset=False, **MATRIX)
         check_values(X, getattr(self, "feature_names_in_", None))
-        return _product(X, self.coef_[0]) + self.intercept_[0]
+        return product(X, self.coef_[0]) + self.intercept_[0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class whose mean training score is nearer.
@@ -116,7 +109,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Rows, Float]:
         """Return X, its rows, signed weights; the caller checks that X is finite."""
-        X, y = validate_data(self, X, y, reset=reset, **_ROWS)
+        X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
@@ -299,7 +292,7 @@ class OnlineAUC(LinearRanker):
         return self
 
 
-def _product(X: Any, w: Float) -> Float:
+def product(X: Any, w: Float) -> Float:
     """Return X w, w a vector or a matrix; float32 is converted block by block."""
     if X.dtype == np.float64:
         return np.asarray(X @ w)

@@ -6,6 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+# What scikit-learn sees to; that X is finite is checked along with other work on it.
+MATRIX: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
+
 MOST = 1e150  # its square is finite, and so is one over it
 
 

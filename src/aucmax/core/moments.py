@@ -71,7 +71,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(
-        cls, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        cls, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "Moments":
         """Return the moments of the rows of ``X``.
 

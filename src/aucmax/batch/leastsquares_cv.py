@@ -1,0 +1,319 @@
+r"""The exact minimum for every ridge penalty, and the best penalty by cross-validation.
+
+With :math:`H = V \Lambda V^T`, the minimum for a penalty is
+
+.. math:: w = V (\Lambda + \tfrac{l_2}{2} I)^{-1} V^T \Delta,
+
+so that one eigendecomposition serves all penalties. The moments of the rows outside a
+fold are those of all rows less those of the fold, so that K folds need no second pass;
+and the scores of a fold for all penalties are one product of matrices.
+
+Without moments, where there are too many features for them, Lanczos' method takes the
+place of the eigendecomposition: a penalty does not change a Krylov space.
+"""
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from aucmax.batch.leastsquares import Implicit, without_moments
+from aucmax.core.base import LinearRanker, product
+from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
+from aucmax.core.normal import solve, solve_krylov_path, solve_path
+from aucmax.core.ranking import split, weighted_win_fraction, win_fraction
+from aucmax.core.rows import Rows
+from aucmax.core.table import Float
+from aucmax.core.tally import NEG, POS, measure
+
+Index = NDArray[np.int64]
+
+_SCORES = 1 << 23  # of a fold at a time: 64 MB
+# Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
+_TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
+
+
+def penalties(H: Float, count: int) -> Float:
+    """Return penalties from one that leaves next to nothing to next to none."""
+    variances = np.diag(H)
+    if not len(variances):
+        return np.ones(count)
+    high = 2.0 * float(np.linalg.eigvalsh(H)[-1])
+    low = max(2e-6 * float(variances.min()), 1e-300)
+    return np.geomspace(high, low, count)
+
+
+def path(moments: Moments, l2s: Float) -> Float:
+    """Return the minimum for each penalty, as columns."""
+    H, delta, varies = moments.quadratic()
+    found = np.zeros((len(varies), len(l2s)))
+    found[varies] = solve_path(H, delta, l2s)
+    return found
+
+
+def areas(X: Any, signed: Float, W: Float, weighted: bool) -> Float:
+    """Return the AUC of each column of ``W`` on the rows of ``X``."""
+    positive = signed > 0.0
+    weight = np.abs(signed)
+    w_pos, w_neg = weight[positive], weight[~positive]
+    group = max(_SCORES // max(len(signed), 1), 1)
+    found = np.empty(W.shape[1])
+    for start in range(0, W.shape[1], group):
+        scores = np.ascontiguousarray(product(X, W[:, start : start + group]).T)
+        for k, score in enumerate(scores, start):
+            pos, neg = split(score, positive)
+            found[k] = (
+                weighted_win_fraction(pos, neg, w_pos, w_neg)
+                if weighted
+                else win_fraction(pos, neg)
+            )
+    return found
+
+
+class LeastSquaresAUCCV(LinearRanker):
+    r"""The exact ranker of the pairwise square loss, with the best penalty of a path.
+
+    Finds, for every :math:`l_2` of a path, the minimum of
+
+    .. math:: E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2
+
+    on all rows and on all rows but those of a fold, and takes the :math:`l_2` with the
+    highest mean AUC on the folds left out. That costs one pass over the data and one
+    eigendecomposition a fold, however many penalties there are.
+
+    Parameters
+    ----------
+    l2s : int or array-like of shape (n_l2s,), default=50
+        The penalties, or how many to spread over the range from one that leaves next to
+        nothing of the weights to next to none.
+    cv : int, cross-validation generator or iterable, default=5
+        Number of folds (stratified; no more than the smaller class has rows), or
+        whatever else scikit-learn takes for ``cv``.
+    solver : {"auto", "moments", "cg"}, default="auto"
+        As in :class:`LeastSquaresAUC`; here "cg" stands for Lanczos' method.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights for ``l2_``, from all rows.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Always 1.
+    l2_ : float
+        The penalty with the highest mean AUC; of equal ones the largest.
+    l2s_ : ndarray of shape (n_l2s,)
+        All penalties, falling.
+    scores_ : ndarray of shape (n_l2s, n_folds)
+        AUC on each fold of the weights from the other folds.
+    coef_path_ : ndarray of shape (n_l2s, n_features)
+        The weights for each penalty, from all rows.
+
+    See Also
+    --------
+    LeastSquaresAUC : The same for one penalty, and for streams.
+    aucmax.report.path.path_figure : Draws the path.
+
+    References
+    ----------
+    .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013
+       (there LS-SVM, the batch method with the pairwise square loss).
+    .. [2] G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th edition, 2013,
+       chapters 8 and 10.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import LeastSquaresAUCCV
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> model = LeastSquaresAUCCV().fit(X, y)
+    >>> print(f"AUC {model.path_['auc'].max():.2f} with l2 {model.l2_:.2g}")
+    AUC 0.91 with l2 1.6
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "cv": ["cv_object"],
+        "solver": [StrOptions({"auto", "moments", "cg"})],
+    }
+    _results: ClassVar[tuple[str, ...]] = ("l2_", "l2s_", "scores_", "coef_path_")
+
+    n_iter_: int
+    l2_: float
+    l2s_: Float
+    scores_: Float
+    coef_path_: Float
+
+    def __init__(
+        self, l2s: int | ArrayLike = 50, *, cv: Any = 5, solver: str = "auto"
+    ) -> None:
+        self.l2s = l2s
+        self.cv = cv
+        self.solver = solver
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the moments and in the AUC of a fold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        weighted = sample_weight is not None
+        if without_moments(rows, signed, self.n_features_in_, self.solver, 0.0):
+            return self._fit_without_moments(X, rows, signed, weighted)
+        d = self.n_features_in_
+        whole = gather(rows, signed, d)
+        self._sound(X, signed, whole.rows, whole.mean, whole.scatter)
+        folds = self._folds(X, signed)
+        H, delta, varies = whole.quadratic()
+        with one_blas_thread():
+            l2s = self._penalties(lambda count: penalties(H, count))
+
+        def outside(fold: tuple[Index, Index]) -> Moments:
+            train, test = fold
+            rest = whole.rows.sum() - np.count_nonzero(signed[test])
+            if np.count_nonzero(signed[train]) == rest:  # all that is not in the fold
+                return whole - gather(rows, signed, d, test)
+            return gather(rows, signed, d, train)
+
+        def score(job: tuple[Moments, Index]) -> Float:
+            return areas(*_part(X, signed, job[1]), path(job[0], l2s), weighted)
+
+        jobs = ((outside(fold), fold[1]) for fold in folds)
+        scores = np.column_stack(list(in_threads(score, jobs)))
+        with one_blas_thread():
+            best = int(np.argmax(scores.mean(axis=1)))
+            w = np.zeros(d)
+            w[varies] = solve(H, delta, float(l2s[best]))
+            return self._finish(l2s, scores, path(whole, l2s), w, whole.mean)
+
+    def _fit_without_moments(
+        self, X: Any, rows: Rows, signed: Float, weighted: bool
+    ) -> Self:
+        system = Implicit(rows, signed, self._tally(X, rows, signed))
+        with one_blas_thread():
+            high = 2.0 * _largest(system)
+            l2s = self._penalties(
+                lambda count: np.geomspace(high, high * 10**-_DECADES, count)
+            )
+            scores = []
+            for train, test in self._folds(X, signed):
+                here = np.zeros_like(signed)
+                here[train] = signed[train]
+                tally = measure(rows, here, self.n_features_in_)
+                W = _krylov_path(Implicit(rows, here, tally), l2s)
+                scores.append(areas(*_part(X, signed, test), W, weighted))
+            table = np.column_stack(scores)
+            W = _krylov_path(system, l2s)
+        w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
+        return self._finish(l2s, table, W, w, system.mean)
+
+    @property
+    def path_(self) -> dict[str, Float]:
+        """The path, ready to plot or to put in a data frame.
+
+        Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
+        "norm" (Euclidean, of the weights).
+        """
+        folds = self.scores_.shape[1]
+        deviation = self.scores_.std(axis=1, ddof=1) if folds > 1 else np.nan
+        return {
+            "l2": self.l2s_,
+            "auc": self.scores_.mean(axis=1),
+            "error": deviation / np.sqrt(folds) + np.zeros(len(self.l2s_)),
+            "norm": np.linalg.norm(self.coef_path_, axis=1),
+        }
+
+    def _folds(self, X: Any, signed: Float) -> list[tuple[Index, Index]]:
+        """Return (train, test) of each fold; rows of weight zero are in none."""
+        present = np.flatnonzero(signed)
+        positive = signed[present] > 0.0
+        if isinstance(self.cv, Integral):
+            fewest = int(min(positive.sum(), (~positive).sum()))
+            if fewest < 2:
+                raise ValueError(
+                    f"Cross-validation needs two rows of each class, but a class has "
+                    f"n_samples=1 of {len(present)}; use LeastSquaresAUC."
+                )
+            folds = StratifiedKFold(min(int(self.cv), fewest))
+            found = folds.split(np.zeros(len(present)), positive)
+            return [(present[train], present[test]) for train, test in found]
+        splitter = check_cv(self.cv, signed > 0.0, classifier=True)
+        return list(splitter.split(X, signed > 0.0))
+
+    def _penalties(self, spread: Any) -> Float:
+        if isinstance(self.l2s, Integral):
+            return spread(int(self.l2s))
+        l2s = np.sort(np.asarray(self.l2s, dtype=np.float64).ravel())[::-1]
+        bad = ~((l2s >= 0.0) & (l2s < np.inf))
+        if bad.any() or not len(l2s):
+            raise ValueError(
+                f"l2s={self.l2s!r}: penalties must be finite and not negative, and "
+                "there must be at least one."
+            )
+        return l2s
+
+    def _finish(
+        self, l2s: Float, scores: Float, W: Float, w: Float, mean: Float
+    ) -> Self:
+        self.l2s_, self.scores_ = l2s, scores
+        self.l2_ = float(l2s[int(np.argmax(scores.mean(axis=1)))])
+        self.coef_path_ = W.T.copy()
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([-0.5 * float((mean[POS] + mean[NEG]) @ w)])
+        self.n_iter_ = 1
+        return self
+
+
+def _part(X: Any, signed: Float, test: Index) -> tuple[Any, Float]:
+    """Return the rows of a fold that count, and their signed weights."""
+    test = test[signed[test] != 0.0]
+    some = signed[test]
+    for side, kind in ((some > 0.0, "positive"), (some < 0.0, "negative")):
+        if not side.any():
+            raise ValueError(f"A fold has no {kind} row: its AUC is not defined.")
+    return X[test], some
+
+
+def _krylov_path(system: Implicit, l2s: Float) -> Float:
+    top = max(float(system.diagonal.max()), 1e-300)  # squares must not overflow
+    return solve_krylov_path(
+        lambda v: system.times(v) / top, system.delta / top, l2s / top, _TOL, _STEPS
+    )
+
+
+def _largest(system: Implicit) -> float:
+    """Return about the largest eigenvalue of H: the power method, from Δ."""
+    v, size = system.delta, 1.0
+    for _ in range(10):
+        size = float(np.abs(v).max())  # squares must not overflow
+        if size == 0.0:
+            return 1.0
+        v = v / size
+        v /= np.linalg.norm(v)
+        v = system.times(v)
+    return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
