@@ -63,7 +63,6 @@ VARIANTS = [
     LeastSquaresAUC(l1=0.01),
     LeastSquaresAUC(solver="cg", tol=1e-12),
     LeastSquaresAUCCV([1.0, 1e-2], cv=3),
-    LeastSquaresAUCCV(solver="cg"),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
