@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aucmax import metrics as metrics
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
+    from aucmax.batch.mba import MBA as MBA
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
+    "MBA": "aucmax.batch.mba",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
 }

@@ -18,91 +18,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from aucmax.core.base import LinearRanker
+from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, one_blas_thread
-from aucmax.core.normal import solve, solve_lasso
-from aucmax.core.products import times, transposed_times
+from aucmax.core.normal import solve_any
 from aucmax.core.rows import Rows, stored
 from aucmax.core.table import Float
-from aucmax.core.tally import NEG, POS, Tally
 
 # Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
 # conjugate gradients cost two hundred a stored value, out of memory.
 _WIDEST = 4096
-# Where conjugate gradients stop: at this share of the sampling error of Δ.
-_NOISE = 0.125
 _ROUNDS = 12_000
-
-
-def weights(
-    moments: Moments, l2: float, l1: float = 0.0, max_iter: int = 10_000
-) -> tuple[Float, int]:
-    """Return the minimum of J, and the passes over H that took."""
-    H, delta, varies = moments.quadratic()
-    w = np.zeros(len(varies))
-    n_iter = 1
-    if l1 > 0.0 and varies.any():
-        w[varies], n_iter = solve_lasso(H, delta, l2, l1, max_iter)
-    else:
-        w[varies] = solve(H, delta, l2)
-    return w, n_iter
-
-
-class Implicit:
-    """H, Δ and the diagonal of H, for rows that are only multiplied with."""
-
-    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
-        self.X = X
-        self.mean = tally.sums / tally.weight[:, np.newaxis]
-        self.delta = self.mean[POS] - self.mean[NEG]
-        second = tally.squares / tally.weight[:, np.newaxis]
-        variance = np.maximum(second - self.mean**2, 0.0)
-        self.diagonal = variance.sum(axis=0) + self.delta**2
-        self.error = (variance / tally.rows[:, np.newaxis]).sum(axis=0)  # Δ's, squared
-        # Below that a variance is the rounding error of a feature that is constant.
-        rounding = 1e-13 * (self.mean**2).max(axis=0)
-        self.varies = self.diagonal > np.maximum(rounding, 1e-300)
-        self.delta[~self.varies] = 0.0
-        self.positive = (y > 0.0).astype(np.intp)
-        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
-
-    def times(self, v: Float) -> Float:
-        """Return H v: covariances are products with scores about the class means."""
-        v = np.where(self.varies, v, 0.0)
-        # A row of weight zero is not there, whatever its values.
-        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
-        middle = np.bincount(self.positive, self.share * score, 2)
-        off = self.share * (score - middle[self.positive])
-        Hv = (
-            transposed_times(self.X, off, len(v)) + (middle[1] - middle[0]) * self.delta
-        )
-        return np.where(self.varies, Hv, 0.0)
-
-    def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
-        """Return the minimum of J by conjugate gradients, and their rounds."""
-        safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
-        unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
-        right = unit * self.delta
-        if tol is None:
-            noise = float(np.sqrt(np.sum(unit * unit * self.error)))
-            tol = _NOISE * noise / max(float(np.linalg.norm(right)), 1e-300)
-        rounds = 0
-
-        def count(_: Float) -> None:
-            nonlocal rounds
-            rounds += 1
-
-        def product(v: Float) -> Float:
-            return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
-
-        matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
-        v, _ = cg(matrix, right, rtol=min(tol, 0.5), maxiter=max_iter, callback=count)
-        return unit * v, max(rounds, 1)
 
 
 class LeastSquaresAUC(LinearRanker):
@@ -233,12 +163,14 @@ class LeastSquaresAUC(LinearRanker):
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         if hasattr(self, "state_"):
             del self.state_
-        if not without_moments(rows, signed, self.n_features_in_, self.solver, self.l1):
+        if not without_moments(
+            rows, len(signed), self.n_features_in_, self.solver, self.l1
+        ):
             moments = gather(rows, signed, self.n_features_in_)
             self._sound(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
-        system = Implicit(rows, signed, tally)
+        system = AllPairs(rows, signed, tally)
         w, self.n_iter_ = system.solve(float(self.l2), self.tol, self.max_iter)
         return self._finish(w, system.mean)
 
@@ -309,8 +241,8 @@ class LeastSquaresAUC(LinearRanker):
         w, n_iter = np.zeros(self.n_features_in_), 1
         if moments.rows.all():
             with one_blas_thread():
-                w, n_iter = weights(
-                    moments, float(self.l2), float(self.l1), self.max_iter
+                w, n_iter = solve_any(
+                    *moments.quadratic(), float(self.l2), float(self.l1), self.max_iter
                 )
         self.state_, self.n_iter_ = moments, n_iter
         return self._finish(w, moments.mean)
@@ -321,10 +253,10 @@ class LeastSquaresAUC(LinearRanker):
         return self
 
 
-def without_moments(X: Rows, y: Float, d: int, solver: str, l1: float) -> bool:
+def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
     """Return whether conjugate gradients are asked for, or less work."""
     if solver == "cg" and l1 > 0.0:
         raise ValueError('solver="cg" knows no l1 penalty; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:
         return solver == "cg"
-    return d > _WIDEST or _ROUNDS * stored(X) < len(y) * d**2
+    return d > _WIDEST or _ROUNDS * stored(X) < n * d**2

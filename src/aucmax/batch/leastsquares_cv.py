@@ -21,8 +21,9 @@ from sklearn.base import _fit_context
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.batch.leastsquares import Implicit, without_moments
+from aucmax.batch.leastsquares import without_moments
 from aucmax.core.base import LinearRanker, product
+from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
 from aucmax.core.normal import solve, solve_krylov_path, solve_path
 from aucmax.core.ranking import split, weighted_win_fraction, win_fraction
@@ -183,7 +184,7 @@ class LeastSquaresAUCCV(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         weighted = sample_weight is not None
-        if without_moments(rows, signed, self.n_features_in_, self.solver, 0.0):
+        if without_moments(rows, len(signed), self.n_features_in_, self.solver, 0.0):
             return self._fit_without_moments(X, rows, signed, weighted)
         d = self.n_features_in_
         whole = gather(rows, signed, d)
@@ -214,7 +215,7 @@ class LeastSquaresAUCCV(LinearRanker):
     def _fit_without_moments(
         self, X: Any, rows: Rows, signed: Float, weighted: bool
     ) -> Self:
-        system = Implicit(rows, signed, self._tally(X, rows, signed))
+        system = AllPairs(rows, signed, self._tally(X, rows, signed))
         with one_blas_thread():
             high = 2.0 * _largest(system)
             l2s = self._penalties(
@@ -225,7 +226,7 @@ class LeastSquaresAUCCV(LinearRanker):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
                 tally = measure(rows, here, self.n_features_in_)
-                W = _krylov_path(Implicit(rows, here, tally), l2s)
+                W = _krylov_path(AllPairs(rows, here, tally), l2s)
                 scores.append(areas(*_part(X, signed, test), W, weighted))
             table = np.column_stack(scores)
             W = _krylov_path(system, l2s)
@@ -299,14 +300,14 @@ def _part(X: Any, signed: Float, test: Index) -> tuple[Any, Float]:
     return X[test], some
 
 
-def _krylov_path(system: Implicit, l2s: Float) -> Float:
+def _krylov_path(system: AllPairs, l2s: Float) -> Float:
     top = max(float(system.diagonal.max()), 1e-300)  # squares must not overflow
     return solve_krylov_path(
         lambda v: system.times(v) / top, system.delta / top, l2s / top, _TOL, _STEPS
     )
 
 
-def _largest(system: Implicit) -> float:
+def _largest(system: AllPairs) -> float:
     """Return about the largest eigenvalue of H: the power method, from Δ."""
     v, size = system.delta, 1.0
     for _ in range(10):

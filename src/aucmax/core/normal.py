@@ -11,6 +11,7 @@ explain.
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, eigh, eigh_tridiagonal
 
 from aucmax.core.jit import kernel
@@ -86,6 +87,24 @@ def solve_lasso(
     A = H + 0.5 * l2 * np.eye(len(H))
     w = np.zeros(len(delta))
     n_iter = _descend(A, delta, 0.5 * l1, w, delta.copy(), max_iter)
+    return w, n_iter
+
+
+def solve_any(
+    H: Float,
+    delta: Float,
+    varies: NDArray[np.bool_],
+    l2: float,
+    l1: float,
+    max_iter: int,
+) -> tuple[Float, int]:
+    """Return the minimum of J, zero for features that do not vary, and the rounds."""
+    w = np.zeros(len(varies))
+    n_iter = 1
+    if l1 > 0.0:
+        w[varies], n_iter = solve_lasso(H, delta, l2, l1, max_iter)
+    else:
+        w[varies] = solve(H, delta, l2)
     return w, n_iter
 
 

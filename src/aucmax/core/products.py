@@ -10,7 +10,14 @@ import numpy as np
 
 from aucmax.core.jit import kernel
 from aucmax.core.moments import in_threads
-from aucmax.core.rows import Rows, add_row, dot_row, n_rows, row_bytes, take_rows
+from aucmax.core.rows import (
+    Rows,
+    n_rows,
+    raw_add_row,
+    raw_dot_row,
+    row_bytes,
+    take_rows,
+)
 from aucmax.core.table import Float
 
 _TASK_BYTES = 1 << 22
@@ -19,14 +26,14 @@ _TASK_BYTES = 1 << 22
 @kernel
 def _dot(X: Any, w: Float, out: Float) -> None:
     for i in range(out.shape[0]):
-        out[i] = dot_row(X, i, w)
+        out[i] = raw_dot_row(X, i, w)
 
 
 @kernel
 def _add(X: Any, u: Float, out: Float) -> None:
     for i in range(u.shape[0]):
         if u[i] != 0.0:
-            add_row(X, i, u[i], out)
+            raw_add_row(X, i, u[i], out)
 
 
 def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:

@@ -195,45 +195,45 @@ def fetch_ahead(X: Rows) -> int:
 
 
 def put_row(
-    X: Rows, i: int, factor: float, ref: Float, slot: int, block: Float, to: int
+    X: Rows, i: int, factor: float, refs: Float, slot: int, block: Float, to: int
 ) -> None:
-    """Write ``factor`` (x - ref), for a slot of ``ref``, to a row of ``block``."""
-    width = ref.shape[1]
-    block[to, :width] = factor * (_dense_row(X, i, width) - ref[slot])
+    """Write ``factor`` (x - ref), ref a slot of ``refs``, to a row of ``block``."""
+    width = refs.shape[1]
+    block[to, :width] = factor * (_dense_row(X, i, width) - refs[slot])
 
 
 @overload(put_row, jit_options=SIMD)
-def _put_row_dense(X, i, factor, ref, slot, block, to):
+def _put_row_dense(X, i, factor, refs, slot, block, to):
     if isinstance(X, types.Array):
 
-        def loop(X, i, factor, ref, slot, block, to):
+        def loop(X, i, factor, refs, slot, block, to):
             for j in range(X.shape[1]):
-                block[to, j] = factor * (X[i, j] - ref[slot, j])
+                block[to, j] = factor * (X[i, j] - refs[slot, j])
 
         return loop
 
 
 @overload(put_row, jit_options=INLINE)
-def _put_row_csr(X, i, factor, ref, slot, block, to):
+def _put_row_csr(X, i, factor, refs, slot, block, to):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, factor, ref, slot, block, to):
-            for j in range(ref.shape[1]):
-                block[to, j] = -factor * ref[slot, j]
+        def loop(X, i, factor, refs, slot, block, to):
+            for j in range(refs.shape[1]):
+                block[to, j] = -factor * refs[slot, j]
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[k]
-                block[to, j] = factor * (X.data[k] - ref[slot, j])
+                block[to, j] = factor * (X.data[k] - refs[slot, j])
 
         return loop
 
 
-def dot_row(X: Rows, i: int, w: Float) -> float:
-    """Return w·x."""
+def raw_dot_row(X: Rows, i: int, w: Float) -> float:
+    """Return w·x, not centred."""
     return float(w @ _dense_row(X, i, len(w)))
 
 
-@overload(dot_row, jit_options=SIMD)
-def _dot_row_dense(X, i, w):
+@overload(raw_dot_row, jit_options=SIMD)
+def _raw_dot_row_dense(X, i, w):
     if isinstance(X, types.Array):
 
         def loop(X, i, w):
@@ -245,8 +245,8 @@ def _dot_row_dense(X, i, w):
         return loop
 
 
-@overload(dot_row, jit_options=INLINE)
-def _dot_row_csr(X, i, w):
+@overload(raw_dot_row, jit_options=INLINE)
+def _raw_dot_row_csr(X, i, w):
     if isinstance(X, types.BaseTuple):
 
         def loop(X, i, w):
@@ -258,13 +258,13 @@ def _dot_row_csr(X, i, w):
         return loop
 
 
-def add_row(X: Rows, i: int, c: float, out: Float) -> None:
-    """Add c x to ``out``."""
+def raw_add_row(X: Rows, i: int, c: float, out: Float) -> None:
+    """Add c x, not centred, to ``out``."""
     out += c * _dense_row(X, i, len(out))
 
 
-@overload(add_row, jit_options=SIMD)
-def _add_row_dense(X, i, c, out):
+@overload(raw_add_row, jit_options=SIMD)
+def _raw_add_row_dense(X, i, c, out):
     if isinstance(X, types.Array):
 
         def loop(X, i, c, out):
@@ -274,8 +274,8 @@ def _add_row_dense(X, i, c, out):
         return loop
 
 
-@overload(add_row, jit_options=INLINE)
-def _add_row_csr(X, i, c, out):
+@overload(raw_add_row, jit_options=INLINE)
+def _raw_add_row_csr(X, i, c, out):
     if isinstance(X, types.BaseTuple):
 
         def loop(X, i, c, out):

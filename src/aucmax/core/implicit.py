@@ -1,0 +1,107 @@
+"""The normal equations without their matrix: products with X, conjugate gradients."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from aucmax.core.products import times, transposed_times
+from aucmax.core.rows import Rows, n_rows
+from aucmax.core.table import Float
+from aucmax.core.tally import NEG, POS, Tally
+
+# Where conjugate gradients stop unless told: at this share of the sampling error of Δ.
+_NOISE = 0.125
+
+
+class Implicit:
+    """H, Δ and the diagonal of H, for pairs of rows that are only multiplied with."""
+
+    delta: Float
+    diagonal: Float
+    varies: NDArray[np.bool_]  # which features do
+    error: Float  # variance of Δ
+
+    def times(self, v: Float) -> Float:
+        """Return H v."""
+        raise NotImplementedError
+
+    def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
+        """Return the minimum of J by conjugate gradients, and their rounds."""
+        safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
+        unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
+        right = unit * self.delta
+        if tol is None:
+            noise = float(np.sqrt(np.sum(unit * unit * self.error)))
+            tol = _NOISE * noise / max(float(np.linalg.norm(right)), 1e-300)
+        rounds = 0
+
+        def count(_: Float) -> None:
+            nonlocal rounds
+            rounds += 1
+
+        def product(v: Float) -> Float:
+            return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
+
+        matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
+        v, _ = cg(matrix, right, rtol=min(tol, 0.5), maxiter=max_iter, callback=count)
+        return unit * v, max(rounds, 1)
+
+
+class AllPairs(Implicit):
+    """The system of all pairs of a positive and a negative row."""
+
+    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
+        self.X = X
+        self.mean = tally.sums / tally.weight[:, np.newaxis]
+        second = tally.squares / tally.weight[:, np.newaxis]
+        variance = np.maximum(second - self.mean**2, 0.0)
+        self.delta = self.mean[POS] - self.mean[NEG]
+        self.diagonal = variance.sum(axis=0) + self.delta**2
+        self.error = (variance / tally.rows[:, np.newaxis]).sum(axis=0)
+        # Below that a variance is the rounding error of a feature that is constant.
+        rounding = 1e-13 * (self.mean**2).max(axis=0)
+        self.varies = self.diagonal > np.maximum(rounding, 1e-300)
+        self.delta[~self.varies] = 0.0
+        self.positive = (y > 0.0).astype(np.intp)
+        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
+
+    def times(self, v: Float) -> Float:
+        """Return H v: covariances are products with scores about the class means."""
+        v = np.where(self.varies, v, 0.0)
+        # A row of weight zero is not there, whatever its values.
+        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
+        middle = np.bincount(self.positive, self.share * score, 2)
+        off = self.share * (score - middle[self.positive])
+        Hv = transposed_times(self.X, off, len(v))
+        Hv += (middle[1] - middle[0]) * self.delta
+        return np.where(self.varies, Hv, 0.0)
+
+
+class SomePairs(Implicit):
+    """The system of the pairs of rows (pos[k], neg[k])."""
+
+    def __init__(
+        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
+    ) -> None:
+        self.X, self.pos, self.neg = X, pos, neg
+        d = tally.sums.shape[1]
+        self.delta = transposed_times(X, self._spread(np.ones(len(pos))), d)
+        everything = AllPairs(X, np.zeros(0), tally)
+        self.varies = everything.varies
+        self.delta[~self.varies] = 0.0
+        self.diagonal = everything.diagonal  # that of the sample is near
+        self.error = np.maximum(self.diagonal - self.delta**2, 0.0) / len(pos)
+        self.error += everything.error
+
+    def _spread(self, u: Float) -> Float:
+        """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
+        n = n_rows(self.X)
+        each = np.bincount(self.pos, u, n) - np.bincount(self.neg, u, n)
+        return each / len(self.pos)
+
+    def times(self, v: Float) -> Float:
+        """Return H v, the mean of z (z·v)."""
+        v = np.where(self.varies, v, 0.0)
+        score = times(self.X, v)
+        along = self._spread(score[self.pos] - score[self.neg])
+        return np.where(self.varies, transposed_times(self.X, along, len(v)), 0.0)
