@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
+    from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
 
 __version__ = "0.1.0"
 
 # The estimators: what a model file may name, and what the contract tests run through.
-ESTIMATORS = {"SPAM": "aucmax.online.spam", "SOLAM": "aucmax.online.solam"}
+ESTIMATORS = {
+    "SPAM": "aucmax.online.spam",
+    "SOLAM": "aucmax.online.solam",
+    "SVRGAUC": "aucmax.stochastic.svrg",
+}
 
 _PUBLIC = {**ESTIMATORS, "load": "aucmax.model"}
-__all__ = ["SOLAM", "SPAM", "load", "metrics"]
+__all__ = ["SOLAM", "SPAM", "SVRGAUC", "load", "metrics"]
 
 
 def __getattr__(name: str) -> Any:

@@ -221,6 +221,6 @@ def average(hot: Float, cold: Float, sum_gamma: float) -> Float:
     return hot[W] - cold[U] / sum_gamma if sum_gamma > 0.0 else hot[W].copy()
 
 
-def threshold(w: Float, hot: Float, n: Float) -> float:
+def threshold(w: Float, sums: Float, n: Float) -> float:
     """Return the intercept that puts zero midway between the classes' mean scores."""
-    return -0.5 * float((hot[SUM:] @ w / n).sum())
+    return -0.5 * float((sums @ w / n).sum())

@@ -242,7 +242,7 @@ def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
         tau = l1_threshold(unit_magnitudes(mean), radius)
         soften(mean, np.zeros((1, w.size)), tau, 0.0)
         w = mean[W]
-    return w, tables.threshold(w, hot, state.n)
+    return w, tables.threshold(w, hot[SUM:], state.n)
 
 
 class SOLAM(OnlineAUC):

@@ -193,7 +193,7 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
         w = last[W].copy()
     if l1 > 0.0:
         w[np.abs(hot[W]) <= pq * l1 * max(z[DUE], z[PAID]) * hot[D]] = 0.0
-    return w, tables.threshold(w, hot, n)
+    return w, tables.threshold(w, hot[SUM:], n)
 
 
 class SPAM(OnlineAUC):

@@ -1,0 +1,1 @@
+"""Solvers that need all of the data at once, one published algorithm a file."""
