@@ -37,7 +37,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import aucmax
-from aucmax import SOLAM, SPAM, SVRGAUC
+from aucmax import SOLAM, SPAM, SPDAM, SVRGAUC
 from data import (
     closed_form,
     constant,
@@ -61,6 +61,7 @@ VARIANTS = [
     SOLAM(l2=1e-3, radius=None),
     SOLAM(radius=0.05),
     SVRGAUC(l1=0.01),
+    SPDAM(batch_size=1.0),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
@@ -70,12 +71,13 @@ EXACT = {"LeastSquaresAUC", "LeastSquaresAUCCV"}
 NARROW = {"OPAUC", "AdaOAM", "LeastSquaresAUC", "LeastSquaresAUCCV"}
 # Solvers that stop at a tolerance: the minimum is the same, what is left of the way to
 # it is not.
-ITERATIVE = {"SVRGAUC"}
+ITERATIVE = {"SVRGAUC", "SPDAM"}
 # Members that minimise the square loss, and the settings with which they get there.
 SQUARE_LOSS = {
     "SPAM": {"max_iter": 3000},
     "SOLAM": {"radius": None, "max_iter": 10_000},
     "SVRGAUC": {"max_iter": 400, "tol": 1e-10},
+    "SPDAM": {"max_iter": 400, "tol": 1e-10},
 }
 METHODS = ["fit", "partial_fit"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import metrics as metrics
+    from aucmax.batch.spdam import SPDAM as SPDAM
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
@@ -21,10 +22,11 @@ ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
     "SVRGAUC": "aucmax.stochastic.svrg",
+    "SPDAM": "aucmax.batch.spdam",
 }
 
 _PUBLIC = {**ESTIMATORS, "load": "aucmax.model"}
-__all__ = ["SOLAM", "SPAM", "SVRGAUC", "load", "metrics"]
+__all__ = ["SOLAM", "SPAM", "SPDAM", "SVRGAUC", "load", "metrics"]
 
 
 def __getattr__(name: str) -> Any:

@@ -43,9 +43,17 @@ from sklearn.utils._param_validation import Interval
 from aucmax.core import table as tables
 from aucmax.core.base import BatchAUC
 from aucmax.core.jit import kernel
+from aucmax.core.points import (
+    MOVES,
+    SLACK,
+    lowest,
+    objective,
+    residual,
+    shares,
+    take,
+)
 from aucmax.core.rows import (
     Rows,
-    add_row,
     as_hot,
     dot_row,
     fetch_ahead,
@@ -57,9 +65,6 @@ from aucmax.core.rows import (
 )
 from aucmax.core.table import REF, D, Float, W, class_scores
 from aucmax.core.tally import NORM, Tally, know
-
-_MOVES = 2  # moves of the snapshot that the next one may go back on
-_SLACK = 1e-12  # by which share J may rise in an epoch: rounding
 
 # The slots of pull: the mean gradient over P, and 1/P. Before P is known, the sums that
 # make it up.
@@ -106,24 +111,6 @@ def weigh(
 
 
 @kernel
-def survey(
-    X: Rows, share: Float, hot: Float, cold: Float, a: float, b: float, found: Float
-) -> None:
-    """Take a snapshot: the mean gradient of the loss, then the scores of all rows."""
-    d = hot.shape[1]
-    mu, score = found[:d].reshape((1, d)), found[d:]
-    features = listed(X, cold)
-    for i in range(share.shape[0]):
-        if share[i] != 0.0:
-            score[i] = dot_row(X, i, hot, W, cold, features)
-            if share[i] > 0.0:
-                g = 4.0 * (score[i] - b - 1.0)
-            else:
-                g = 4.0 * (score[i] - a + 1.0)
-            add_row(X, i, abs(share[i]) * g, mu, 0, cold, features)
-
-
-@kernel
 def update(
     X: Rows,
     y: Float,
@@ -160,11 +147,6 @@ def update(
     z[A], z[B] = a, b
 
 
-def shares(y: Float, n: Float) -> Float:
-    """Return the weights of the rows, signed, such that each class has ½."""
-    return 0.5 * (y / np.where(y > 0.0, n[0], n[1]))
-
-
 def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
     """Return the chance of every row, and the largest curvature of a step."""
     size = np.zeros(len(share))
@@ -196,21 +178,6 @@ def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
     return drawn
 
 
-# A point: the weights w, the mean gradient of the loss there, and the scores of the
-# rows, one after another in one array. All three are affine in w, so that a combination
-# of points whose coefficients have the sum one is a point.
-
-
-def take(X: Rows, share: Float, state: State) -> Float:
-    """Return the point where the weights are; a pass over the data."""
-    d = state.hot.shape[1]
-    point = np.zeros(2 * d + len(share))
-    point[:d] = state.hot[W]
-    a, b = class_scores(state.hot, state.cold, *(1.0 / state.n).tolist())
-    survey(X, share, state.hot, state.cold, a, b, point[d:])
-    return point
-
-
 def start_at(point: Float, state: State) -> None:
     """Make ``point`` the snapshot, and the weights those of the snapshot."""
     d = state.hot.shape[1]
@@ -219,44 +186,6 @@ def start_at(point: Float, state: State) -> None:
     state.score[:] = point[2 * d :]
     a, b = class_scores(state.hot, state.cold, *(1.0 / state.n).tolist())
     state.z[A : B_SNAP + 1] = a, b, a, b
-
-
-def objective(point: Float, zero: Float, d: int, l2: float, l1: float) -> float:
-    """Return J; the loss is a quadratic, known by its gradients here and at zero."""
-    w = point[:d]
-    with np.errstate(over="ignore", invalid="ignore"):  # steps were far too long
-        loss = 1.0 + 0.5 * _dot(w, point[d : 2 * d] + zero[d : 2 * d])
-        return loss + 0.5 * l2 * _dot(w, w) + l1 * float(np.sum(np.abs(w)))
-
-
-def lowest(end: Float, moves: list[Float], d: int, l2: float) -> Float:
-    """Return the point of least J that can be reached from ``end`` by ``moves``."""
-    w = [move[:d] for move in moves]
-    gradients = [move[d : 2 * d] + l2 * move[:d] for move in moves]
-    H = np.array([[_dot(u, g) for g in gradients] for u in w])
-    slopes = np.array([_dot(u, end[d : 2 * d] + l2 * end[:d]) for u in w])
-    unit = np.sqrt(np.maximum(np.diag(H), 0.0))
-    scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0.0)
-    # Moves that are nearly parallel count as one.
-    inverse = np.linalg.pinv(H * np.outer(scale, scale), rcond=1e-10)
-    for length, move in zip(-scale * (inverse @ (scale * slopes)), moves, strict=True):
-        end = end + length * move
-    return end
-
-
-def residual(point: Float, scale: Float, l2: float, l1: float) -> float:
-    """Return the size of a proximal step along every feature, in unit-scale terms."""
-    d = len(scale)
-    w, step = point[:d], 0.25 * scale  # one over the curvature along a feature
-    ahead = w - step * (point[d : 2 * d] + l2 * w)
-    move = w - np.sign(ahead) * np.maximum(np.abs(ahead) - l1 * step, 0.0)
-    unit = np.divide(move, np.sqrt(step), out=np.zeros(d), where=step > 0.0)
-    return float(np.sqrt(_dot(unit, unit)))
-
-
-def _dot(u: Float, v: Float) -> float:
-    """Return u·v, the same bits for any number of threads."""
-    return float(np.sum(u * v))
 
 
 class SVRGAUC(BatchAUC):
@@ -279,8 +208,8 @@ class SVRGAUC(BatchAUC):
     max_iter : int, default=100
         Passes over the data in ``fit``.
     tol : float, default=1e-4
-        Stop when the gradient (with ``l1``, the step of proximal gradient descent) is
-        so many times smaller than at zero, in unit-scale features.
+        Stop when the gradient, in unit-scale features, is no larger than this times
+        that at zero. (With ``l1``: the step of proximal gradient descent.)
     random_state : int, RandomState instance or None, default=None
         Seed of that order.
 
@@ -363,7 +292,7 @@ class SVRGAUC(BatchAUC):
         know(state, tally, l2, precondition=True)
         share = shares(y, tally.weight)
         chance, curvature = prepare(X, share, state)
-        zero = point = take(X, share, state)
+        zero = point = take(X, share, state.hot, state.cold, state.n)
         scale = residual(zero, state.hot[D], l2, l1)
         if curvature == 0.0 or scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
@@ -376,14 +305,14 @@ class SVRGAUC(BatchAUC):
             passes += 1
             if passes == self.max_iter:
                 return state.hot[W].copy(), passes, left
-            end = take(X, share, state)
+            end = take(X, share, state.hot, state.cold, state.n)
             passes += 1
-            if not objective(end, zero, d, l2, l1) <= value + _SLACK * abs(value):
+            if not objective(end, zero, d, l2, l1) <= value + SLACK * abs(value):
                 eta *= 0.5
                 continue
             if l1 == 0.0:
                 end = lowest(end, [end - point, *moves], d, l2)
-            moves = [end - point, *moves][:_MOVES]
+            moves = [end - point, *moves][:MOVES]
             point, value = end, objective(end, zero, d, l2, l1)
             left = residual(point, state.hot[D], l2, l1) / scale
         return point[:d].copy(), passes, left
