@@ -57,10 +57,9 @@ from aucmax.core.base import BatchAUC
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.points import (
     MOVES,
-    SLACK,
     lowest,
-    objective,
     residual,
+    rise,
     shares,
     take,
 )
@@ -69,7 +68,7 @@ from aucmax.core.table import REF, SUM, D, Float, W, class_scores
 from aucmax.core.tally import SMALLEST, Tally, know
 
 _ROUND = 3  # passes of steps between two gradients
-_POWER = 2  # power iterations a batch, each from where the batch before ended
+_POWER = 2, 8  # power iterations a batch, from where the one before ended; in all
 _SAFETY = 1.1  # they find a little less than the eigenvalue
 
 # The slots of dual: the extrapolated weights w̄, u, what the batch adds to u.
@@ -194,17 +193,18 @@ def stretch(
     cold: Float,
     dual: Float,
     n: Float,
+    times: int,
     found: Float,
 ) -> None:
-    """Take the largest eigenvalue of each batch's mean of x̄ x̄ᵀ, by power iteration.
+    """Take the largest eigenvalue of each batch's mean of x̄ x̄ᵀ, in scaled features.
 
-    In scaled features; starts at the vector in BAR.
+    By power iteration, ``times`` a batch, from the vector in BAR.
     """
     to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
     features = listed(X, cold)
     start = 0
     for batch in range(ends.shape[0]):
-        for _ in range(_POWER):
+        for _ in range(times):
             a, b = _bar_scores(hot, cold, dual, to_pos, to_neg)
             sum_pos = sum_neg = 0.0
             for j in range(hot.shape[1]):
@@ -276,7 +276,9 @@ def widest(
     scale = state.hot[D]
     state.dual[BAR] = np.sqrt(scale) * rng.standard_normal(len(scale))
     found = np.zeros(len(batches))
-    stretch(X, share, *visit(batches, rng), *state[:3], state.n, found)
+    each, in_all = _POWER
+    times = max(each, ceil(in_all / len(batches)))
+    stretch(X, share, *visit(batches, rng), *state[:3], state.n, times, found)
     return _SAFETY * float(found.max())
 
 
@@ -336,9 +338,10 @@ class SPDAM(BatchAUC):
 
     Notes
     -----
-    A row costs O(nnz) and a batch O(d) beside its rows; memory is some 18 numbers a
-    feature and seven a row. ``fit`` reads the data three times more, for class moments
-    and for κ². The error falls linearly: by a constant factor a round.
+    A row costs O(nnz) and a batch O(d) beside its rows; memory is some two dozen
+    numbers a feature and ten a row. ``fit`` reads the data four times more, for class
+    moments, the gradient at zero and κ² (more often if there are few batches). The
+    error falls linearly: by a constant factor a round.
 
     References
     ----------
@@ -397,7 +400,7 @@ class SPDAM(BatchAUC):
         kappa2 = widest(X, share, batches, state, rng)
         # Rows that do not differ within a class: any κ² will do.
         kappa2 = kappa2 if kappa2 > 0.0 else 1.0
-        passes, left, value, moves = 0, 1.0, 1.0, list[Float]()
+        passes, left, moves = 0, 1.0, list[Float]()
         while passes < self.max_iter and left > self.tol:
             start_at(point, share, state)
             hyper = pace(len(batches), kappa2, 0.5 * l2 * state.z[SMALLEST])
@@ -408,11 +411,11 @@ class SPDAM(BatchAUC):
                 return state.hot[W].copy(), passes, left
             end = take(X, share, state.hot, state.cold, state.n)
             passes += 1
-            if not objective(end, zero, d, l2, 0.0) <= value + SLACK * abs(value):
+            if not rise(point, end, d, l2, 0.0) <= 0.0:
                 kappa2 *= 2.0
                 continue
             end = lowest(end, [end - point, *moves], d, l2)
             moves = [end - point, *moves][:MOVES]
-            point, value = end, objective(end, zero, d, l2, 0.0)
+            point = end
             left = residual(point, state.hot[D], l2, 0.0) / scale
         return point[:d].copy(), passes, left

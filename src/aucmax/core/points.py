@@ -13,7 +13,6 @@ from aucmax.core.rows import Rows, add_row, dot_row, listed
 from aucmax.core.table import Float, W, class_scores
 
 MOVES = 2  # moves of a solver that its next one may go back on
-SLACK = 1e-12  # the share by which J may rise: rounding
 
 
 def shares(y: Float, n: Float) -> Float:
@@ -49,12 +48,15 @@ def take(X: Rows, share: Float, hot: Float, cold: Float, n: Float) -> Float:
     return point
 
 
-def objective(point: Float, zero: Float, d: int, l2: float, l1: float) -> float:
-    """Return J; the loss is a quadratic, known by its gradients here and at zero."""
-    w = point[:d]
-    with np.errstate(over="ignore", invalid="ignore"):  # steps were far too long
-        loss = 1.0 + 0.5 * _dot(w, point[d : 2 * d] + zero[d : 2 * d])
-        return loss + 0.5 * l2 * _dot(w, w) + l1 * float(np.sum(np.abs(w)))
+def rise(start: Float, end: Float, d: int, l2: float, l1: float) -> float:
+    """Return J(end) - J(start), exactly even where J itself is all but the same.
+
+    The loss is a quadratic: it rises by the mean of the slopes.
+    """
+    u, v = start[:d], end[:d]
+    with np.errstate(over="ignore", invalid="ignore"):  # steps may have been too long
+        slope = 0.5 * (start[d : 2 * d] + end[d : 2 * d] + l2 * (u + v))
+        return _dot(v - u, slope) + l1 * float(np.sum(np.abs(v) - np.abs(u)))
 
 
 def lowest(end: Float, moves: list[Float], d: int, l2: float) -> Float:

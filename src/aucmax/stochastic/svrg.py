@@ -45,10 +45,9 @@ from aucmax.core.base import BatchAUC
 from aucmax.core.jit import kernel
 from aucmax.core.points import (
     MOVES,
-    SLACK,
     lowest,
-    objective,
     residual,
+    rise,
     shares,
     take,
 )
@@ -236,9 +235,10 @@ class SVRGAUC(BatchAUC):
 
     Notes
     -----
-    A row costs O(nnz), twice an epoch; memory is some 16 numbers a feature and seven a
-    row. ``fit`` reads the data twice more, for class moments and norms of rows. The
-    error falls linearly: by a constant factor an epoch.
+    A row costs O(nnz), twice an epoch; memory is some two dozen numbers a feature and
+    ten a row. ``fit`` reads the data three times more, for class moments, the gradient
+    at zero and the norms of rows. The error falls linearly: by a constant factor an
+    epoch.
 
     References
     ----------
@@ -297,7 +297,7 @@ class SVRGAUC(BatchAUC):
         if curvature == 0.0 or scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
         eta, passes, left = float(self.eta0) / curvature, 0, 1.0
-        value, moves = 1.0, list[Float]()
+        moves = list[Float]()
         while passes < self.max_iter and left > self.tol:
             start_at(point, state)
             order = draw(chance, rng)
@@ -307,12 +307,12 @@ class SVRGAUC(BatchAUC):
                 return state.hot[W].copy(), passes, left
             end = take(X, share, state.hot, state.cold, state.n)
             passes += 1
-            if not objective(end, zero, d, l2, l1) <= value + SLACK * abs(value):
+            if not rise(point, end, d, l2, l1) <= 0.0:
                 eta *= 0.5
                 continue
             if l1 == 0.0:
                 end = lowest(end, [end - point, *moves], d, l2)
             moves = [end - point, *moves][:MOVES]
-            point, value = end, objective(end, zero, d, l2, l1)
+            point = end
             left = residual(point, state.hot[D], l2, l1) / scale
         return point[:d].copy(), passes, left
