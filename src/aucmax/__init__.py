@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.batch.mba import MBA as MBA
+    from aucmax.batch.spdam import SPDAM as SPDAM
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
+    from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
 
 __version__ = "0.1.0"
 
@@ -23,6 +25,8 @@ __version__ = "0.1.0"
 ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
+    "SVRGAUC": "aucmax.stochastic.svrg",
+    "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",

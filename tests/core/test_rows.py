@@ -74,6 +74,10 @@ def arguments(X, i, references, new=False):
         "weight": 1.7,
         "past": 3.3,
         "c": -0.4,
+        "eta": 0.3,
+        "l1": 0.05,
+        "pull": rng.random((2, D)),
+        "table": rng.standard_normal((2, D)),
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
         "factor": 1.3,
@@ -148,10 +152,8 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                arrays = [
-                    values[k]
-                    for k in ("hot", "cold", "sums", "squares", "block", "out")
-                ]
+                changed = ("hot", "cold", "table", "sums", "squares", "block", "out")
+                arrays = [values[key] for key in changed]
                 results.append((result, arrays))
             (a, left), (b, right) = results
             assert (a is None) == (b is None)

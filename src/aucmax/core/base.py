@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.rows import Rows, as_hot, as_rows
-from aucmax.core.table import Float
+from aucmax.core.table import Float, threshold
 from aucmax.core.tally import NEG, POS, Tally, know, measure
 
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -289,6 +289,52 @@ class OnlineAUC(LinearRanker):
         coef, intercept = self._weights(state)
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
+        return self
+
+
+class BatchAUC(LinearRanker):
+    """Base of the solvers that go over all of the data until nothing changes."""
+
+    l2: float
+    max_iter: int
+    tol: float
+    random_state: Any
+    n_iter_: int
+    residual_: float
+
+    def _solve(
+        self, X: Rows, y: Float, tally: Tally, rng: np.random.RandomState
+    ) -> tuple[Float, int, float]:
+        """Return the weights, the passes done, and the residual that is left."""
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y`` in at most ``max_iter`` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a pair weighs the product. A row of weight zero is not
+            there at all.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, signed, tally = self._tallied(X, y, sample_weight)
+        w, self.n_iter_, self.residual_ = self._solve(
+            rows, signed, tally, generator(self.random_state)
+        )
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([threshold(w, tally.sums, tally.weight)])
         return self
 
 

@@ -22,7 +22,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.jit import INLINE, SIMD
+from aucmax.core.jit import INLINE, SIMD, inlined
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
 
 _CACHE_LINE = 64  # bytes
@@ -551,5 +551,200 @@ def _sum_row_csr(X, i, hot, cold, listed):
                 if hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             return s
+
+        return loop
+
+
+def dot_row(
+    X: Rows, i: int, table: Float, slot: int, cold: Float, listed: Index
+) -> float:
+    """Return the product of a slot of ``table`` with the centred row, v·x̃."""
+    return float(table[slot] @ (_dense_row(X, i, table.shape[1]) - cold[REF]))
+
+
+@overload(dot_row, jit_options=SIMD)
+def _dot_row_dense(X, i, table, slot, cold, listed):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, table, slot, cold, listed):
+            s = 0.0
+            for j in range(X.shape[1]):
+                s += table[slot, j] * (X[i, j] - cold[REF, j])
+            return s
+
+        return loop
+
+
+@overload(dot_row, jit_options=INLINE)
+def _dot_row_csr(X, i, table, slot, cold, listed):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, table, slot, cold, listed):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                s += table[slot, X.indices[k]] * np.float64(X.data[k])
+            for j in listed:
+                s -= table[slot, j] * cold[REF, j]
+            return s
+
+        return loop
+
+
+def add_row(
+    X: Rows, i: int, c: float, table: Float, slot: int, cold: Float, listed: Index
+) -> None:
+    """Add ``c`` times the centred row to a slot of ``table``."""
+    table[slot] += c * (_dense_row(X, i, table.shape[1]) - cold[REF])
+
+
+@overload(add_row, jit_options=SIMD)
+def _add_row_dense(X, i, c, table, slot, cold, listed):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, c, table, slot, cold, listed):
+            for j in range(X.shape[1]):
+                table[slot, j] += c * (X[i, j] - cold[REF, j])
+
+        return loop
+
+
+@overload(add_row, jit_options=INLINE)
+def _add_row_csr(X, i, c, table, slot, cold, listed):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, c, table, slot, cold, listed):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                table[slot, X.indices[k]] += c * np.float64(X.data[k])
+            for j in listed:
+                table[slot, j] -= c * cold[REF, j]
+
+        return loop
+
+
+def mark_row(X: Rows, i: int, c: float, table: Float, slot: int) -> None:
+    """Add ``c`` to a slot of ``table`` wherever row ``i`` is not zero."""
+    table[slot] += c * (_dense_row(X, i, table.shape[1]) != 0.0)
+
+
+@overload(mark_row, jit_options=SIMD)
+def _mark_row_dense(X, i, c, table, slot):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, c, table, slot):
+            for j in range(X.shape[1]):
+                table[slot, j] += c if X[i, j] != 0.0 else 0.0
+
+        return loop
+
+
+@overload(mark_row, jit_options=INLINE)
+def _mark_row_csr(X, i, c, table, slot):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, c, table, slot):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                if X.data[k] != 0.0:
+                    table[slot, X.indices[k]] += c
+
+        return loop
+
+
+def prox_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    pull: Float,
+    c: float,
+    eta: float,
+    l2: float,
+    l1: float,
+    to_pos: float,
+    to_neg: float,
+) -> tuple[float, float]:
+    """Take a proximal step on the features that row ``i`` has, and only on those.
+
+    Down the gradient c x̃ + pull[0], in the metric of D, then the proximal map of
+    pull[1] times the penalty l2/2 ‖w‖² + l1 ‖w‖₁. Every row has the features with a
+    reference point. Returns by how much the mean scores of the classes change.
+    """
+    ref = cold[REF]
+    x = _dense_row(X, i, len(ref))
+    here = (x != 0.0) | (ref != 0.0)
+    step = eta * hot[D]
+    w = hot[W] - step * (c * (x - ref) + pull[0])
+    share = step * pull[1]
+    w = np.sign(w) * np.maximum(np.abs(w) - l1 * share, 0.0) / (1.0 + l2 * share)
+    change = np.where(here, w - hot[W], 0.0)
+    hot[W] += change
+    return (
+        float(change @ (hot[SUM] * to_pos - ref)),
+        float(change @ (hot[SUM + 1] * to_neg - ref)),
+    )
+
+
+@inlined
+def _prox_step(hot, pull, j, gradient, eta, l2, l1):
+    """Return the change of weight ``j`` in a proximal step."""
+    step = eta * hot[D, j]
+    w = hot[W, j] - step * gradient
+    share = step * pull[1, j]
+    if l1 > 0.0:
+        w -= min(max(w, -l1 * share), l1 * share)
+    return w / (1.0 + l2 * share) - hot[W, j]
+
+
+@overload(prox_row, jit_options=SIMD)
+def _prox_row_dense(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+            a = b = 0.0
+            for j in range(X.shape[1]):
+                ref = cold[REF, j]
+                x = np.float64(X[i, j])
+                gradient = c * (x - ref) + pull[0, j]
+                change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                change = change if (x != 0.0) | (ref != 0.0) else 0.0
+                hot[W, j] += change
+                a += change * (hot[SUM, j] * to_pos - ref)
+                b += change * (hot[SUM + 1, j] * to_neg - ref)
+            return a, b
+
+        return loop
+
+
+@overload(prox_row, jit_options=INLINE)
+def _prox_row_csr(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+            a = b = a_listed = b_listed = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                ref = cold[REF, j]
+                if ref != 0.0:  # the rest of its step is below
+                    change = -eta * hot[D, j] * c * x
+                    a_listed -= change * ref
+                    b_listed -= change * ref
+                elif x != 0.0:
+                    gradient = c * x + pull[0, j]
+                    change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                else:
+                    continue
+                hot[W, j] += change
+                a += change * hot[SUM, j]
+                b += change * hot[SUM + 1, j]
+            a = a * to_pos + a_listed
+            b = b * to_neg + b_listed
+            for j in listed:
+                ref = cold[REF, j]
+                gradient = pull[0, j] - c * ref
+                change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                hot[W, j] += change
+                a += change * (hot[SUM, j] * to_pos - ref)
+                b += change * (hot[SUM + 1, j] * to_neg - ref)
+            return a, b
 
         return loop

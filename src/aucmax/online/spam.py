@@ -252,6 +252,7 @@ class SPAM(OnlineAUC):
     See Also
     --------
     SOLAM : The same loss as a saddle point, weights in a ball.
+    SVRGAUC : The same objective in many passes, as exactly as asked for.
 
     Notes
     -----

@@ -1,0 +1,1 @@
+"""Samplers of many passes, one published algorithm a file."""
