@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aucmax import metrics as metrics
     from aucmax.model import load as load
+    from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
 
 __version__ = "0.1.0"
 
 # The estimators: what a model file may name, and what the contract tests run through.
-ESTIMATORS = {"SPAM": "aucmax.online.spam", "SOLAM": "aucmax.online.solam"}
+ESTIMATORS = {
+    "SPAM": "aucmax.online.spam",
+    "SOLAM": "aucmax.online.solam",
+    "OPAUC": "aucmax.online.opauc",
+    "AdaOAM": "aucmax.online.adaoam",
+}
 
 _PUBLIC = {**ESTIMATORS, "load": "aucmax.model"}
-__all__ = ["SOLAM", "SPAM", "load", "metrics"]
+__all__ = ["OPAUC", "SOLAM", "SPAM", "AdaOAM", "load", "metrics"]
 
 
 def __getattr__(name: str) -> Any:

@@ -76,6 +76,8 @@ def arguments(X, i, references, new=False):
         "c": -0.4,
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
+        "ref": cold[table.REF],
+        "out": rng.standard_normal(D),
         "slot": 1,
         "to": 0,
     }
@@ -143,7 +145,7 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                arrays = [values[k] for k in ("hot", "cold", "sums", "squares")]
+                arrays = [values[k] for k in ("hot", "cold", "sums", "squares", "out")]
                 results.append((result, arrays))
             (a, left), (b, right) = results
             assert (a is None) == (b is None)

@@ -189,6 +189,36 @@ def fetch_ahead(X: Rows) -> int:
     return 0 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
 
 
+def copy_row(X: Rows, i: int, ref: Float, out: Float) -> None:
+    """Write x - ref to ``out``, zeros and all: for steps that cost more than O(d)."""
+    out[:] = _dense_row(X, i, len(ref)) - ref
+
+
+@overload(copy_row, jit_options=SIMD)
+def _copy_row_dense(X, i, ref, out):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, ref, out):
+            for j in range(X.shape[1]):
+                out[j] = X[i, j] - ref[j]
+
+        return loop
+
+
+@overload(copy_row, jit_options=INLINE)
+def _copy_row_csr(X, i, ref, out):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, ref, out):
+            for j in range(ref.shape[0]):
+                out[j] = -ref[j]
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                out[j] = X.data[k] - ref[j]
+
+        return loop
+
+
 def tally_row(
     X: Rows, i: int, weight: float, sums: Float, slot: int, squares: Float, to: int
 ) -> None:
