@@ -61,6 +61,8 @@ VARIANTS = [
     SOLAM(l2=1e-3, radius=None),
     SOLAM(radius=0.05),
     OPAUC(eta0=0.1, step="explicit", precondition=False, average=False),
+    OPAUC(rank=20),
+    OPAUC(rank=40, step="explicit", eta0=0.1, precondition=False, average=False),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
@@ -443,9 +445,13 @@ def test_few_signatures(estimator, tmp_path):
             if isinstance(value, float)
         }
     ).fit(X, y)
-    update = getattr(sys.modules[type(estimator).__module__], "update", None)
-    if update is not None:
-        assert 0 < len(update.signatures) <= 8, update.signatures
+    module = sys.modules[type(estimator).__module__]
+    kernels = [getattr(module, "update", None)]
+    if estimator.get_params().get("rank") is not None:
+        kernels = [module.opaucr.update]
+    for update in kernels:
+        if update is not None:
+            assert 0 < len(update.signatures) <= 8, update.signatures
 
 
 @every

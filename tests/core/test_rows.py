@@ -78,6 +78,12 @@ def arguments(X, i, references, new=False):
         "squares": rng.standard_normal((2, D)),
         "ref": cold[table.REF],
         "out": rng.standard_normal(D),
+        "B": rng.standard_normal((D, 5)),
+        "u": rng.standard_normal(5),
+        "M": rng.standard_normal((5, 5)),
+        "k": rng.standard_normal((4, 5)),
+        "e": rng.standard_normal(3),
+        "start": 2,
         "slot": 1,
         "to": 0,
     }
@@ -103,7 +109,7 @@ def test_loops_do_what_the_definition_says(name, kind):
     X = as_rows(matrix(kind))
     for references in (False, True):
         for i in range(n_rows(X)):
-            new = name == "meet_row"  # what gives a feature its scale
+            new = name in ("meet_row", "resize_row", "spread_row")  # care about it
             values = arguments(X, i, references, new)
             left = {key: values[key] for key in names}
             values = arguments(X, i, references, new)
@@ -145,7 +151,8 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                arrays = [values[k] for k in ("hot", "cold", "sums", "squares", "out")]
+                keys = ("hot", "cold", "sums", "squares", "out", "B", "u", "M", "k")
+                arrays = [values[k] for k in keys]
                 results.append((result, arrays))
             (a, left), (b, right) = results
             assert (a is None) == (b is None)

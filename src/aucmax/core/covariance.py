@@ -138,13 +138,14 @@ def _scale(
 
 @inlined
 def rescale(
-    V: Float, S: Float, n: Float, l2: float, precondition: bool
+    V: Float, S: Float, n: Float, x: Float, l2: float, precondition: bool
 ) -> tuple[float, float]:
-    """Take the scales from the statistics; O(d).
+    """Take scales from the statistics, where the row is off the reference; O(d).
 
-    Scales are those of :mod:`aucmax.core.table`, about the balanced mean of the
-    classes. Returns, classes balanced, the mean squared norm of a row about that mean,
-    and how many features of the largest share in it would make it up.
+    Not elsewhere: the scale of a rare feature would grow from row to row, and its
+    weight with it. Scales are those of :mod:`aucmax.core.table`, about the balanced
+    mean of the classes. Returns, classes balanced, the mean squared norm of a row about
+    that mean, and how many features of the largest share in it would make it up.
     """
     to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
     norm = 0.0
@@ -153,7 +154,7 @@ def rescale(
         at = j * (j + 3) // 2  # of the diagonal
         mean = V[SUM, j] * to_pos + V[SUM + 1, j] * to_neg
         second = S[POS, at] * to_pos + S[NEG, at] * to_neg
-        part = _scale(V, j, mean, second, l2, precondition)
+        part = _scale(V, j, mean, second, l2, precondition and x[j] != 0.0)
         norm += part
         share = max(share, part)
     if norm == 0.0:

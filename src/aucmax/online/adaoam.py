@@ -96,7 +96,7 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, S, n, l2, True)
+                norm, width = rescale(V, S, n, x, l2, True)
 
         # The gradient, and a step as large as its coordinate has been small.
         gradient(V, S, n, x, side, g)
@@ -115,6 +115,19 @@ def update(
             V[W, j] *= factor
             V[MEAN, j] += t / sum_gamma * (V[W, j] - V[MEAN, j])
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+
+
+def know(state: State, tally: Tally, l2: float) -> None:
+    """Give exact reference points and scales to a learner that is to see the rows."""
+    state.z[KNOWN] = tally.rows.sum()
+    state.z[NORM], state.z[WIDTH] = covariance.know(
+        state.V,
+        np.ascontiguousarray(tally.sums),
+        np.ascontiguousarray(tally.squares),
+        tally.weight,
+        l2,
+        True,
+    )
 
 
 class AdaOAM(OnlineAUC):
@@ -214,15 +227,7 @@ class AdaOAM(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        state.z[KNOWN] = tally.rows.sum()
-        state.z[NORM], state.z[WIDTH] = covariance.know(
-            state.V,
-            np.ascontiguousarray(tally.sums),
-            np.ascontiguousarray(tally.squares),
-            tally.weight,
-            float(self.l2),
-            True,
-        )
+        know(state, tally, float(self.l2))
         return state
 
     def _fitted_to(self, state: State, rows: Rows) -> State:

@@ -43,6 +43,7 @@ from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.steps import INVSQRT, step_size
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally
+from aucmax.online import opaucr
 
 # The numbers in State.z: rows whose statistics are in; rows whose scales were known
 # before; mean squared norm of a row; about how many features make it up; steps; Σ γ
@@ -105,7 +106,7 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, S, n, l2, precondition)
+                norm, width = rescale(V, S, n, x, l2, precondition)
 
         # The gradient, and a step that does not overshoot along x - c.
         x_x, trace = gradient(V, S, n, x, side, g)
@@ -127,6 +128,19 @@ def update(
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
+def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
+    """Give exact reference points and scales to a learner that is to see the rows."""
+    state.z[KNOWN] = tally.rows.sum()
+    state.z[NORM], state.z[WIDTH] = covariance.know(
+        state.V,
+        np.ascontiguousarray(tally.sums),
+        np.ascontiguousarray(tally.squares),
+        tally.weight,
+        l2,
+        precondition,
+    )
+
+
 class OPAUC(OnlineAUC):
     r"""One-pass AUC optimisation with the square loss.
 
@@ -141,6 +155,10 @@ class OPAUC(OnlineAUC):
     eta0 : float, default=1.0
         First step size, in units of one over the mean squared norm of a row; steps fall
         with the square root of the number of rows.
+    rank : int or None, default=None
+        Columns of the sketches that stand for the covariances, or None for the
+        covariances themselves. With sketches this is OPAUCr, for many features; the
+        paper has 50.
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
         (in proportion to t), or the last iterate.
@@ -182,7 +200,9 @@ class OPAUC(OnlineAUC):
     Notes
     -----
     A row costs O(d²), whether dense or sparse, and so does memory: one triangle of d²/2
-    numbers a class. ``fit`` reads the data once more, for the scales of the features.
+    numbers a class. With sketches of rank τ a row costs O(nnz τ + τ²) and memory is
+    2τ + 10 numbers a feature; but the minimum is then that of the sketches, which are
+    off by about 1/√τ. ``fit`` reads the data once more, for the scales of the features.
 
     References
     ----------
@@ -201,6 +221,7 @@ class OPAUC(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
         "average": ["boolean"],
         "step": [StrOptions({"implicit", "explicit"})],
         "precondition": ["boolean"],
@@ -215,6 +236,7 @@ class OPAUC(OnlineAUC):
         l2: float = 1e-4,
         *,
         eta0: float = 1.0,
+        rank: int | None = None,
         average: bool = True,
         step: str = "implicit",
         precondition: bool = True,
@@ -224,6 +246,7 @@ class OPAUC(OnlineAUC):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.rank = rank
         self.average = average
         self.step = step
         self.precondition = precondition
@@ -231,29 +254,28 @@ class OPAUC(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _start(self, n_features: int) -> State:
+    def _start(self, n_features: int) -> Any:
+        if self.rank is not None:
+            return opaucr.init(n_features, int(self.rank), bool(self.precondition))
         return init(n_features, bool(self.precondition))
 
-    def _begin(self, rows: Rows, tally: Tally) -> State:
-        state = self._start(self.n_features_in_)
-        state.z[KNOWN] = tally.rows.sum()
-        state.z[NORM], state.z[WIDTH] = covariance.know(
-            state.V,
-            np.ascontiguousarray(tally.sums),
-            np.ascontiguousarray(tally.squares),
-            tally.weight,
-            float(self.l2),
-            bool(self.precondition),
-        )
+    def _begin(self, rows: Rows, tally: Tally) -> Any:
+        state = self._fitted_to(self._start(self.n_features_in_), rows)
+        hyper = float(self.l2), bool(self.precondition)
+        if self.rank is not None:
+            opaucr.know(state, tally, *hyper)
+        else:
+            know(state, tally, *hyper)
         return state
 
-    def _fitted_to(self, state: State, rows: Rows) -> State:
-        return state
+    def _fitted_to(self, state: Any, rows: Rows) -> Any:
+        return super()._fitted_to(state, rows) if self.rank is not None else state
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
     ) -> None:
-        update(
+        run: Any = update if self.rank is None else opaucr.update
+        run(
             X,
             y,
             order,
@@ -267,5 +289,7 @@ class OPAUC(OnlineAUC):
             float(self.l2),
         )
 
-    def _weights(self, state: State) -> tuple[Float, float]:
+    def _weights(self, state: Any) -> tuple[Float, float]:
+        if self.rank is not None:
+            return opaucr.weights(state, float(self.l2))
         return covariance.weights(state.V, state.n)
