@@ -1,15 +1,17 @@
 """Time one pass of OPAUC and AdaOAM against their rank-one updates alone.
 
 ``python benchmarks/bench_opauc.py``. The updates, Σ xxᵀ of either class as full d x d
-matrices, are what a pass cannot do without; the gradient comes on top.
+matrices, are what a pass cannot do without; the gradient comes on top. For sparse data
+with many features there are sketches instead, and SPAM to compare with.
 """
 
 from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy import sparse
 
-from aucmax import OPAUC
+from aucmax import OPAUC, SPAM, AdaOAM
 from bench import Row, best_of, main, shared
 
 
@@ -35,6 +37,9 @@ def data() -> dict[str, tuple[Any, np.ndarray]]:
         X = rng.standard_normal((n, d))
         y = (X[:, 0] + rng.standard_normal(n) > 1.5).astype(int)
         sets[f"dense {n:,} x {d:,}"] = X, y
+    news20 = shared("news20")
+    if news20 is not None:
+        sets["news20, sparse"] = news20[0], np.arange(len(news20[1])) % 2
     return sets
 
 
@@ -42,23 +47,32 @@ def run(repeat: int) -> list[Row]:
     """Return the milliseconds of each and the ratios, for each data set."""
     results: list[Row] = []
     for name, (X, y) in data().items():
-        S = np.zeros((2, X.shape[1], X.shape[1]))
+        d = 0 if sparse.issparse(X) else X.shape[1]
+        S = np.zeros((2, d, d))
         jobs = {
             "updates": lambda X=X, y=y, S=S: rank_one_updates(X, y, S),
             "OPAUC": lambda X=X, y=y: OPAUC().partial_fit(X, y),
             "fit": lambda X=X, y=y: OPAUC(max_iter=1).fit(X, y),
+            "AdaOAM": lambda X=X, y=y: AdaOAM().partial_fit(X, y),
+            "sketch": lambda X=X, y=y: OPAUC(rank=50).partial_fit(X, y),
+            "SPAM": lambda X=X, y=y: SPAM().partial_fit(X, y),
         }
+        if sparse.issparse(X):
+            jobs = {"sketch": jobs["sketch"], "SPAM": jobs["SPAM"]}
         for job in jobs.values():
             job()  # compiles, or loads what was compiled
-        s = best_of(repeat, jobs)
+        ms = {key: 1e3 * value for key, value in best_of(repeat, jobs).items()}
+        updates, stream = ms.get("updates", np.nan), ms.get("OPAUC", np.nan)
         results.append(
             {
                 "data": name,
-                "updates, ms": 1e3 * s["updates"],
-                "OPAUC stream": 1e3 * s["OPAUC"],
-                "OPAUC fit": 1e3 * s["fit"],
-                "stream / updates": s["OPAUC"] / s["updates"],
-                "fit / updates": s["fit"] / s["updates"],
+                "updates, ms": updates,
+                "OPAUC stream": stream,
+                "OPAUC fit": ms.get("fit", np.nan),
+                "AdaOAM stream": ms.get("AdaOAM", np.nan),
+                "rank=50 stream": ms["sketch"],
+                "SPAM stream": ms["SPAM"],
+                "OPAUC / updates": stream / updates,
             }
         )
     return results

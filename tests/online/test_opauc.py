@@ -214,10 +214,10 @@ def test_the_closed_form_to_a_thousandth(estimator, l2):
 def test_an_outlier_that_comes_early_does_no_harm(rank):
     """The covariance so far is then far above that of all rows, and so are steps."""
     X, y = gaussian(3000, 5)
-    X[3] *= 30.0
+    X[3, 0] = 300.0
     model = OPAUC(rank=rank, max_iter=1, shuffle=False).fit(X, y)
     usual = np.arange(len(y)) != 3
-    assert model.score(X[usual], y[usual]) > 0.75
+    assert model.score(X[usual], y[usual]) > 0.7
 
 
 def test_what_does_not_fit_is_named():
@@ -239,7 +239,7 @@ def numbers(rank):
 
 
 def reference_of_sketches(X, y, weight, model, passes):
-    """As above, with Ŝ for S as its formula has it; the penalty falls due as in SPAM."""
+    """As above, with Ŝ for S by its formula; the penalty falls due as in SPAM."""
     here = weight > 0
     X, y, weight = X[here], y[here], weight[here]
     l2, d = model.l2, X.shape[1]
