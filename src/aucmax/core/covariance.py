@@ -20,9 +20,10 @@ from aucmax.core.table import MEAN_TO_SPREAD, TOLERANCE, Float, fitting_scale, p
 from aucmax.core.tally import NEG, POS
 
 # The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
-# Σ x̃ of the positives and (next) of the negatives; more may follow.
+# Σ x̃ and Σ x̃² of the positives and (next) of the negatives; more may follow.
 W, D, MEAN, REF, SUM = range(5)
-SLOTS = 6
+SQ = SUM + 2  # the diagonals once more, side by side
+SLOTS = 8
 
 _LIMIT = 4e9  # bytes
 
@@ -86,6 +87,7 @@ def learn(V: Float, S: Float, n: Float, x: Float, side: int, weight: float) -> N
     n[side] += weight
     for j in range(x.shape[0]):
         V[SUM + side, j] += weight * x[j]
+        V[SQ + side, j] += weight * (x[j] * x[j])
     add_outer(S[side], weight, x)
 
 
@@ -112,7 +114,7 @@ def gradient(
         c_w += c * V[W, j]
         x_x += V[D, j] * ((x[j] - c) * (x[j] - c))
         c_c += V[D, j] * (c * c)
-        second += V[D, j] * S[other, j * (j + 3) // 2]
+        second += V[D, j] * V[SQ + other, j]
     residual = s - c_w - (1.0 if side == POS else -1.0)
     for j in range(x.shape[0]):
         c = V[SUM + other, j] * to_mean
@@ -121,24 +123,36 @@ def gradient(
 
 
 @inlined
-def _scale(
-    V: Float, j: int, mean: float, second: float, l2: float, precondition: bool
-) -> float:
-    """Give feature ``j`` its scale; return its part in the squared norm of a row."""
-    variance = proper(second - mean * mean, second)
-    if precondition:
-        off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
-        if off > TOLERANCE or variance == 0.0:
-            scale = fitting_scale(variance, l2)
-            if V[D, j] > 0.0:
-                V[W, j] *= scale / V[D, j]  # a weight is a sum of steps times a scale
-            V[D, j] = scale
-    return variance * V[D, j]
+def _fit_scale(V: Float, j: int, variance: float, l2: float) -> None:
+    """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows."""
+    scale = fitting_scale(variance, l2)
+    if V[D, j] > 0.0:
+        V[W, j] *= scale / V[D, j]
+    V[D, j] = scale
 
 
 @inlined
+def _variance(V: Float, j: int, to_pos: float, to_neg: float) -> float:
+    mean = V[SUM, j] * to_pos + V[SUM + 1, j] * to_neg
+    second = V[SQ, j] * to_pos + V[SQ + 1, j] * to_neg
+    return proper(second - mean * mean, second)
+
+
+@vectorised
+def _misfits(V: Float, x: Float, to_pos: float, to_neg: float, l2: float) -> int:
+    """Return how many features that the row has are off their scales."""
+    count = 0  # a loop that only reads runs in SIMD, and mostly that is all
+    for j in range(x.shape[0]):
+        variance = _variance(V, j, to_pos, to_neg)
+        off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
+        off = off if variance > 0.0 else V[D, j]
+        count += (off > TOLERANCE) & (x[j] != 0.0)
+    return count
+
+
+@vectorised
 def rescale(
-    V: Float, S: Float, n: Float, x: Float, l2: float, precondition: bool
+    V: Float, n: Float, x: Float, l2: float, precondition: bool
 ) -> tuple[float, float]:
     """Take scales from the statistics, where the row is off the reference; O(d).
 
@@ -148,17 +162,21 @@ def rescale(
     that mean, and how many features of the largest share in it would make it up.
     """
     to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
+    if precondition and _misfits(V, x, to_pos, to_neg, l2) > 0:
+        for j in range(x.shape[0]):
+            if x[j] != 0.0:
+                variance = _variance(V, j, to_pos, to_neg)
+                off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
+                if off > TOLERANCE or variance == 0.0:
+                    _fit_scale(V, j, variance, l2)
     norm = 0.0
-    share = 0.0
-    for j in range(V.shape[1]):
-        at = j * (j + 3) // 2  # of the diagonal
-        mean = V[SUM, j] * to_pos + V[SUM + 1, j] * to_neg
-        second = S[POS, at] * to_pos + S[NEG, at] * to_neg
-        part = _scale(V, j, mean, second, l2, precondition and x[j] != 0.0)
-        norm += part
-        share = max(share, part)
+    for j in range(x.shape[0]):
+        norm += _variance(V, j, to_pos, to_neg) * V[D, j]
     if norm == 0.0:
         return 1.0, 1.0
+    share = 0.0
+    for j in range(x.shape[0]):
+        share = max(share, _variance(V, j, to_pos, to_neg) * V[D, j])
     return norm, norm / share
 
 
@@ -179,7 +197,10 @@ def know(
         second = squares[POS, j] * to_pos + squares[NEG, j] * to_neg
         centre = mean * mean > MEAN_TO_SPREAD**2 * (second - mean * mean)
         V[REF, j] = mean if centre else 0.0
-        part = _scale(V, j, mean, second, l2, precondition)
+        variance = proper(second - mean * mean, second)
+        if precondition:
+            _fit_scale(V, j, variance, l2)
+        part = variance * V[D, j]
         norm += part
         share = max(share, part)
     if norm == 0.0:

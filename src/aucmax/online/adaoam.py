@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import Interval
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
 from aucmax.core.covariance import MEAN, REF, SLOTS, D, W, gradient, learn, rescale
-from aucmax.core.jit import kernel
+from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally
@@ -45,7 +45,7 @@ H = SLOTS  # of V: Σ g² for unit-scale features
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (7, d) weights, scales, average, reference, class sums, Σ g²
+    V: Float  # (9, d) weights, scales, average, reference, class sums, squares, Σ g²
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes: see aucmax.core.covariance
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
@@ -96,25 +96,39 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, S, n, x, l2, True)
+                norm, width = rescale(V, n, x, l2, True)
 
         # The gradient, and a step as large as its coordinate has been small.
         gradient(V, S, n, x, side, g)
         t += 1.0
         share = weight * rows / (n[POS] + n[NEG])
         sum_gamma += t
-        eta = eta0 / np.sqrt(norm)
-        size = 0.0
-        for j in range(x.shape[0]):
-            unit = share * np.sqrt(V[D, j]) * (g[j] + 0.5 * l2 * V[W, j])
-            V[H, j] += unit * unit
-            V[W, j] -= eta * np.sqrt(V[D, j]) * unit / (delta + np.sqrt(V[H, j]))
-            size += V[W, j] * V[W, j]
-        factor = radius / np.sqrt(size) if size > radius * radius else 1.0
-        for j in range(x.shape[0]):
-            V[W, j] *= factor
-            V[MEAN, j] += t / sum_gamma * (V[W, j] - V[MEAN, j])
+        size = move(V, g, eta0 / np.sqrt(norm), share, delta, l2)
+        pull(V, radius / size if size > radius else 1.0, t / sum_gamma)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+
+
+@vectorised
+def move(
+    V: Float, g: Float, eta: float, share: float, delta: float, l2: float
+) -> float:
+    """Step for the weights of unit-scale features; return ‖w‖."""
+    squares = 0.0
+    for j in range(g.shape[0]):
+        unit = np.sqrt(V[D, j])
+        slope = share * unit * (g[j] + 0.5 * l2 * V[W, j])
+        V[H, j] += slope * slope
+        V[W, j] -= eta * unit * slope / (delta + np.sqrt(V[H, j]))
+        squares += V[W, j] * V[W, j]
+    return np.sqrt(squares)
+
+
+@vectorised
+def pull(V: Float, factor: float, share: float) -> None:
+    """Pull w back into the ball, and average."""
+    for j in range(V.shape[1]):
+        V[W, j] *= factor
+        V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 
 def know(state: State, tally: Tally, l2: float) -> None:

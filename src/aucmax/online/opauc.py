@@ -38,7 +38,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
 from aucmax.core.covariance import MEAN, REF, D, W, gradient, learn, rescale
-from aucmax.core.jit import kernel
+from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.steps import INVSQRT, step_size
 from aucmax.core.table import Float
@@ -54,7 +54,7 @@ ROWS, KNOWN, NORM, WIDTH, T, SUM_GAMMA = range(6)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (6, d) weights, scales, average, reference, class sums
+    V: Float  # (8, d) weights, scales, average, reference, class sums, squares
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes: see aucmax.core.covariance
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
@@ -106,7 +106,7 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, S, n, x, l2, precondition)
+                norm, width = rescale(V, n, x, l2, precondition)
 
         # The gradient, and a step that does not overshoot along x - c.
         x_x, trace = gradient(V, S, n, x, side, g)
@@ -119,13 +119,17 @@ def update(
             eta /= 1.0 + eta * x_x
         if average:
             sum_gamma += t
-        share = t / sum_gamma if average else 1.0
-        for j in range(x.shape[0]):
-            step = eta * V[D, j]
-            w = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2 * step)
-            V[W, j] = w
-            V[MEAN, j] += share * (w - V[MEAN, j])
+        move(V, g, eta, l2, t / sum_gamma if average else 1.0)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+
+
+@vectorised
+def move(V: Float, g: Float, eta: float, l2: float, share: float) -> None:
+    """Step, with the proximal map of the penalty, and average."""
+    for j in range(g.shape[0]):
+        step = eta * V[D, j]
+        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2 * step)
+        V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 
 def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
