@@ -161,8 +161,9 @@ class OPAUC(OnlineAUC):
         with the square root of the number of rows.
     rank : int or None, default=None
         Columns of the sketches that stand for the covariances, or None for the
-        covariances themselves. With sketches this is OPAUCr, for many features; the
-        paper has 50.
+        covariances themselves. With sketches this is OPAUCr, for thousands of features
+        and more; the paper has 50. With fewer features, covariances rank better and
+        take less time.
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
         (in proportion to t), or the last iterate.
