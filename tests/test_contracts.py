@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_limits
 import aucmax
 from aucmax import (
     MBA,
+    OPAUC,
     SOLAM,
     SPAM,
     SPDAM,
@@ -74,6 +75,9 @@ VARIANTS = [
     LeastSquaresAUCCV([1.0, 1e-2], cv=3),
     SVRGAUC(l1=0.01),
     SPDAM(batch_size=1.0),
+    OPAUC(eta0=0.1, step="explicit", precondition=False, average=False),
+    OPAUC(rank=20),
+    OPAUC(rank=40, step="explicit", eta0=0.1, precondition=False, average=False),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
@@ -91,6 +95,8 @@ SQUARE_LOSS = {
     "LeastSquaresAUC": {},
     "SVRGAUC": {"max_iter": 400, "tol": 1e-10},
     "SPDAM": {"max_iter": 400, "tol": 1e-10},
+    "OPAUC": {"max_iter": 1000},
+    "AdaOAM": {"max_iter": 1000},
 }
 METHODS = ["fit", "partial_fit"]
 
@@ -466,9 +472,13 @@ def test_few_signatures(estimator, tmp_path):
             if isinstance(value, float) and not estimator.get_params().get("solver")
         }
     ).fit(X, y)
-    update = getattr(sys.modules[type(estimator).__module__], "update", None)
-    if update is not None:
-        assert 0 < len(update.signatures) <= 8, update.signatures
+    module = sys.modules[type(estimator).__module__]
+    kernels = [getattr(module, "update", None)]
+    if estimator.get_params().get("rank") is not None:
+        kernels = [module.opaucr.update]
+    for update in kernels:
+        if update is not None:
+            assert 0 < len(update.signatures) <= 8, update.signatures
 
 
 @every

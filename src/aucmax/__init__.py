@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from aucmax.batch.spdam import SPDAM as SPDAM
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
+    from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
     from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
@@ -25,6 +27,8 @@ __version__ = "0.1.0"
 ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
+    "OPAUC": "aucmax.online.opauc",
+    "AdaOAM": "aucmax.online.adaoam",
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",

@@ -81,10 +81,15 @@ def arguments(X, i, references, new=False):
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
         "factor": 1.3,
-        "refs": rng.standard_normal((2, D)),
-        "block": rng.standard_normal((2, D)),
         "w": rng.standard_normal(D),
+        "ref": cold[table.REF],
         "out": rng.standard_normal(D),
+        "B": rng.standard_normal((D, 5)),
+        "u": rng.standard_normal(5),
+        "M": rng.standard_normal((5, 5)),
+        "k": rng.standard_normal((4, 5)),
+        "e": rng.standard_normal(3),
+        "start": 2,
         "slot": 1,
         "to": 0,
     }
@@ -110,7 +115,7 @@ def test_loops_do_what_the_definition_says(name, kind):
     X = as_rows(matrix(kind))
     for references in (False, True):
         for i in range(n_rows(X)):
-            new = name == "meet_row"  # what gives a feature its scale
+            new = name in ("meet_row", "resize_row", "spread_row")  # care about it
             values = arguments(X, i, references, new)
             left = {key: values[key] for key in names}
             values = arguments(X, i, references, new)
@@ -152,8 +157,8 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                changed = ("hot", "cold", "table", "sums", "squares", "block", "out")
-                arrays = [values[key] for key in changed]
+                keys = ("hot", "cold", "table", "sums", "squares", "out", *"BuMk")
+                arrays = [values[k] for k in keys]
                 results.append((result, arrays))
             (a, left), (b, right) = results
             assert (a is None) == (b is None)

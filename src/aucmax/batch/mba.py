@@ -27,7 +27,7 @@ from aucmax.core.implicit import SomePairs
 from aucmax.core.jit import kernel
 from aucmax.core.moments import check_width, in_threads, one_blas_thread
 from aucmax.core.normal import solve_any
-from aucmax.core.rows import Rows, put_row, raw_add_row
+from aucmax.core.rows import Rows, copy_row, raw_add_row
 from aucmax.core.table import Float, threshold
 from aucmax.core.tally import Tally
 
@@ -41,7 +41,7 @@ _BLOCK_VALUES = 1 << 18
 @kernel
 def _differences(X: Any, pos: Index, neg: Index, zero: Float, block: Float) -> None:
     for k in range(pos.shape[0]):
-        put_row(X, pos[k], 1.0, zero, 0, block, k)
+        copy_row(X, pos[k], 1.0, zero, block[k])
         raw_add_row(X, neg[k], -1.0, block[k])
 
 
@@ -63,7 +63,7 @@ def statistics(X: Rows, pos: Index, neg: Index, d: int) -> tuple[Float, Float]:
     """Return the mean of zzᵀ and of z over the pairs."""
     check_width(d, "Second moments")
     size = max(_BLOCK_VALUES // d, 256)
-    zero = np.zeros((1, d))
+    zero = np.zeros(d)
 
     def part(start: int) -> tuple[Float, Float]:
         at = slice(start, start + size)

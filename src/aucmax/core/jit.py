@@ -64,6 +64,11 @@ def inlined(func: F) -> F:
     return cast(F, njit(**INLINE)(func))
 
 
+def vectorised(func: F) -> F:
+    """Compile ``func`` into its callers, its sums in whatever order is fastest."""
+    return cast(F, njit(**SIMD)(func))
+
+
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Numba's index and data files of one kernel, safe to share between processes."""
 

@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from aucmax.core.check import check_values, row_weights
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, as_rows, put_row, row_bytes
+from aucmax.core.rows import Rows, as_rows, copy_row, row_bytes
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS
 
@@ -196,16 +196,16 @@ def _subtract(whole: Sequence[Any], part: Sequence[Any]) -> Sequence[Any]:
 @kernel
 def _centre(X: Any, y: Float, order: NDArray[np.int64], ref: Float, size: int) -> None:
     """Set ``ref`` to the mean of the first ``size`` rows of each class."""
-    unit = np.zeros((1, ref.shape[1] + 1))
-    zero = np.zeros((1, ref.shape[1]))
+    x = np.zeros(ref.shape[1])
+    zero = np.zeros(ref.shape[1])
     seen = np.zeros(2)
     for i in order:
         side = POS if y[i] > 0.0 else NEG
         if seen[side] < size:
             seen[side] += 1.0
-            put_row(X, i, 1.0, zero, 0, unit, 0)
+            copy_row(X, i, 1.0, zero, x)
             for j in range(ref.shape[1]):
-                ref[side, j] += (unit[0, j] - ref[side, j]) / seen[side]
+                ref[side, j] += (x[j] - ref[side, j]) / seen[side]
         elif seen[POS] >= size and seen[NEG] >= size:
             break
 
@@ -224,12 +224,12 @@ def _fill(X: Any, y: Float, order: NDArray[np.int64], ref: Float, block: Float) 
     for i in order:
         root = np.sqrt(abs(y[i]))
         if y[i] > 0.0:
-            put_row(X, i, root, ref, POS, block, top)
+            copy_row(X, i, root, ref[POS], block[top])
             block[top, last] = root
             top += 1
         else:
             bottom -= 1
-            put_row(X, i, root, ref, NEG, block, bottom)
+            copy_row(X, i, root, ref[NEG], block[bottom])
             block[bottom, last] = root
     return top
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import INLINE, SIMD, inlined
+from aucmax.core.sketch import meet
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
 
 _CACHE_LINE = 64  # bytes
@@ -194,35 +195,32 @@ def fetch_ahead(X: Rows) -> int:
     return 0 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
 
 
-def put_row(
-    X: Rows, i: int, factor: float, refs: Float, slot: int, block: Float, to: int
-) -> None:
-    """Write ``factor`` (x - ref), ref a slot of ``refs``, to a row of ``block``."""
-    width = refs.shape[1]
-    block[to, :width] = factor * (_dense_row(X, i, width) - refs[slot])
+def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
+    """Write ``factor`` (x - ref) to ``out``: for what costs more than O(d) anyway."""
+    out[: len(ref)] = factor * (_dense_row(X, i, len(ref)) - ref)
 
 
-@overload(put_row, jit_options=SIMD)
-def _put_row_dense(X, i, factor, refs, slot, block, to):
+@overload(copy_row, jit_options=SIMD)
+def _copy_row_dense(X, i, factor, ref, out):
     if isinstance(X, types.Array):
 
-        def loop(X, i, factor, refs, slot, block, to):
+        def loop(X, i, factor, ref, out):
             for j in range(X.shape[1]):
-                block[to, j] = factor * (X[i, j] - refs[slot, j])
+                out[j] = factor * (X[i, j] - ref[j])
 
         return loop
 
 
-@overload(put_row, jit_options=INLINE)
-def _put_row_csr(X, i, factor, refs, slot, block, to):
+@overload(copy_row, jit_options=INLINE)
+def _copy_row_csr(X, i, factor, ref, out):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, factor, refs, slot, block, to):
-            for j in range(refs.shape[1]):
-                block[to, j] = -factor * refs[slot, j]
+        def loop(X, i, factor, ref, out):
+            for j in range(ref.shape[0]):
+                out[j] = -factor * ref[j]
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[k]
-                block[to, j] = factor * (X.data[k] - refs[slot, j])
+                out[j] = factor * (X.data[k] - ref[j])
 
         return loop
 
@@ -511,6 +509,156 @@ def _move_row_csr(X, i, hot, cold, listed, c, past):
                 z = -c * (hot[D, j] * cold[REF, j])
                 hot[W, j] += z
                 cold[U, j] += past * z
+
+        return loop
+
+
+def gather_row(
+    X: Rows, i: int, hot: Float, cold: Float, listed: Index, B: Float, u: Float
+) -> None:
+    """Write BᵀD x̃ to ``u``: B has a row of numbers for each feature."""
+    u[:] = B.T @ (hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF]))
+
+
+@overload(gather_row, jit_options=SIMD)
+def _gather_row_dense(X, i, hot, cold, listed, B, u):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, B, u):
+            u[:] = 0.0
+            for j in range(X.shape[1]):
+                z = hot[D, j] * (X[i, j] - cold[REF, j])
+                if z != 0.0:
+                    for k in range(u.shape[0]):
+                        u[k] += z * B[j, k]
+
+        return loop
+
+
+@overload(gather_row, jit_options=SIMD)
+def _gather_row_csr(X, i, hot, cold, listed, B, u):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, B, u):
+            u[:] = 0.0
+            for at in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[at]
+                z = hot[D, j] * X.data[at]
+                for k in range(u.shape[0]):
+                    u[k] += z * B[j, k]
+            for j in listed:
+                z = hot[D, j] * -cold[REF, j]
+                for k in range(u.shape[0]):
+                    u[k] += z * B[j, k]
+
+        return loop
+
+
+def resize_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    B: Float,
+    M: Float,
+    k: Float,
+    to_pos: float,
+    to_neg: float,
+    l2: float,
+    past: float,
+) -> None:
+    """Rescale the features that a step along row ``i`` moves: aucmax.core.sketch."""
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    for j in np.flatnonzero(moved):
+        meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2, past)
+
+
+@overload(resize_row, jit_options=INLINE)
+def _resize_row_dense(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0 or cold[REF, j] != 0.0:
+                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2, past)
+
+        return loop
+
+
+@overload(resize_row, jit_options=INLINE)
+def _resize_row_csr(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+            for at in range(X.indptr[i], X.indptr[i + 1]):
+                if X.data[at] != 0.0:
+                    j = int(X.indices[at])
+                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2, past)
+            for j in listed:
+                meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2, past)
+
+        return loop
+
+
+def spread_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    B: Float,
+    e: Float,
+    start: int,
+    c: float,
+    past: float,
+) -> None:
+    """Add x̃eᵀ to the columns of B from ``start``, c D x̃ to w, ``past`` D x̃ to u.
+
+    A feature with a reference point and no scale has been constant: its x̃ is rounding.
+    """
+    x = _dense_row(X, i, hot.shape[1]) - cold[REF]
+    x[(cold[REF] != 0.0) & (hot[D] == 0.0)] = 0.0
+    hot[W] += c * hot[D] * x
+    cold[U] += past * hot[D] * x
+    B[:, start : start + len(e)] += np.outer(x, e)
+
+
+@overload(spread_row, jit_options=SIMD)
+def _spread_row_dense(X, i, hot, cold, listed, B, e, start, c, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, B, e, start, c, past):
+            for j in range(X.shape[1]):
+                x = X[i, j] - cold[REF, j]
+                hot[W, j] += c * (hot[D, j] * x)
+                cold[U, j] += past * (hot[D, j] * x)
+                if x != 0.0 and (hot[D, j] > 0.0 or cold[REF, j] == 0.0):
+                    for k in range(e.shape[0]):
+                        B[j, start + k] += x * e[k]
+
+        return loop
+
+
+@overload(spread_row, jit_options=SIMD)
+def _spread_row_csr(X, i, hot, cold, listed, B, e, start, c, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, B, e, start, c, past):
+            for at in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[at], np.float64(X.data[at])
+                hot[W, j] += c * (hot[D, j] * x)
+                cold[U, j] += past * (hot[D, j] * x)
+                if hot[D, j] > 0.0 or cold[REF, j] == 0.0:
+                    for k in range(e.shape[0]):
+                        B[j, start + k] += x * e[k]
+            for j in listed:
+                x = -cold[REF, j]
+                hot[W, j] += c * (hot[D, j] * x)
+                cold[U, j] += past * (hot[D, j] * x)
+                if hot[D, j] > 0.0:
+                    for k in range(e.shape[0]):
+                        B[j, start + k] += x * e[k]
 
         return loop
 

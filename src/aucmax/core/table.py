@@ -35,7 +35,7 @@ U, REF, SQ = 0, 1, 2
 # Cauchy-Schwarz it is then non-zero in more than 0.81 / 1.81 of the rows, so that
 # visiting it in every sparse row stays O(nnz). (Not 1: that is what two rows, one of
 # them zero, have, and rounding would decide.)
-_MEAN_TO_SPREAD = 0.9
+MEAN_TO_SPREAD = 0.9
 # A variance below this share of the second moment is rounding error, and one below this
 # size has no inverse.
 _ROUNDING, _TINY = 1e-13, 1e-300
@@ -52,6 +52,12 @@ def empty(n_features: int, precondition: bool) -> tuple[Float, Float]:
 
 
 @inlined
+def proper(variance: float, second: float) -> float:
+    """Return ``variance``, or zero if it is the rounding error of a second moment."""
+    return variance if variance > max(_ROUNDING * second, _TINY) else 0.0
+
+
+@inlined
 def second_moment(
     hot: Float, cold: Float, j: int, to_pos: float, to_neg: float
 ) -> float:
@@ -59,8 +65,7 @@ def second_moment(
     mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
     second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
     ref = cold[REF, j]
-    about_ref = second - ref * (2.0 * mean - ref)
-    return about_ref if about_ref > max(_ROUNDING * second, _TINY) else 0.0
+    return proper(second - ref * (2.0 * mean - ref), second)
 
 
 @inlined
@@ -126,7 +131,7 @@ def refresh(
         second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
         if precondition:
             mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
-            centre = mean * mean > _MEAN_TO_SPREAD**2 * (second - mean * mean)
+            centre = mean * mean > MEAN_TO_SPREAD**2 * (second - mean * mean)
             cold[REF, j] = mean if centre else 0.0
             second = second_moment(hot, cold, j, to_pos, to_neg)
             hot[D, j] = fitting_scale(second, l2)

@@ -1,0 +1,217 @@
+r"""The gradient of OPAUC, and the class covariances that it is made of.
+
+Gao, Jin, Zhu and Zhou (ICML 2013): at a positive row x, with the mean c and the
+covariance S of the *negatives* so far, half the gradient of the pairwise square loss is
+
+.. math:: g = S w + (x - c)\,((x - c) \cdot w - 1) ,
+
+and with the positives' and +1 at a negative row. The expectation over rows of either
+class is the same.
+
+Rows are seen centred, x̃ = x - ref, and what is kept is Σ x̃ and Σ x̃x̃ᵀ of either class:
+then S w is (Σ x̃x̃ᵀ w)/T - c̃ (c̃·w), which cancels badly only if the classes are far from
+the reference point. A matrix is its lower triangle, row after row.
+"""
+
+import numpy as np
+
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.table import MEAN_TO_SPREAD, TOLERANCE, Float, fitting_scale, proper
+from aucmax.core.tally import NEG, POS
+
+# The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
+# Σ x̃ and Σ x̃² of the positives and (next) of the negatives; more may follow.
+W, D, MEAN, REF, SUM = range(5)
+SQ = SUM + 2  # the diagonals once more, side by side
+SLOTS = 8
+
+_LIMIT = 4e9  # bytes
+
+
+def empty(
+    n_features: int, precondition: bool, name: str, slots: int = SLOTS
+) -> tuple[Float, Float]:
+    """Return V and both triangles before the first row."""
+    size = 8.0 * n_features * (n_features + 1)
+    if size > _LIMIT:
+        raise ValueError(
+            f"{name} keeps two symmetric d x d matrices: {n_features} features would "
+            f"take {size / 1e9:.1f} GB. OPAUC(rank=50) keeps sketches of them, SPAM "
+            "minimises the same loss without any."
+        )
+    V = np.zeros((slots, n_features))
+    if not precondition:
+        V[D] = 1.0
+    return V, np.zeros((2, n_features * (n_features + 1) // 2))
+
+
+def triangle(S: Float, n_features: int) -> Float:
+    """Return a symmetric matrix from its lower triangle."""
+    full = np.zeros((n_features, n_features))
+    full[np.tril_indices(n_features)] = S
+    return full + np.tril(full, -1).T
+
+
+# Unsigned indices into one dimension are what the compiler turns into SIMD: three to
+# four times faster than the same loops over S[side, at + k].
+
+
+@vectorised
+def add_outer(S: Float, weight: float, x: Float) -> None:
+    """Add ``weight`` times xxᵀ to a triangle; rows of zeros cost nothing."""
+    at = np.uint64(0)
+    for j in range(x.shape[0]):
+        c = weight * x[j]
+        if c != 0.0:
+            for k in range(np.uint64(j + 1)):
+                S[at + np.uint64(k)] += c * x[k]
+        at += np.uint64(j + 1)
+
+
+@vectorised
+def multiply(S: Float, w: Float, out: Float) -> None:
+    """Write the product of a triangle, as a symmetric matrix, and w."""
+    at = np.uint64(0)
+    for j in range(w.shape[0]):
+        s = 0.0
+        for k in range(np.uint64(j)):
+            s += S[at + np.uint64(k)] * w[k]
+            out[k] += S[at + np.uint64(k)] * w[j]
+        out[j] = s + S[at + np.uint64(j)] * w[j]
+        at += np.uint64(j + 1)
+
+
+@vectorised
+def learn(V: Float, S: Float, n: Float, x: Float, side: int, weight: float) -> None:
+    """Add the centred row ``x`` to the statistics of its class; O(d²)."""
+    n[side] += weight
+    for j in range(x.shape[0]):
+        V[SUM + side, j] += weight * x[j]
+        V[SQ + side, j] += weight * (x[j] * x[j])
+    add_outer(S[side], weight, x)
+
+
+@vectorised
+def gradient(
+    V: Float, S: Float, n: Float, x: Float, side: int, g: Float
+) -> tuple[float, float]:
+    """Write the gradient at the centred row ``x`` to ``g``; O(d²).
+
+    Returns the two parts of its curvature in the metric of the steps: the squared norm
+    of x - c, and the trace of S.
+    """
+    other = NEG if side == POS else POS
+    to_mean = 1.0 / n[other]
+    multiply(S[other], V[W], g)
+    s = 0.0
+    c_w = 0.0
+    x_x = 0.0
+    c_c = 0.0
+    second = 0.0
+    for j in range(x.shape[0]):
+        c = V[SUM + other, j] * to_mean
+        s += x[j] * V[W, j]
+        c_w += c * V[W, j]
+        x_x += V[D, j] * ((x[j] - c) * (x[j] - c))
+        c_c += V[D, j] * (c * c)
+        second += V[D, j] * V[SQ + other, j]
+    residual = s - c_w - (1.0 if side == POS else -1.0)
+    for j in range(x.shape[0]):
+        c = V[SUM + other, j] * to_mean
+        g[j] = g[j] * to_mean - c * c_w + (x[j] - c) * residual
+    return x_x, second * to_mean - c_c
+
+
+@inlined
+def _fit_scale(V: Float, j: int, variance: float, l2: float) -> None:
+    """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows."""
+    scale = fitting_scale(variance, l2)
+    if V[D, j] > 0.0:
+        V[W, j] *= scale / V[D, j]
+    V[D, j] = scale
+
+
+@inlined
+def _variance(V: Float, j: int, to_pos: float, to_neg: float) -> float:
+    mean = V[SUM, j] * to_pos + V[SUM + 1, j] * to_neg
+    second = V[SQ, j] * to_pos + V[SQ + 1, j] * to_neg
+    return proper(second - mean * mean, second)
+
+
+@vectorised
+def _misfits(V: Float, x: Float, to_pos: float, to_neg: float, l2: float) -> int:
+    """Return how many features that the row has are off their scales."""
+    count = 0  # a loop that only reads runs in SIMD, and mostly that is all
+    for j in range(x.shape[0]):
+        variance = _variance(V, j, to_pos, to_neg)
+        off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
+        off = off if variance > 0.0 else V[D, j]
+        count += (off > TOLERANCE) & (x[j] != 0.0)
+    return count
+
+
+@vectorised
+def rescale(
+    V: Float, n: Float, x: Float, l2: float, precondition: bool
+) -> tuple[float, float]:
+    """Take scales from the statistics, where the row is off the reference; O(d).
+
+    Not elsewhere: the scale of a rare feature would grow from row to row, and its
+    weight with it. Scales are those of :mod:`aucmax.core.table`, about the balanced
+    mean of the classes. Returns, classes balanced, the mean squared norm of a row about
+    that mean, and how many features of the largest share in it would make it up.
+    """
+    to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
+    if precondition and _misfits(V, x, to_pos, to_neg, l2) > 0:
+        for j in range(x.shape[0]):
+            if x[j] != 0.0:
+                variance = _variance(V, j, to_pos, to_neg)
+                off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
+                if off > TOLERANCE or variance == 0.0:
+                    _fit_scale(V, j, variance, l2)
+    norm = 0.0
+    for j in range(x.shape[0]):
+        norm += _variance(V, j, to_pos, to_neg) * V[D, j]
+    if norm == 0.0:
+        return 1.0, 1.0
+    share = 0.0
+    for j in range(x.shape[0]):
+        share = max(share, _variance(V, j, to_pos, to_neg) * V[D, j])
+    return norm, norm / share
+
+
+@kernel
+def know(
+    V: Float, sums: Float, squares: Float, n: Float, l2: float, precondition: bool
+) -> tuple[float, float]:
+    """Take reference points and scales from exact class moments; return as above.
+
+    Features near zero have no reference point: zeros of sparse data stay zeros, and
+    cost nothing in ``add_outer``.
+    """
+    to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
+    norm = 0.0
+    share = 0.0
+    for j in range(V.shape[1]):
+        mean = sums[POS, j] * to_pos + sums[NEG, j] * to_neg
+        second = squares[POS, j] * to_pos + squares[NEG, j] * to_neg
+        centre = mean * mean > MEAN_TO_SPREAD**2 * (second - mean * mean)
+        V[REF, j] = mean if centre else 0.0
+        variance = proper(second - mean * mean, second)
+        if precondition:
+            _fit_scale(V, j, variance, l2)
+        part = variance * V[D, j]
+        norm += part
+        share = max(share, part)
+    if norm == 0.0:
+        return 1.0, 1.0
+    return norm, norm / share
+
+
+def weights(V: Float, n: Float) -> tuple[Float, float]:
+    """Return the mean of the iterates, and the intercept midway between the classes."""
+    w = V[MEAN].copy()
+    if not n.all():
+        return w, 0.0
+    centre = 0.5 * float((V[SUM : SUM + 2] @ w / n).sum()) + float(V[REF] @ w)
+    return w, -centre

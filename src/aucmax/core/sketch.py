@@ -1,0 +1,225 @@
+r"""What OPAUCr keeps of the class covariances: sketches, and their inner products.
+
+See :mod:`aucmax.online.opaucr` for the algebra. B = [Z₊ Σ₊ Z₋ Σ₋] is (d, m), a row for
+each feature; M = BᵀDB; ``k`` holds vectors of m numbers: q, with w = W + D B q; the
+average's part of it; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e so far.
+"""
+
+import numpy as np
+
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.table import (
+    REF,
+    D,
+    Float,
+    U,
+    W,
+    fitting_scale,
+    misfit,
+    refresh,
+    second_moment,
+)
+
+# The slots of k.
+Q, UQ, F, RHO = range(4)
+# A scale is left as it is while it is right to this accuracy: a change costs O(τ²).
+_TOLERANCE = 0.2
+
+
+@vectorised
+def dot(a: Float, b: Float) -> float:
+    """Return a·b."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j]
+    return s
+
+
+@inlined
+def draw(seed: Float, size: float, e: Float) -> None:
+    """Fill ``e``, but for its last place, with normal numbers of variance size²/τ.
+
+    Box-Muller on L'Ecuyer's combined generator (1988), whose state two floats hold.
+    """
+    one, two = np.int64(seed[0]), np.int64(seed[1])
+    rank = e.shape[0] - 1
+    size /= np.sqrt(rank)
+    radius = 0.0
+    angle = 0.0
+    for j in range(rank):
+        if j % 2 == 0:
+            one = one * 40014 % 2147483563
+            two = two * 40692 % 2147483399
+            radius = size * np.sqrt(-2.0 * np.log(one / 2147483563.0))
+            angle = 2.0 * np.pi * (two / 2147483399.0)
+            e[j] = radius * np.cos(angle)
+        else:
+            e[j] = radius * np.sin(angle)
+    seed[0], seed[1] = np.float64(one), np.float64(two)
+
+
+@vectorised
+def grow(
+    M: Float, k: Float, u: Float, x_x: float, e: Float, own: int, s: float
+) -> None:
+    """Take M, f, ρ and u from B to B + x̃eᵀ, e in the columns from ``own`` on."""
+    half = e.shape[0]
+    for a in range(half):
+        for b in range(u.shape[0]):
+            M[own + a, b] += e[a] * u[b]
+    for b in range(u.shape[0]):
+        for a in range(half):
+            M[b, own + a] += u[b] * e[a]
+    for a in range(half):
+        for b in range(half):
+            M[own + a, own + b] += x_x * (e[a] * e[b])
+        u[own + a] += x_x * e[a]
+        k[F, own + a] += s * e[a]
+        k[RHO, own + a] += e[a]
+
+
+@vectorised
+def direction(
+    M: Float,
+    k: Float,
+    u: Float,
+    x_x: float,
+    residual: float,
+    other: int,
+    to_mean: float,
+    s_t: Float,
+) -> tuple[float, float]:
+    """Write what the gradient, residual x̃ - B s_t, is in terms of the columns of B.
+
+    Returns the squared norm of x - c, c the mean of the ``other`` class, and the trace
+    of its Ŝ, in the metric of the steps.
+    """
+    half = s_t.shape[0] // 2
+    mean = other + half - 1  # column
+    c_w = k[F, mean] * to_mean
+    c_c = M[mean, mean] * to_mean * to_mean
+    s_t[:] = 0.0
+    rho_v = 0.0
+    trace = 0.0
+    for j in range(other, mean):
+        rho = k[RHO, j]
+        v = k[F, j] - rho * c_w
+        rho_v += rho * v
+        s_t[j] = -v * to_mean
+        trace += M[j, j] - 2.0 * rho * (M[j, mean] * to_mean) + rho * rho * c_c
+    s_t[mean] = to_mean * (residual + rho_v * to_mean)
+    return x_x - 2.0 * u[mean] * to_mean + c_c, trace * to_mean
+
+
+@vectorised
+def step(
+    M: Float, k: Float, u: Float, residual: float, s_t: Float, eta: float, past: float
+) -> None:
+    """Step along the columns of B; W is the caller's."""
+    for j in range(u.shape[0]):
+        s = 0.0
+        for a in range(u.shape[0]):
+            s += M[j, a] * s_t[a]
+        k[F, j] += eta * (s - residual * u[j])
+        k[Q, j] += eta * s_t[j]
+        k[UQ, j] += past * (eta * s_t[j])
+
+
+@vectorised
+def multiply_out(hot: Float, cold: Float, B: Float, k: Float) -> None:
+    """Take D B q into W, and the average's part likewise; O(dτ)."""
+    for j in range(B.shape[0]):
+        w = 0.0
+        u = 0.0
+        for a in range(B.shape[1]):
+            w += B[j, a] * k[Q, a]
+            u += B[j, a] * k[UQ, a]
+        hot[W, j] += hot[D, j] * w
+        cold[U, j] += hot[D, j] * u
+    k[Q] = 0.0
+    k[UQ] = 0.0
+
+
+@kernel
+def whole(hot: Float, cold: Float, B: Float, k: Float) -> None:
+    """Do the same, called from outside a kernel."""
+    multiply_out(hot, cold, B, k)
+
+
+@vectorised
+def project(hot: Float, B: Float, f: Float) -> None:
+    """Write Bᵀw of a w that is multiplied out; O(dτ)."""
+    f[:] = 0.0
+    for j in range(B.shape[0]):
+        w = hot[W, j]
+        if w != 0.0:
+            for a in range(B.shape[1]):
+                f[a] += w * B[j, a]
+
+
+@vectorised
+def meet(
+    hot: Float,
+    cold: Float,
+    B: Float,
+    M: Float,
+    k: Float,
+    j: int,
+    to_pos: float,
+    to_neg: float,
+    l2: float,
+    sum_gamma: float,
+) -> None:
+    """Take the scale of feature ``j`` from the class moments; its weight follows."""
+    if misfit(hot, cold, j, to_pos, to_neg, l2) <= _TOLERANCE:
+        return
+    old = hot[D, j]
+    new = fitting_scale(second_moment(hot, cold, j, to_pos, to_neg), l2)
+    q = 0.0
+    u = 0.0
+    for a in range(B.shape[1]):
+        q += B[j, a] * k[Q, a]
+        u += B[j, a] * k[UQ, a]
+    w = hot[W, j] + old * q
+    change = w * (new / old - 1.0) if old > 0.0 else 0.0
+    hot[D, j] = new
+    hot[W, j] = w + change - new * q
+    cold[U, j] += sum_gamma * change - (new - old) * u
+    for a in range(B.shape[1]):
+        c = (new - old) * B[j, a]
+        k[F, a] += change * B[j, a]
+        if c != 0.0:
+            for b in range(B.shape[1]):
+                M[a, b] += c * B[j, b]
+
+
+@vectorised
+def rescale(
+    hot: Float,
+    cold: Float,
+    B: Float,
+    M: Float,
+    rho: Float,
+    to_pos: float,
+    to_neg: float,
+    l2: float,
+    precondition: bool,
+) -> tuple[float, float, float, float]:
+    """Take reference points and scales from the class moments; O(dτ²)."""
+    ref = cold[REF].copy()
+    found = refresh(hot, cold, to_pos, to_neg, l2, precondition)
+    M[:] = 0.0
+    for j in range(B.shape[0]):
+        shift = cold[REF, j] - ref[j]
+        if shift != 0.0:
+            for a in range(B.shape[1]):
+                B[j, a] -= shift * rho[a]
+        if hot[D, j] == 0.0:  # it has been constant: what is left is rounding
+            B[j] = 0.0
+            continue
+        for a in range(B.shape[1]):
+            c = hot[D, j] * B[j, a]
+            if c != 0.0:
+                for b in range(B.shape[1]):
+                    M[a, b] += c * B[j, b]
+    return found

@@ -1,0 +1,300 @@
+r"""OPAUC: one-pass AUC optimisation.
+
+Gao, Jin, Zhu and Zhou (ICML 2013) minimise the pairwise square loss
+
+.. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2
+
+with one row a step: the loss of a row, paired with all rows of the other class so far,
+depends on these through their mean and covariance only, and so does its gradient
+(:mod:`aucmax.core.covariance`). The paper's objective is half of J, its λ is l2/2.
+
+The first pass of ``fit`` learns means and covariances row by row, as a stream does;
+with ``shuffle=False, max_iter=1`` it is the one pass of the paper. Further passes step
+with the statistics of all rows.
+
+Deviations from the paper, none of which moves the minimum:
+
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`), so
+  that raw features do as well as standardised ones;
+* the step size is relative to the curvature, counts effective rows
+  (:mod:`aucmax.core.steps`), and is η/(1 + η‖x - c‖²) at the row x. That is what an
+  implicit step along x - c would be; to take it for the whole gradient, not only for
+  the part along x - c, keeps the two halves of the covariance in balance. And because
+  the covariance so far may be far above that of all rows (an outlier that came early),
+  η never exceeds 2/trace;
+* the penalty is applied by its proximal map;
+* a weighted average of the iterates is returned.
+
+``step="explicit"``, ``precondition=False``, ``average=False`` switch back.
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from aucmax.core import covariance
+from aucmax.core.base import OnlineAUC
+from aucmax.core.covariance import MEAN, REF, D, W, gradient, learn, rescale
+from aucmax.core.jit import kernel, vectorised
+from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
+from aucmax.core.steps import INVSQRT, step_size
+from aucmax.core.table import Float
+from aucmax.core.tally import NEG, POS, Tally
+from aucmax.online import opaucr
+
+# The numbers in State.z: rows whose statistics are in; rows whose scales were known
+# before; mean squared norm of a row; about how many features make it up; steps; Σ γ
+# (the weights of the average).
+ROWS, KNOWN, NORM, WIDTH, T, SUM_GAMMA = range(6)
+
+
+class State(NamedTuple):
+    """The learner; its arrays change in place."""
+
+    V: Float  # (8, d) weights, scales, average, reference, class sums, squares
+    S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes: see aucmax.core.covariance
+    n: Float  # (2,) weight of the positives and of the negatives seen
+    z: Float  # (6,) numbers, see above
+
+
+def init(n_features: int, precondition: bool) -> State:
+    """Return the state before the first row."""
+    V, S = covariance.empty(n_features, precondition, "OPAUC")
+    return State(V, S, np.zeros(2), np.zeros(6))
+
+
+@kernel
+def update(
+    X: Rows,
+    y: Float,
+    order: NDArray[np.int64],
+    V: Float,
+    S: Float,
+    n: Float,
+    z: Float,
+    ahead: int,
+    learns: bool,
+    eta0: float,
+    implicit: bool,
+    average: bool,
+    precondition: bool,
+    l2: float,
+) -> None:
+    """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    rows, known, norm, width, t, sum_gamma = z[0], z[1], z[2], z[3], z[4], z[5]
+    x, g = np.empty(V.shape[1]), np.empty(V.shape[1])
+    last = order.shape[0] - 1
+    for k in range(order.shape[0]):
+        fetch_row(X, order[min(k + ahead, last)])
+        i = order[k]
+        weight = abs(y[i])
+        if weight == 0.0:
+            continue
+        side = POS if y[i] > 0.0 else NEG
+        if rows == 0.0 and known == 0.0:
+            copy_row(X, i, 1.0, V[REF], x)
+            V[REF] = x
+
+        # Class means and covariances.
+        copy_row(X, i, 1.0, V[REF], x)
+        if learns:
+            rows += 1.0
+            learn(V, S, n, x, side, weight)
+            if n[POS] == 0.0 or n[NEG] == 0.0:
+                continue
+            if rows > known:
+                norm, width = rescale(V, n, x, l2, precondition)
+
+        # The gradient, and a step that does not overshoot along x - c.
+        x_x, trace = gradient(V, S, n, x, side, g)
+        t += 1.0
+        total = n[POS] + n[NEG]
+        balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
+        eta = step_size(INVSQRT, eta0, max(norm, 0.5 * trace), width, t, balance, 0.0)
+        eta *= weight * rows / total
+        if implicit:
+            eta /= 1.0 + eta * x_x
+        if average:
+            sum_gamma += t
+        move(V, g, eta, l2, t / sum_gamma if average else 1.0)
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+
+
+@vectorised
+def move(V: Float, g: Float, eta: float, l2: float, share: float) -> None:
+    """Step, with the proximal map of the penalty, and average."""
+    for j in range(g.shape[0]):
+        step = eta * V[D, j]
+        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2 * step)
+        V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
+
+
+def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
+    """Give exact reference points and scales to a learner that is to see the rows."""
+    state.z[KNOWN] = tally.rows.sum()
+    state.z[NORM], state.z[WIDTH] = covariance.know(
+        state.V,
+        np.ascontiguousarray(tally.sums),
+        np.ascontiguousarray(tally.squares),
+        tally.weight,
+        l2,
+        precondition,
+    )
+
+
+class OPAUC(OnlineAUC):
+    r"""One-pass AUC optimisation with the square loss.
+
+    Minimises, one row at a time, with the covariances of both classes,
+
+    .. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2 .
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        Ridge penalty. The paper's :math:`\lambda` is :math:`l_2/2`.
+    eta0 : float, default=1.0
+        First step size, in units of one over the mean squared norm of a row; steps fall
+        with the square root of the number of rows.
+    rank : int or None, default=None
+        Columns of the sketches that stand for the covariances, or None for the
+        covariances themselves. With sketches this is OPAUCr, for thousands of features
+        and more; the paper has 50. With fewer features, covariances rank better and
+        take less time.
+    average : bool, default=True
+        Whether the weights are an average of the iterates, later ones weighing more
+        (in proportion to t), or the last iterate.
+    step : {"implicit", "explicit"}, default="implicit"
+        Whether the step at a row is shortened so as not to overshoot along the row, or
+        not. Explicit steps are those of the paper and diverge if ``eta0`` is too large.
+    precondition : bool, default=True
+        Whether steps are scaled feature by feature, by class moments. The objective is
+        the same without, the number of passes to its minimum is not.
+    max_iter : int, default=5
+        Passes over the data in ``fit``.
+    shuffle : bool, default=True
+        Whether each pass of ``fit`` visits the rows in a new random order.
+    random_state : int, RandomState instance or None, default=None
+        Seed of that order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Passes done.
+    state_ : State
+        The variables of the algorithm; ``partial_fit`` goes on from them.
+
+    See Also
+    --------
+    AdaOAM : The same gradient, steps adapted to each feature.
+    SPAM : The same loss in O(nnz) a row, without covariances.
+
+    Notes
+    -----
+    A row costs O(d²), whether dense or sparse, and so does memory: one triangle of d²/2
+    numbers a class. With sketches of rank τ a row costs O(nnz τ + τ²) and memory is
+    2τ + 10 numbers a feature; but the minimum is then that of the sketches, which are
+    off by about 1/√τ. ``fit`` reads the data once more, for the scales of the features.
+
+    References
+    ----------
+    .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013,
+       Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import OPAUC
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(OPAUC(random_state=0).fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
+        "average": ["boolean"],
+        "step": [StrOptions({"implicit", "explicit"})],
+        "precondition": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    _learns_in_fit = True
+
+    def __init__(
+        self,
+        l2: float = 1e-4,
+        *,
+        eta0: float = 1.0,
+        rank: int | None = None,
+        average: bool = True,
+        step: str = "implicit",
+        precondition: bool = True,
+        max_iter: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.l2 = l2
+        self.eta0 = eta0
+        self.rank = rank
+        self.average = average
+        self.step = step
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _start(self, n_features: int) -> Any:
+        if self.rank is not None:
+            return opaucr.init(n_features, int(self.rank), bool(self.precondition))
+        return init(n_features, bool(self.precondition))
+
+    def _begin(self, rows: Rows, tally: Tally) -> Any:
+        state = self._fitted_to(self._start(self.n_features_in_), rows)
+        hyper = float(self.l2), bool(self.precondition)
+        if self.rank is not None:
+            opaucr.know(state, tally, *hyper)
+        else:
+            know(state, tally, *hyper)
+        return state
+
+    def _fitted_to(self, state: Any, rows: Rows) -> Any:
+        return super()._fitted_to(state, rows) if self.rank is not None else state
+
+    def _update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+    ) -> None:
+        run: Any = update if self.rank is None else opaucr.update
+        run(
+            X,
+            y,
+            order,
+            *state,
+            fetch_ahead(X),
+            bool(learn),
+            float(self.eta0),
+            self.step == "implicit",
+            bool(self.average),
+            bool(self.precondition),
+            float(self.l2),
+        )
+
+    def _weights(self, state: Any) -> tuple[Float, float]:
+        if self.rank is not None:
+            return opaucr.weights(state, float(self.l2))
+        return covariance.weights(state.V, state.n)
