@@ -37,7 +37,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import aucmax
-from aucmax import SOLAM, SPAM
+from aucmax import FSAUC, SOLAM, SPAM
 from data import (
     closed_form,
     constant,
@@ -60,6 +60,9 @@ VARIANTS = [
     SOLAM(norm="l1", radius=1),
     SOLAM(l2=1e-3, radius=None),
     SOLAM(radius=0.05),
+    FSAUC(radius=0.5),
+    FSAUC(l2=1e-3, radius=None, n_expected=100),
+    FSAUC(None, eta0=0.1, step="explicit", precondition=False),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
@@ -71,6 +74,7 @@ NARROW = {"OPAUC", "AdaOAM", "LeastSquaresAUC", "LeastSquaresAUCCV"}
 SQUARE_LOSS = {
     "SPAM": {"max_iter": 3000},
     "SOLAM": {"radius": None, "max_iter": 10_000},
+    "FSAUC": {"max_iter": 3000},
 }
 METHODS = ["fit", "partial_fit"]
 

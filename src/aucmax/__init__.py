@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aucmax import metrics as metrics
     from aucmax.model import load as load
+    from aucmax.online.fsauc import FSAUC as FSAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
 
 __version__ = "0.1.0"
 
 # The estimators: what a model file may name, and what the contract tests run through.
-ESTIMATORS = {"SPAM": "aucmax.online.spam", "SOLAM": "aucmax.online.solam"}
+ESTIMATORS = {
+    "SPAM": "aucmax.online.spam",
+    "SOLAM": "aucmax.online.solam",
+    "FSAUC": "aucmax.online.fsauc",
+}
 
 _PUBLIC = {**ESTIMATORS, "load": "aucmax.model"}
-__all__ = ["SOLAM", "SPAM", "load", "metrics"]
+__all__ = ["FSAUC", "SOLAM", "SPAM", "load", "metrics"]
 
 
 def __getattr__(name: str) -> Any:

@@ -74,6 +74,8 @@ def arguments(X, i, references, new=False):
         "weight": 1.7,
         "past": 3.3,
         "c": -0.4,
+        "start": rng.standard_normal(D),
+        "scale": 0.7,
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
         "slot": 1,

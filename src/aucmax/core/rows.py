@@ -232,7 +232,7 @@ def meet_row(
     to_pos: float,
     to_neg: float,
     l2: float,
-    past: float,
+    past: float | None,
 ) -> tuple[float, float, float, float]:
     """Rescale the features that row ``i`` has, from the class moments so far.
 
@@ -454,6 +454,95 @@ def _sum_row_csr(X, i, hot, cold, listed):
             for j in listed:
                 if hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
+            return s
+
+        return loop
+
+
+def start_row(
+    X: Rows, i: int, hot: Float, cold: Float, listed: Index, start: Float
+) -> float:
+    """Return the score of row ``i`` by other weights, those of ``start`` times D."""
+    x = _dense_row(X, i, hot.shape[1]) - cold[REF]
+    return float((start * hot[D]) @ x)
+
+
+@overload(start_row, jit_options=SIMD)
+def _start_row_dense(X, i, hot, cold, listed, start):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, start):
+            s = 0.0
+            for j in range(X.shape[1]):
+                s += start[j] * (hot[D, j] * (X[i, j] - cold[REF, j]))
+            return s
+
+        return loop
+
+
+@overload(start_row, jit_options=INLINE)
+def _start_row_csr(X, i, hot, cold, listed, start):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, start):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                s += start[j] * (hot[D, j] * x)
+            for j in listed:
+                s -= start[j] * (hot[D, j] * cold[REF, j])
+            return s
+
+        return loop
+
+
+def reach_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    start: Float,
+    scale: float,
+) -> float:
+    """Return what ``sum_row`` does for the weights start · D + scale · w."""
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved &= hot[D] > 0.0
+    unit = np.sqrt(hot[D, moved])
+    return float(np.sum(np.abs(start[moved] * unit + scale * hot[W, moved] / unit)))
+
+
+@overload(reach_row, jit_options=SIMD)
+def _reach_row_dense(X, i, hot, cold, listed, start, scale):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, start, scale):
+            s = 0.0
+            for j in range(X.shape[1]):
+                moved = X[i, j] != 0.0 or cold[REF, j] != 0.0
+                if moved and hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(start[j] * unit + scale * hot[W, j] / unit)
+            return s
+
+        return loop
+
+
+@overload(reach_row, jit_options=INLINE)
+def _reach_row_csr(X, i, hot, cold, listed, start, scale):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, start, scale):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(start[j] * unit + scale * hot[W, j] / unit)
+            for j in listed:
+                if hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(start[j] * unit + scale * hot[W, j] / unit)
             return s
 
         return loop
