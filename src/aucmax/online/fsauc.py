@@ -8,7 +8,7 @@ Liu, Zhang, Chen, Wang and Yang (ICML 2018) solve the saddle point of
 
 in stages of constant step size. A stage keeps v = (w, a, b) within r of where it
 started and α within D; the mean of its iterates is where the next one starts, α anew
-from the class means, with half the r and half the step. The mean of a stage of constant
+from the class means, with half the r and half the step size. The mean of a stage of constant
 steps forgets where the stage started exponentially fast, which a mean over all of a
 stream never does: hence O(1/n) in place of SOLAM's O(1/√n).
 
@@ -31,10 +31,13 @@ Deviations from the paper, none of which moves the minimum:
   β = 1 + 8κ² + 2 var / r², D = 2√2 κr + 3 √var. That is finite from the first pair on,
   is next to nothing after a few rows of both classes, and is zero in ``fit``, where
   the class means are exact. Steps never grow from stage to stage;
-* a stream of unknown length has stages twice as long as the one before, and r falls by
-  √2: it is the paper's r ∝ 1/√n. (Halved r, as in a known n's stages of equal length,
-  would make steps fall like 1/n: too fast, unless the convexity is known.) Within a
-  stage, the weights are a mean of its start and its mean so far;
+* r and the steps are halved no sooner than 1/√(1 + t̃/m) has halved, t̃ the effective
+  rows so far and m the features, so that wide data are learnt at all
+  (:mod:`aucmax.core.steps`);
+* a stream of unknown length has stages twice as long as the one before, and r falls
+  like 1/√(1 + t̃/(16 m)): the paper's r ∝ 1/√n. (Halved with each doubling, steps would
+  fall like 1/n: too fast, unless the convexity is known.) Within a stage, the weights
+  are a mean of its start and its mean so far;
 * after the l1 ball and the box, the ball around the start is a pull towards the start,
   which stays inside: a point of the intersection, like that of the paper's alternating
   projections, without iterations. The l1 ball may be overstepped by 1 % between
@@ -79,7 +82,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally
+from aucmax.core.tally import NEG, POS, RENEW, ROWS, Tally
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
@@ -87,21 +90,22 @@ STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
 _STRETCH = 16  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
-_FIRST = 16.0  # effective rows a feature in the first stage of a stream
+_FIRST = 16.0  # effective rows in the first stage of a stream
+_PATIENCE = 16.0  # effective rows a feature before the steps of a stream fall
 _BETA = 9.0  # 1 + 8 κ²
 _NO_BALL = 1e150  # its square is finite
 
 
 # The numbers in State.z, after those of aucmax.core.tally: steps, all and in this
 # stage; the stage, from 1; how many are planned, and the length of one, or of an
-# unplanned one in effective rows a feature; the radii r and D, β and the step size η
-# over the first; the variables a, b and α, and where they started; the factor s of the
-# weights, w = w₁ + s W; ‖w - w₁‖²; whether ‖w‖₁ is followed, and its bound if it is,
-# ‖w₁‖₁ if not; the largest norm of a row; Σ γ since the last proximal map and steps
+# unplanned one in effective rows; the radii r and D, β, and over the first the radius
+# and the step size η; the variables a, b and α, and where they started; the factor s of
+# the weights, w = w₁ + s W; ‖w - w₁‖²; whether ‖w‖₁ is followed, and its bound if it
+# is, ‖w₁‖₁ if not; the largest norm of a row; Σ γ since the last proximal map and steps
 # since then; Σ s.
-T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, ETA = range(6, 15)
-A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA = range(15, 26)
-DUE, SINCE, SUM_SCALED = range(26, 29)
+T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, FALL, ETA = range(6, 16)
+A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA = range(16, 27)
+DUE, SINCE, SUM_SCALED = range(27, 30)
 
 
 class State(NamedTuple):
@@ -111,14 +115,14 @@ class State(NamedTuple):
     cold: Float  # (4, d) the average's part, reference points, sums of squares
     start: Float  # (d,) w₁ / D, so that it follows the scales
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (29,) numbers, see above
+    z: Float  # (30,) numbers, see above
 
 
 def init(n_features: int, precondition: bool, radius: float) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    z = np.zeros(29)
-    z[STAGE] = z[ETA] = z[SCALE] = 1.0
+    z = np.zeros(30)
+    z[STAGE] = z[FALL] = z[ETA] = z[SCALE] = 1.0
     z[BALL] = 2.0 * np.sqrt(3.0) * radius  # 2R √(1 + 2κ²)
     z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL]
     z[BETA] = _BETA
@@ -206,7 +210,7 @@ def update(
         pq = p * (1.0 - p)
 
         # A new stage, from the mean of the last.
-        if done > 0.0 and finished(z, done, width, pq):
+        if done > 0.0 and finished(z, done, 4.0 * pq):
             arrive(hot, cold, start, sum_scaled / done, 1.0 / done)
             if renew:
                 norm, width, smallest, largest = refresh(
@@ -224,7 +228,7 @@ def update(
             z[A1], z[B1], z[ALPHA1] = a, b, alpha
             depart(hot, cold, start)
             variance = 0.0 if learn is None else squared / max(pq * rows, 0.5)
-            next_stage(z, 4.0 * pq * done / width, variance)
+            next_stage(z, t, done, 4.0 * pq, width, variance)
             scale, near = 1.0, False
             reach = done = due = since = sum_scaled = 0.0
 
@@ -290,10 +294,13 @@ def update(
             size = np.sum(magnitudes(hot, start, scale))
             near = True
         if near and size > _SLACK * radius:
-            tau = l1_threshold(magnitudes(hot, start, scale), radius)
-            shrink(hot, cold, start, scale, sum_scaled, 0.0, tau)
-            size = np.sum(magnitudes(hot, start, scale))
-            reach = scale * scale * norms(hot)[0]
+            found = magnitudes(hot, start, scale)
+            size = np.sum(found)
+            if size > _SLACK * radius:
+                tau = l1_threshold(found, radius)
+                shrink(hot, cold, start, scale, sum_scaled, 0.0, tau)
+                size = np.sum(magnitudes(hot, start, scale))
+                reach = scale * scale * norms(hot)[0]
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
         alpha = z[ALPHA1] + clip(alpha - z[ALPHA1], z[DUAL] * np.sqrt(norm))
@@ -321,27 +328,34 @@ def update(
 
 
 @inlined
-def finished(z: Float, done: float, width: float, pq: float) -> bool:
+def finished(z: Float, done: float, balance: float) -> bool:
     """Return whether ``done`` steps make up the stage."""
     if z[STAGE] <= z[PLANNED]:
         return done >= z[LENGTH]
     # A half keeps rounding from having a say when all these are round numbers.
-    return 4.0 * pq * (done + 0.5) >= z[LENGTH] * width
+    return balance * (done + 0.5) >= z[LENGTH]
 
 
 @inlined
-def next_stage(z: Float, effective: float, variance: float) -> None:
+def next_stage(
+    z: Float, t: float, done: float, balance: float, width: float, variance: float
+) -> None:
     """Set r, D, β, η and the length for the stage after this one.
 
-    This one had ``effective`` rows a feature; ``variance`` is that of the new α.
+    ``t`` and ``done`` are the steps so far and of this stage, ``balance`` is 4p(1 - p),
+    ``variance`` that of the new α.
     """
-    fall = 0.5
-    if z[STAGE] >= z[PLANNED]:  # no plan from here on: twice the length, r ∝ 1/√n
-        fall = np.sqrt(0.5)
-        z[LENGTH] = 2.0 * (effective if z[STAGE] == z[PLANNED] else z[LENGTH])
-    z[BALL] *= fall
+    before = z[FALL]
+    if z[STAGE] < z[PLANNED]:
+        law = 1.0 / np.sqrt(1.0 + balance * t / width)
+        z[FALL] = min(max(law, 0.5 * before), before)
+    else:
+        law = 1.0 / np.sqrt(1.0 + balance * t / (_PATIENCE * width))
+        z[FALL] = min(law, before)
+        z[LENGTH] = 2.0 * (balance * done if z[STAGE] == z[PLANNED] else z[LENGTH])
+    z[BALL] *= z[FALL] / before
     beta = _BETA + 2.0 * variance / (z[BALL] * z[BALL])
-    z[ETA] *= min(fall * np.sqrt(beta / z[BETA]), 1.0)
+    z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)
     z[BETA] = beta
     z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL] + 3.0 * np.sqrt(variance)
     z[STAGE] += 1.0
@@ -408,7 +422,7 @@ def weights(state: State, radius: float) -> tuple[Float, float]:
     if z[STAGE] > 1.0:
         length = z[LENGTH]
         if z[STAGE] > z[PLANNED]:
-            length *= z[WIDTH] / (4.0 * float(np.prod(n / n.sum())))
+            length /= 4.0 * float(np.prod(n / n.sum()))
         share = min(2.0 * z[DONE] / (length + z[DONE]), 1.0)
     share /= z[DONE]
     mean = np.array([hot[W], hot[D]])  # a table's W and D
