@@ -8,9 +8,9 @@ Liu, Zhang, Chen, Wang and Yang (ICML 2018) solve the saddle point of
 
 in stages of constant step size. A stage keeps v = (w, a, b) within r of where it
 started and α within D; the mean of its iterates is where the next one starts, α anew
-from the class means, with half the r and half the step size. The mean of a stage of constant
-steps forgets where the stage started exponentially fast, which a mean over all of a
-stream never does: hence O(1/n) in place of SOLAM's O(1/√n).
+from the class means, with half the r and half the step size. The mean of a stage of
+constant steps forgets where the stage started exponentially fast, which a mean over all
+of a stream never does: hence O(1/n) in place of SOLAM's O(1/√n).
 
 Deviations from the paper, none of which moves the minimum:
 
@@ -19,23 +19,25 @@ Deviations from the paper, none of which moves the minimum:
   :mod:`aucmax.online.solam`. In these coordinates, divided by the root mean squared
   norm of a row, κ is one, and w, a, b and α take steps of one size, as in the paper;
 * *capped* steps: explicit ones, cut where the row's own residual vanishes. They cannot
-  diverge, like the implicit steps of :mod:`aucmax.online.solam`; those, taken at a
-  constant size, would not have their mean at the minimum, as they weigh rows by their
-  norms;
+  overshoot, like the implicit steps of :mod:`aucmax.online.solam`; but those, taken at
+  a constant size, do not have their mean at the minimum, as they weigh rows by their
+  norms (``benchmarks/bench_fsauc.py`` has both). And a, b and α never take larger steps
+  than ¼, or w could not follow;
 * a and b start a stage from the class means, as α does: the sums are there anyway;
 * Lemma 1 bounds how wrong the class means may be with
   1 / (min(p, 1-p) T - √(2T log(12/δ))), which is negative until T is about
   10 / min(p, 1-p)², and with constants that would make the second stage's steps
-  fifty times those of the first. Here it is their variance, at most
+  many times those of the first. Here it is their variance, at most
   ‖w‖² / (p(1-p) T) over *all* T rows so far, and at most what a single row has:
   β = 1 + 8κ² + 2 var / r², D = 2√2 κr + 3 √var. That is finite from the first pair on,
   is next to nothing after a few rows of both classes, and is zero in ``fit``, where
   the class means are exact. Steps never grow from stage to stage;
-* r and the steps are halved no sooner than 1/√(1 + t̃/m) has halved, t̃ the effective
-  rows so far and m the features, so that wide data are learnt at all
-  (:mod:`aucmax.core.steps`);
+* the first stage's steps are η₀/√(1 + ñ₀/(4d)), ñ₀ its effective rows and d the
+  features that make up the norm of a row: the paper's 1/√n₀, but full steps for wide
+  data (:mod:`aucmax.core.steps`). For those r, too, is halved no sooner than
+  1/√(1 + t̃/d) has halved, t̃ the effective rows so far;
 * a stream of unknown length has stages twice as long as the one before, and r falls
-  like 1/√(1 + t̃/(16 m)): the paper's r ∝ 1/√n. (Halved with each doubling, steps would
+  like 1/√(1 + t̃/(4d)): the paper's r ∝ 1/√n. (Halved with each doubling, steps would
   fall like 1/n: too fast, unless the convexity is known.) Within a stage, the weights
   are a mean of its start and its mean so far;
 * after the l1 ball and the box, the ball around the start is a pull towards the start,
@@ -82,7 +84,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW, ROWS, Tally
+from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
@@ -91,7 +93,8 @@ _STRETCH = 16  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
 _FIRST = 16.0  # effective rows in the first stage of a stream
-_PATIENCE = 16.0  # effective rows a feature before the steps of a stream fall
+_PATIENCE = 4.0  # effective rows a feature that full steps are good for
+_PACE = 0.25  # the largest step of a, b and α that w can follow
 _BETA = 9.0  # 1 + 8 κ²
 _NO_BALL = 1e150  # its square is finite
 
@@ -129,16 +132,17 @@ def init(n_features: int, precondition: bool, radius: float) -> State:
     return State(hot, cold, np.zeros(n_features), np.zeros(2), z)
 
 
-@inlined
-def plan(n: float, balance: float) -> tuple[float, float]:
-    """Return the number of stages for ``n`` rows, and the length of one.
+@kernel
+def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
+    """Return for ``n`` rows the number of stages, the length of one, and the first η.
 
     ``balance`` is 4p(1 - p): of rare positives a stage must have enough.
     """
     effective = max(balance * n, 2.0)
     m = np.floor(0.5 * np.log2(2.0 * effective / np.log2(effective))) - 1.0
     m = max(m, 1.0)
-    return m, np.ceil(n / m)
+    length = np.ceil(n / m)
+    return m, length, 1.0 / np.sqrt(1.0 + balance * length / (_PATIENCE * width))
 
 
 @inlined
@@ -249,10 +253,12 @@ def update(
                 b += scale * shift
                 features = listed(X, cold)
                 renew_at = RENEW * rows
+            if learn is not None and z[STAGE] == 1.0:
                 z[PLANNED], z[LENGTH] = 0.0, _FIRST
                 if n_expected > 0.0:
-                    left = n_expected - (rows - t)  # those of one class taught nothing
-                    z[PLANNED], z[LENGTH] = plan(max(left, 1.0), 4.0 * pq)
+                    prefix = rows - 1.0 - t  # those of one class taught nothing
+                    left = max(n_expected - prefix, 1.0)
+                    z[PLANNED], z[LENGTH], z[ETA] = plan(left, 4.0 * pq, width)
             reach = scale * scale * norms(hot)[0]
             size = np.sum(magnitudes(hot, start, scale if near else 0.0))
 
@@ -273,14 +279,15 @@ def update(
             g_alpha = share * s - 2.0 * pq * alpha
         gamma = eta / norm
         c = -guarded(rule, gamma, share * x_x) * g
-        follow = guarded(rule, eta, share) * share
+        pace = eta if rule == EXPLICIT else min(eta, _PACE)
+        follow = guarded(rule, pace, share) * share
 
         # Step down in (w, a, b), up in alpha.
         if side == POS:
             a += follow * (s - a)
         else:
             b += follow * (s - b)
-        alpha += guarded(rule, eta, 2.0 * pq) * g_alpha
+        alpha += guarded(rule, pace, 2.0 * pq) * g_alpha
         if near:
             size -= reach_row(X, i, hot, cold, features, start, scale)
         move_row(X, i, hot, cold, features, c / scale, sum_scaled)
@@ -447,12 +454,13 @@ class FSAUC(OnlineAUC):
         Radius R of the l1 ball, for weights of unit-scale features: 1 is the weight of
         a feature one standard deviation of which is one unit of score. The first stage
         stays within about 3.5 R of zero, each further one within half of that of where
-        it starts. None stands for no ball at all.
+        it starts. None stands for no balls at all. Without ``precondition``, weights
+        are measured as they are.
     l2 : float, default=0.0
         Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
-    eta0 : float, default=0.25
-        Step size of the first stage, in units of one over the mean squared norm of a
-        row.
+    eta0 : float, default=0.5
+        Step size of a short first stage, in units of one over the mean squared norm of
+        a row; that of a long one falls with the square root of its length.
     n_expected : int or None, default=None
         Rows that ``partial_fit`` will see in all, which are then divided into stages as
         in the paper; more may come. Without it, each stage is twice as long as the one
@@ -499,8 +507,8 @@ class FSAUC(OnlineAUC):
     feature. ``fit`` reads the data once more, for exact class moments, and
     ``partial_fit`` uses running ones. Of n rows, the stages are
     :math:`m = \lfloor \tfrac12 \log_2 (2 \tilde n / \log_2 \tilde n) \rfloor - 1`, at
-    least one, where :math:`\tilde n = 4 p (1 - p) n`. The error falls like O(1/n) up to
-    logarithms [1]_.
+    least one, where :math:`\tilde n = 4 p (1 - p) n`. By the paper's Theorem 1, the
+    error falls like O(1/n) up to logarithms [1]_.
 
     The constants of the paper's Lemma 1 are negative or without bound for few rows or
     rare positives. What they bound is the error of the class means from which a stage
@@ -538,7 +546,7 @@ class FSAUC(OnlineAUC):
         radius: float | None = 100.0,
         *,
         l2: float = 0.0,
-        eta0: float = 0.25,
+        eta0: float = 0.5,
         n_expected: int | None = None,
         step: str = "capped",
         precondition: bool = True,
@@ -566,7 +574,8 @@ class FSAUC(OnlineAUC):
         state: State = super()._begin(rows, tally)
         balance = 4.0 * float(np.prod(tally.weight / tally.weight.sum()))
         n = float(state.z[ROWS]) * self.max_iter
-        state.z[PLANNED], state.z[LENGTH] = plan(n, balance)
+        first = plan(n, balance, float(state.z[WIDTH]))
+        state.z[PLANNED], state.z[LENGTH], state.z[ETA] = first
         return state
 
     def _update(
