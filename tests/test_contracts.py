@@ -38,6 +38,7 @@ from threadpoolctl import threadpool_limits
 
 import aucmax
 from aucmax import (
+    FSAUC,
     MBA,
     OPAUC,
     SOLAM,
@@ -57,6 +58,9 @@ from data import (
     scattered,
     shared,
     wide,
+)
+from data import (
+    pairwise as pairwise_loss,
 )
 
 PLAIN = [getattr(aucmax, name)() for name in aucmax.ESTIMATORS]
@@ -78,6 +82,9 @@ VARIANTS = [
     OPAUC(eta0=0.1, step="explicit", precondition=False, average=False),
     OPAUC(rank=20),
     OPAUC(rank=40, step="explicit", eta0=0.1, precondition=False, average=False),
+    FSAUC(radius=0.5),
+    FSAUC(l2=1e-3, radius=None, n_expected=100),
+    FSAUC(None, eta0=0.1, step="explicit", precondition=False),
 ]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]
 # Learners that sum moments in blocks: any chunking gives the same up to rounding, and a
@@ -97,6 +104,7 @@ SQUARE_LOSS = {
     "SPDAM": {"max_iter": 400, "tol": 1e-10},
     "OPAUC": {"max_iter": 1000},
     "AdaOAM": {"max_iter": 1000},
+    "FSAUC": {"max_iter": 3000},
 }
 METHODS = ["fit", "partial_fit"]
 
@@ -331,6 +339,8 @@ def test_shared_parameters_have_the_same_words():
     texts = {}
     for estimator in PLAIN:
         body = inspect.getdoc(type(estimator))
+        if "shuffle" not in estimator.get_params():
+            continue
         for parameter in ("max_iter", "shuffle", "random_state"):
             if parameter in estimator.get_params():
                 words = re.search(rf"^{parameter} : .*\n((?:    .*\n)+)", body, re.M)[1]
@@ -1344,6 +1354,10 @@ def assert_minimum(estimator, X, y, l2, tolerance, weight=None, layout=np.asarra
     # Weights of features of any scale, in units of the score.
     error, size = (model.coef_[0] - expected) * X.std(axis=0), expected * X.std(axis=0)
     assert np.linalg.norm(error) < tolerance * np.linalg.norm(size)
+    # What is left of the objective, as a share of all there was to gain.
+    least = pairwise_loss(expected, X, y, l2, weight=weight)
+    gap = pairwise_loss(model.coef_[0], X, y, l2, weight=weight) - least
+    assert gap < 1e-3 * (1.0 - least)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.fsauc import FSAUC as FSAUC
     from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
+    "FSAUC": "aucmax.online.fsauc",
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
     "SVRGAUC": "aucmax.stochastic.svrg",

@@ -78,6 +78,8 @@ def arguments(X, i, references, new=False):
         "l1": 0.05,
         "pull": rng.random((2, D)),
         "table": rng.standard_normal((2, D)),
+        "origin": rng.standard_normal(D),
+        "scale": 0.7,
         "sums": rng.standard_normal((2, D)),
         "squares": rng.standard_normal((2, D)),
         "factor": 1.3,
@@ -258,3 +260,22 @@ def test_as_hot_keeps_the_numbers(d):
     assert_array_equal(back, hot)
     assert back.flags.c_contiguous
     assert as_hot(back, dense) is back
+
+
+@each_kind
+def test_the_past_of_an_average_follows_the_scales(kind):
+    """Without ``past``, all that an average is made of changes by the same factor."""
+    X = as_rows(matrix(kind))
+    names = list(inspect.signature(rows.meet_row).parameters)
+    loop = compiled(rows.meet_row, names)
+    for function in (rows.meet_row, loop):
+        values = arguments(X, 1, True) | {"past": None}
+        hot, cold = values["hot"].copy(), values["cold"].copy()
+        function(*(values[key] for key in names))
+        factor = values["hot"][table.D] / hot[table.D]
+        assert np.any(np.abs(factor - 1.0) > 0.02)
+        for slot, new, old in (
+            (table.W, values["hot"], hot),
+            (table.U, values["cold"], cold),
+        ):
+            assert_allclose(new[slot], factor * old[slot], rtol=1e-12)

@@ -313,7 +313,7 @@ class SPDAM(BatchAUC):
         Stop when the gradient, in unit-scale features, is no larger than this times
         that at zero.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
+        Seed of the order of the rows.
 
     Attributes
     ----------

@@ -326,7 +326,7 @@ def meet_row(
     to_pos: float,
     to_neg: float,
     l2: float,
-    past: float,
+    past: float | None,
 ) -> tuple[float, float, float, float]:
     """Rescale the features that row ``i`` has, from the class moments so far.
 
@@ -894,5 +894,94 @@ def _prox_row_csr(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg)
                 a += change * (hot[SUM, j] * to_pos - ref)
                 b += change * (hot[SUM + 1, j] * to_neg - ref)
             return a, b
+
+        return loop
+
+
+def start_row(
+    X: Rows, i: int, hot: Float, cold: Float, listed: Index, origin: Float
+) -> float:
+    """Return the score of row ``i`` by other weights, those of ``origin`` times D."""
+    x = _dense_row(X, i, hot.shape[1]) - cold[REF]
+    return float((origin * hot[D]) @ x)
+
+
+@overload(start_row, jit_options=SIMD)
+def _start_row_dense(X, i, hot, cold, listed, origin):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, origin):
+            s = 0.0
+            for j in range(X.shape[1]):
+                s += origin[j] * (hot[D, j] * (X[i, j] - cold[REF, j]))
+            return s
+
+        return loop
+
+
+@overload(start_row, jit_options=INLINE)
+def _start_row_csr(X, i, hot, cold, listed, origin):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, origin):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                s += origin[j] * (hot[D, j] * x)
+            for j in listed:
+                s -= origin[j] * (hot[D, j] * cold[REF, j])
+            return s
+
+        return loop
+
+
+def reach_row(
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    listed: Index,
+    origin: Float,
+    scale: float,
+) -> float:
+    """Return what ``sum_row`` does for the weights origin · D + scale · w."""
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved &= hot[D] > 0.0
+    unit = np.sqrt(hot[D, moved])
+    return float(np.sum(np.abs(origin[moved] * unit + scale * hot[W, moved] / unit)))
+
+
+@overload(reach_row, jit_options=SIMD)
+def _reach_row_dense(X, i, hot, cold, listed, origin, scale):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, listed, origin, scale):
+            s = 0.0
+            for j in range(X.shape[1]):
+                moved = X[i, j] != 0.0 or cold[REF, j] != 0.0
+                if moved and hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(origin[j] * unit + scale * hot[W, j] / unit)
+            return s
+
+        return loop
+
+
+@overload(reach_row, jit_options=INLINE)
+def _reach_row_csr(X, i, hot, cold, listed, origin, scale):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, listed, origin, scale):
+            s = 0.0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(origin[j] * unit + scale * hot[W, j] / unit)
+            for j in listed:
+                if hot[D, j] > 0.0:
+                    unit = np.sqrt(hot[D, j])
+                    s += abs(origin[j] * unit + scale * hot[W, j] / unit)
+            return s
 
         return loop

@@ -92,21 +92,26 @@ def rescale(
     to_pos: float,
     to_neg: float,
     l2: float,
-    past: float,
+    past: float | None,
 ) -> float:
     """Take the scale of feature ``j`` from the class moments; return the change of w_j.
 
     A weight is a sum of steps times a scale, so it follows the scale. Otherwise the
     first large value of a feature that had been small would upset the score by any
     factor (cf. Ross, Mineiro and Langford, "Normalized online learning", UAI 2013).
+    With ``past=None`` the average's past follows as well.
     """
     if misfit(hot, cold, j, to_pos, to_neg, l2) <= TOLERANCE:
         return 0.0
     old = hot[D, j]
     hot[D, j] = fitting_scale(second_moment(hot, cold, j, to_pos, to_neg), l2)
-    change = hot[W, j] * (hot[D, j] / old - 1.0) if old > 0.0 else 0.0
+    growth = hot[D, j] / old - 1.0 if old > 0.0 else 0.0
+    change = hot[W, j] * growth
     hot[W, j] += change
-    cold[U, j] += past * change
+    if past is None:
+        cold[U, j] += cold[U, j] * growth
+    else:
+        cold[U, j] += past * change
     return change
 
 

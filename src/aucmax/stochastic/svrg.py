@@ -210,7 +210,7 @@ class SVRGAUC(BatchAUC):
         Stop when the gradient, in unit-scale features, is no larger than this times
         that at zero. (With ``l1``: the step of proximal gradient descent.)
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
+        Seed of the order of the rows.
 
     Attributes
     ----------
