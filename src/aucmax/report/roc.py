@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aucmax.files import write_atomically
 
 # Okabe and Ito's colours, told apart by the colour-blind too; no yellow on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Good models have almost the same curve: dashes let the one below show through.
 _DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
 
@@ -58,7 +58,7 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
         axes.plot(chance, chance, color="0.6", linewidth=1.0, linestyle="dotted")
     by_area = sorted(curves, key=lambda curve: -curve.auc)
     for curve, colour, dashes in zip(
-        by_area, cycle(_COLOURS), cycle(_DASHES), strict=False
+        by_area, cycle(COLOURS), cycle(_DASHES), strict=False
     ):
         label = f"{curve.auc:.4f} ({curve.low:.4f}–{curve.high:.4f})  {curve.name}"
         for axes in (linear, logarithmic):
