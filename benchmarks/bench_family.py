@@ -1,12 +1,12 @@
 """Compare the defaults of the whole square-loss family, in test AUC.
 
 ``python benchmarks/bench_family.py``: mean over random 70/30 splits, at most 16 000
-rows, raw features. "exact" is the minimum of the pairwise square loss that all of them
-approach (l2 = 1e-4); with more features than rows it is not what anyone wants, and there
-it is LeastSquaresAUC's default, which stops at the noise. The other columns are
-differences from it, in thousandths. "tuned" is LeastSquaresAUCCV; "balanced" is logistic
-regression with balanced classes, on features of unit scale. Several of these data sets
-served to choose step sizes (see the figures in README.md for sets that did not).
+rows, raw features. "exact" is LeastSquaresAUC: the minimum of the pairwise square loss
+that all of them approach (l2 = 1e-4). For the two sets with more features than rows,
+where that minimum is not what anyone wants, it is where LeastSquaresAUC stops by
+default. The other columns are differences from it, in thousandths. "tuned" is
+LeastSquaresAUCCV; "balanced" is logistic regression with balanced classes, on features
+of unit scale. Several of these data sets served to choose step sizes.
 """
 
 import sys
@@ -43,10 +43,7 @@ def data(name: str) -> tuple[Any, np.ndarray] | None:
         return None
     X, label = found
     kinds = np.unique(label)
-    if name == "covtype_sample":
-        y = label == 2
-    else:
-        y = label >= kinds[len(kinds) // 2]
+    y = label == 2 if name == "covtype_sample" else label >= kinds[len(kinds) // 2]
     some = np.random.default_rng(0).permutation(len(y))[:ROWS]
     X = X[some].astype(np.float64)
     return X if X.shape[1] > 5000 else X.toarray(), y[some].astype(int)
