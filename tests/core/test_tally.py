@@ -10,7 +10,7 @@ from scipy import sparse
 
 from aucmax.core import tally
 from aucmax.core.rows import as_rows
-from aucmax.core.tally import NEG, POS, Tally, measure
+from aucmax.core.tally import NEG, POS, Tally, measure, noise
 from data import gaussian, mixed, scattered, wide
 
 LAYOUTS = {
@@ -142,3 +142,31 @@ def test_many_features():
     found = measure(as_rows(X), signed(y), X.shape[1])
     expected = [X[y == 1].sum(axis=0), X[y == 0].sum(axis=0)]
     assert_allclose(found.sums, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [np.inf, 40])
+def test_noise_is_the_sampling_error_of_the_difference_of_means(pairs):
+    """Draw the data again and again, and see how much the difference varies."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4 == 0
+    size = np.array([1.0, 10.0, 0.1])
+    truth = np.array([0.3, 0.0, -0.02])
+    diagonal = 2 * size**2 + truth**2
+    errors, estimates = [], []
+    for _ in range(1500):
+        X = rng.standard_normal((200, 3)) * size + np.outer(y, truth)
+        tally = measure(as_rows(X), signed(y), 3)
+        if pairs < np.inf:
+            drawn = rng.choice(X[y], pairs) - rng.choice(X[~y], pairs)
+            delta = drawn.mean(axis=0)
+        else:
+            delta = X[y].mean(axis=0) - X[~y].mean(axis=0)
+        errors.append(np.sum((delta - truth) ** 2 / diagonal))
+        whole = X[y].mean(axis=0) - X[~y].mean(axis=0)
+        estimates.append(noise(tally, pairs) ** 2 * np.sum(whole**2 / diagonal))
+    assert np.mean(estimates) == pytest.approx(np.mean(errors), rel=0.1)
+
+
+def test_noise_without_a_signal_is_all():
+    X = np.ones((10, 2))
+    assert noise(measure(as_rows(X), signed(np.arange(10) % 2), 2)) == 1.0

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.optimize import approx_fprime
 
-from aucmax import SVRGAUC
+from aucmax import SPDAM, SVRGAUC
 from aucmax.stochastic.svrg import draw
 from data import (
     Coordinates,
@@ -274,3 +274,13 @@ def test_tol_is_when_it_stops():
         assert_allclose(model.residual_, size / first, rtol=1e-6)
         passes.append(model.n_iter_)
     assert passes[0] < passes[1] < passes[2] < 100
+
+
+@pytest.mark.parametrize("solver", [SVRGAUC, SPDAM])
+def test_with_more_features_than_rows_it_stops_at_the_noise(solver):
+    X, y = gaussian(60, 200)
+    early = solver(1e-8, random_state=0).fit(X, y)
+    assert 1e-4 < early.residual_ < 0.5
+    assert early.n_iter_ < solver(1e-8, tol=1e-4, random_state=0).fit(X, y).n_iter_
+    # Otherwise it does not.
+    assert solver(random_state=0).fit(*gaussian(300, 5)).residual_ <= 1e-4

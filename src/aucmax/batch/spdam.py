@@ -309,9 +309,11 @@ class SPDAM(BatchAUC):
         Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
     max_iter : int, default=100
         Passes over the data in ``fit``.
-    tol : float, default=1e-4
+    tol : float or None, default=None
         Stop when the gradient, in unit-scale features, is no larger than this times
-        that at zero.
+        that at zero. None stands for 1e-4, or for an eighth of the sampling error of
+        that at zero if there are more features than rows: then the minimum itself fits
+        the noise.
     random_state : int, RandomState instance or None, default=None
         Seed of the order of the rows.
 
@@ -366,7 +368,7 @@ class SPDAM(BatchAUC):
             Interval(Integral, 1, None, closed="left"),
         ],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
     }
 
@@ -376,7 +378,7 @@ class SPDAM(BatchAUC):
         *,
         batch_size: float = 0.1,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
@@ -386,7 +388,12 @@ class SPDAM(BatchAUC):
         self.random_state = random_state
 
     def _solve(
-        self, X: Rows, y: Float, tally: Tally, rng: np.random.RandomState
+        self,
+        X: Rows,
+        y: Float,
+        tally: Tally,
+        tol: float,
+        rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
         d, l2 = self.n_features_in_, float(self.l2)
         state = init(X, len(y), d)
@@ -401,7 +408,7 @@ class SPDAM(BatchAUC):
         # Rows that do not differ within a class: any κ² will do.
         kappa2 = kappa2 if kappa2 > 0.0 else 1.0
         passes, left, moves = 0, 1.0, list[Float]()
-        while passes < self.max_iter and left > self.tol:
+        while passes < self.max_iter and left > tol:
             start_at(point, share, state)
             hyper = pace(len(batches), kappa2, 0.5 * l2 * state.z[SMALLEST])
             for _ in range(min(_ROUND, max(self.max_iter - passes - 1, 1))):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.rows import Rows, as_hot, as_rows
 from aucmax.core.table import Float, threshold
-from aucmax.core.tally import NEG, POS, Tally, know, measure
+from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
@@ -297,13 +297,18 @@ class BatchAUC(LinearRanker):
 
     l2: float
     max_iter: int
-    tol: float
+    tol: float | None
     random_state: Any
     n_iter_: int
     residual_: float
 
     def _solve(
-        self, X: Rows, y: Float, tally: Tally, rng: np.random.RandomState
+        self,
+        X: Rows,
+        y: Float,
+        tally: Tally,
+        tol: float,
+        rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
         """Return the weights, the passes done, and the residual that is left."""
         raise NotImplementedError
@@ -330,12 +335,23 @@ class BatchAUC(LinearRanker):
             The fitted estimator.
         """
         rows, signed, tally = self._tallied(X, y, sample_weight)
+        tol = _default_tol(tally) if self.tol is None else float(self.tol)
         w, self.n_iter_, self.residual_ = self._solve(
-            rows, signed, tally, generator(self.random_state)
+            rows, signed, tally, tol, generator(self.random_state)
         )
         self.coef_ = w[np.newaxis]
         self.intercept_ = np.array([threshold(w, tally.sums, tally.weight)])
         return self
+
+
+def _default_tol(tally: Tally) -> float:
+    """Return where to stop: well past what matters, or at the noise if it is in sight.
+
+    With more features than rows, the minimum fits the noise, and ranks worse.
+    """
+    if tally.sums.shape[1] <= tally.rows.sum():
+        return 1e-4
+    return min(NOISE * noise(tally), 0.5)
 
 
 def product(X: Any, w: Float) -> Float:

@@ -7,10 +7,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Rows, n_rows
 from aucmax.core.table import Float
-from aucmax.core.tally import NEG, POS, Tally
-
-# Where conjugate gradients stop unless told: at this share of the sampling error of Δ.
-_NOISE = 0.125
+from aucmax.core.tally import NEG, NOISE, POS, Tally, noise
 
 
 class Implicit:
@@ -19,7 +16,7 @@ class Implicit:
     delta: Float
     diagonal: Float
     varies: NDArray[np.bool_]  # which features do
-    error: Float  # variance of Δ
+    noise: float  # sampling error of Δ, see aucmax.core.tally
 
     def times(self, v: Float) -> Float:
         """Return H v."""
@@ -30,9 +27,7 @@ class Implicit:
         safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
         unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
         right = unit * self.delta
-        if tol is None:
-            noise = float(np.sqrt(np.sum(unit * unit * self.error)))
-            tol = _NOISE * noise / max(float(np.linalg.norm(right)), 1e-300)
+        tol = min(NOISE * self.noise, 0.5) if tol is None else tol
         rounds = 0
 
         def count(_: Float) -> None:
@@ -43,7 +38,7 @@ class Implicit:
             return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
 
         matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
-        v, _ = cg(matrix, right, rtol=min(tol, 0.5), maxiter=max_iter, callback=count)
+        v, _ = cg(matrix, right, rtol=tol, maxiter=max_iter, callback=count)
         return unit * v, max(rounds, 1)
 
 
@@ -57,7 +52,7 @@ class AllPairs(Implicit):
         variance = np.maximum(second - self.mean**2, 0.0)
         self.delta = self.mean[POS] - self.mean[NEG]
         self.diagonal = variance.sum(axis=0) + self.delta**2
-        self.error = (variance / tally.rows[:, np.newaxis]).sum(axis=0)
+        self.noise = noise(tally)
         # Below that a variance is the rounding error of a feature that is constant.
         rounding = 1e-13 * (self.mean**2).max(axis=0)
         self.varies = self.diagonal > np.maximum(rounding, 1e-300)
@@ -90,8 +85,7 @@ class SomePairs(Implicit):
         self.varies = everything.varies
         self.delta[~self.varies] = 0.0
         self.diagonal = everything.diagonal  # that of the sample is near
-        self.error = np.maximum(self.diagonal - self.delta**2, 0.0) / len(pos)
-        self.error += everything.error
+        self.noise = noise(tally, len(pos))
 
     def _spread(self, u: Float) -> Float:
         """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""

@@ -16,6 +16,9 @@ from aucmax.core.rows import Rows, as_hot, n_rows, row_bytes, take_rows, tally_r
 from aucmax.core.table import SQ, SUM, Float, refresh
 
 POS, NEG = 0, 1
+# Where a solver stops unless told, as a share of the sampling error of Δ: the equations
+# are not known any better, and with more features than rows to solve them does harm.
+NOISE = 0.125
 RENEW = 4.0  # scales are taken anew when there are so many times more rows
 
 # What every learner's numbers ``z`` begin with: rows whose statistics are known; mean
@@ -69,6 +72,22 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
     for part in rest:
         total = total.merge(part)
     return total
+
+
+def noise(tally: Tally, pairs: float = np.inf) -> float:
+    """Return the sampling error of Δ = m₊ - m₋, as a share of it, in unit-scale terms.
+
+    That of the rows, and of so many ``pairs`` drawn from them.
+    """
+    mean = tally.sums / tally.weight[:, np.newaxis]
+    second = tally.squares / tally.weight[:, np.newaxis]
+    variance = np.maximum(second - mean**2, 0.0)
+    delta = mean[POS] - mean[NEG]
+    diagonal = variance.sum(axis=0) + delta**2
+    unit = np.divide(1.0, diagonal, out=np.zeros_like(delta), where=diagonal > 0.0)
+    error = variance.sum(axis=0) / pairs + (variance / tally.rows[:, None]).sum(axis=0)
+    signal = float(np.sum(unit * delta**2))
+    return float(np.sqrt(np.sum(unit * error) / signal)) if signal > 0.0 else 1.0
 
 
 def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:

@@ -206,9 +206,11 @@ class SVRGAUC(BatchAUC):
         Step size, in units of one over the largest curvature that a row has.
     max_iter : int, default=100
         Passes over the data in ``fit``.
-    tol : float, default=1e-4
+    tol : float or None, default=None
         Stop when the gradient, in unit-scale features, is no larger than this times
-        that at zero. (With ``l1``: the step of proximal gradient descent.)
+        that at zero. None stands for 1e-4, or for an eighth of the sampling error of
+        that at zero if there are more features than rows: then the minimum itself fits
+        the noise. (With ``l1``: the step of proximal gradient descent.)
     random_state : int, RandomState instance or None, default=None
         Seed of the order of the rows.
 
@@ -263,7 +265,7 @@ class SVRGAUC(BatchAUC):
         "l1": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
     }
 
@@ -274,7 +276,7 @@ class SVRGAUC(BatchAUC):
         l1: float = 0.0,
         eta0: float = 0.3,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
@@ -285,7 +287,12 @@ class SVRGAUC(BatchAUC):
         self.random_state = random_state
 
     def _solve(
-        self, X: Rows, y: Float, tally: Tally, rng: np.random.RandomState
+        self,
+        X: Rows,
+        y: Float,
+        tally: Tally,
+        tol: float,
+        rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
         d, l2, l1 = self.n_features_in_, float(self.l2), float(self.l1)
         state = init(X, len(y), d)
@@ -298,7 +305,7 @@ class SVRGAUC(BatchAUC):
             return zero[:d].copy(), 1, 0.0
         eta, passes, left = float(self.eta0) / curvature, 0, 1.0
         moves = list[Float]()
-        while passes < self.max_iter and left > self.tol:
+        while passes < self.max_iter and left > tol:
             start_at(point, state)
             order = draw(chance, rng)
             update(X, y, order, *state, fetch_ahead(X), eta, l2, l1)
