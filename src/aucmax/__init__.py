@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aucmax import losses as losses
     from aucmax import metrics as metrics
     from aucmax.batch.bam import BAM as BAM
+    from aucmax.batch.bam_cv import BAMCV as BAMCV
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.batch.mba import MBA as MBA
@@ -37,6 +38,7 @@ ESTIMATORS = {
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",
     "BAM": "aucmax.batch.bam",
+    "BAMCV": "aucmax.batch.bam_cv",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
 }

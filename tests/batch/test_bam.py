@@ -61,7 +61,7 @@ def test_the_minimum_of_the_pairs_written_out(loss, data, l2):
     assert model.objective_ == pytest.approx(J(model.coef_[0])[0], abs=1e-10)
     assert model.gradient_norm_ <= 1e-8
     # With the default tolerance it is near.
-    assert J(BAM(l2, loss=loss).fit(X, y).coef_[0])[0] < expected + 1e-6
+    assert J(BAM(l2, loss=loss).fit(X, y).coef_[0])[0] < expected + 2e-5
 
 
 @every
@@ -159,7 +159,7 @@ def test_many_features():
     for loss in LOSSES:
         model = BAM(loss=loss).fit(X, y)
         assert model.score(X, y) > 0.99
-        assert model.gradient_norm_ <= 1e-4
+        assert model.gradient_norm_ <= 1e-3
 
 
 def test_perfectly_separable_without_a_penalty():

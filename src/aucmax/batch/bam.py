@@ -46,14 +46,26 @@ class Landscape:
 
     def __init__(self, X: Rows, varies: NDArray[np.bool_], mean: Float) -> None:
         self.X, self.varies, self.mean = X, varies, mean
-        self.H: Float | None = None
-        self.diagonal = np.zeros(len(varies))
+        self.H: Float | None = None  # of the square loss, or …
+        self.system: AllPairs | None = None  # … products with it
+        self._known: dict[float, Coordinates] = {}
 
     def coordinates(self, l2: float) -> Coordinates:
         """Return those in which the curvature at zero is about one."""
-        if self.H is None:
-            return Coordinates(self.diagonal, self.varies, l2)
-        return FullCoordinates(self.H, self.varies, l2)
+        if l2 not in self._known:
+            if self.H is not None:
+                self._known[l2] = FullCoordinates(self.H, self.varies, l2)
+            elif self.system is not None:
+                self._known[l2] = Coordinates(self.system.diagonal, self.varies, l2)
+        return self._known[l2]
+
+    def largest(self) -> float:
+        """Return about the largest eigenvalue of H; one if there is none."""
+        if self.H is None and self.system is not None:
+            return self.system.largest()
+        if self.H is None or not len(self.H):
+            return 1.0
+        return float(np.linalg.eigvalsh(self.H)[-1])
 
     def minimise(
         self,
@@ -91,7 +103,7 @@ def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape
         return found
     system = AllPairs(rows, signed, ranker._tally(X, rows, signed))
     found = Landscape(rows, system.varies, system.mean)
-    found.diagonal = system.diagonal
+    found.system = system
     return found
 
 
@@ -114,7 +126,7 @@ class BAM(LinearRanker):
         The loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), which is nearest to 1 - AUC and
         not convex; or "exponential", exp(-m).
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Norm of the gradient to stop at, relative to that at zero.
     max_iter : int, default=100
         Newton steps, at most.
@@ -185,7 +197,7 @@ class BAM(LinearRanker):
         l2: float = 1e-4,
         *,
         loss: str = "squared_hinge",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
         self.l2 = l2
