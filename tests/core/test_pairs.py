@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from aucmax.core import pairs
@@ -169,12 +169,45 @@ def test_exponentials_do_not_overflow():
     assert np.isfinite(point.slope).all()
 
 
+def test_sort():
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 511, 512, 5000):
+        for t in (
+            rng.standard_normal(n),
+            rng.standard_cauchy(n) ** 3,  # uneven: NumPy sorts it
+            rng.random(n) * 1e-320,
+            rng.random(n) * 1e308 * rng.choice([-1, 1], n),
+            np.round(rng.standard_normal(n), 2),
+            np.arange(n) * 1.0,
+            -np.arange(n) * 1.0,
+            np.zeros(n),
+        ):
+            ordered, order = pairs.sort(t)
+            assert_array_equal(ordered, np.sort(t))
+            assert_array_equal(t[order], ordered)
+            assert_array_equal(np.sort(order), np.arange(n))
+
+
+@pytest.mark.parametrize("name", ["squared_hinge", "hinge"])
+def test_as_many_scores_as_there_are_buckets_for(name):
+    rng = np.random.default_rng(9)
+    y = np.where(rng.random(1500) < 0.3, 1.0, -2.0)
+    score, v = rng.standard_normal(1500), rng.standard_normal(1500)
+    value, gradient, product, _ = brute(name, score, y, v)
+    point = POINTS[name](score, shares(y))
+    assert_allclose(point.value, value, rtol=1e-12)
+    assert_allclose(point.slope, gradient, rtol=1e-11, atol=1e-17)
+    if name == "squared_hinge":
+        assert_allclose(point.product(v), product, rtol=1e-9, atol=1e-15)
+
+
 def test_equal_to_python():
     """The compiled kernels against themselves as Python."""
     rng = np.random.default_rng(7)
     share = shares(np.where(rng.random(30) < 0.5, 1.0, -1.0))
     t = np.round(rng.standard_normal(30), 1)
     order = np.argsort(t)
+    t, share = t[order], share[order]
     for squared in (True, False):
         runs = []
         for run in (pairs._sweep, getattr(pairs._sweep, "py_func", pairs._sweep)):
