@@ -168,3 +168,13 @@ def test_perfectly_separable_without_a_penalty():
         model = BAM(0.0, loss=loss).fit(X, y)
         assert np.isfinite(model.coef_).all()
         assert model.score(X, y) == 1.0
+
+
+def test_rows_that_are_not_there_may_hold_anything():
+    X, y = gaussian(60)
+    weight = np.ones(60)
+    X[3], X[4], weight[3:5] = np.nan, np.inf, 0.0
+    here = weight > 0.0
+    for layout in (np.asarray, sparse.csr_array):
+        model = BAM().fit(layout(X), y, sample_weight=weight)
+        assert_array_equal(model.coef_, BAM().fit(layout(X[here]), y[here]).coef_)

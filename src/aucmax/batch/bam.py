@@ -39,6 +39,7 @@ LOSSES = ("squared_hinge", "logistic", "sigmoid", "exponential")
 # that is no more than some dozens of rounds of conjugate gradients.
 _WIDEST = 1024
 _ROUNDS = 2000
+_NEAR = 0.1  # how well to solve the logistic loss before the sigmoid
 
 
 class Landscape:
@@ -77,17 +78,17 @@ class Landscape:
         start: Float | None = None,
     ) -> Minimum:
         """Return the minimum of J over the rows of non-zero ``share``."""
-        d = len(self.varies)
-        found = start
-        at, first = self.coordinates(l2), 0
-        if loss == "sigmoid" and start is None:  # not convex: near where it is
-            near = minimise(
-                Objective(self.X, share, POINTS["logistic"], l2), at, d, 0.1, max_iter
-            )
-            found, first = near.w, near.n_iter
-        objective = Objective(self.X, share, POINTS[loss], l2)
-        left = max(max_iter - first, 1)
-        best = minimise(objective, at, d, tol, left, found)
+        at, d = self.coordinates(l2), len(self.varies)
+        first = 0
+        # Steps may be too long, and rows that are not there may hold anything.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if loss == "sigmoid" and start is None:  # not convex: begin where it is
+                easy = Objective(self.X, share, POINTS["logistic"], l2)
+                near = minimise(easy, at, d, _NEAR, max_iter)
+                start, first = near.w, near.n_iter
+            objective = Objective(self.X, share, POINTS[loss], l2)
+            left = max(max_iter - first, 1)
+            best = minimise(objective, at, d, tol, left, start)
         return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 

@@ -107,8 +107,7 @@ class Objective:
 
     def at(self, scores: Float) -> Point:
         """Return the loss at scores of all rows."""
-        with np.errstate(over="ignore", invalid="ignore"):  # the caller looks
-            return self.loss(scores if self.all else scores[self.present], self.share)
+        return self.loss(scores if self.all else scores[self.present], self.share)
 
     def gradient(self, slope: Float, w: Float) -> Float:
         """Return Xᵀ slope + l2 w."""
@@ -135,9 +134,7 @@ class Objective:
         return out
 
 
-def _step(
-    along: Callable[[Float], Float], g: Float, forcing: float
-) -> tuple[Float, int]:
+def _step(along: Callable[[Float], Float], g: Float, forcing: float) -> Float:
     """Return about the Newton step: conjugate gradients on H d = -g, from zero.
 
     Where the curvature is not positive it stops: with what it has, or going downhill.
@@ -153,7 +150,7 @@ def _step(
         curvature = _dot(p, Hp) / max(_dot(p, p), 1e-300)
         largest = max(largest, curvature)
         if curvature <= _FLAT * largest or not np.isfinite(curvature):
-            return (d if k else r), k + 1
+            return d if k else r
         length = rr / (curvature * _dot(p, p))
         d += length * p
         r -= length * Hp
@@ -161,7 +158,7 @@ def _step(
         if rr <= goal:
             break
         p = r + (rr / before) * p
-    return d, k + 1
+    return d
 
 
 def minimise(
@@ -211,7 +208,7 @@ def minimise(
         def along(u: Float, here: Point = here) -> Float:
             return c.gradient(o.along(here, c.weights(u)))
 
-        d, _ = _step(along, h, forcing)
+        d = _step(along, h, forcing)
         move = c.weights(d)
         slope = _dot(d, h)
         if slope >= -_ROUNDING * abs(J):

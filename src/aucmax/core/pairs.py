@@ -72,8 +72,8 @@ def _sort(
 ) -> bool:
     """Sort t into ``key``, by buckets: false, and nothing done, if they are uneven.
 
-    ``start`` are as many zeros as there are buckets, and two more. O(n), and some four
-    times faster than ``np.argsort`` for 10⁵ scores.
+    ``start`` are as many zeros as there are buckets, and two more. O(n), and more than
+    twice as fast as ``np.argsort`` from 10⁵ scores on.
     """
     for i in range(t.shape[0]):
         start[int((t[i] - low) * scale) + 2] += 1
