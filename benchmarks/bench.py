@@ -50,10 +50,12 @@ def main(title: str, run: Callable[[int], list[Row]], repeat: int = 5) -> None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
 
 
-def shared(name: str, *, labels: bool = False) -> tuple[Any, np.ndarray] | None:
+def shared(
+    name: str, positive: Callable[[Any], Any] | None = lambda y: y > 0
+) -> tuple[Any, np.ndarray] | None:
     """Return a real data set out of $AUCMAX_DATA or ../shared/data, if it is there.
 
-    Its classes are 0 and 1, unless ``labels`` asks for the labels as they are.
+    ``positive`` says which labels are; None leaves them as they are.
     """
     beside = Path(__file__).parents[2] / "shared" / "data"
     path = Path(os.environ.get("AUCMAX_DATA", beside)) / f"{name}.svm.xz"
@@ -61,7 +63,7 @@ def shared(name: str, *, labels: bool = False) -> tuple[Any, np.ndarray] | None:
         return None
     X, y = load_svmlight_file(BytesIO(lzma.decompress(path.read_bytes())))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X, y if labels else np.where(y > 0, 1, 0)
+    return X, y if positive is None else np.where(positive(y), 1, 0)
 
 
 def _show(value: Any) -> str:

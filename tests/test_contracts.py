@@ -38,6 +38,8 @@ from threadpoolctl import threadpool_limits
 
 import aucmax
 from aucmax import (
+    BAM,
+    BAMCV,
     FSAUC,
     MBA,
     OPAUC,
@@ -77,6 +79,9 @@ VARIANTS = [
     LeastSquaresAUC(l1=0.01),
     LeastSquaresAUC(solver="cg", tol=1e-12),
     LeastSquaresAUCCV([1.0, 1e-2], cv=3),
+    BAM(loss="logistic"),
+    BAM(loss="sigmoid"),
+    BAMCV([1.0, 1e-2], cv=3, loss=["exponential"]),
     SVRGAUC(l1=0.01),
     SPDAM(batch_size=1.0),
     OPAUC(eta0=0.1, step="explicit", precondition=False, average=False),
@@ -840,7 +845,8 @@ def refuses_to_cross_validate(estimator, X, y):
     """Whether there is one row of a class, an estimator with folds, and an error."""
     if "cv" not in estimator.get_params() or np.bincount(y).min() > 1:
         return False
-    with pytest.raises(ValueError, match=r"two rows of each class.*LeastSquaresAUC"):
+    single = type(estimator).__name__.removesuffix("CV")
+    with pytest.raises(ValueError, match=rf"two rows of each class.*use {single}\."):
         seeded(estimator).fit(X, y)
     return True
 

@@ -8,7 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aucmax import losses as losses
     from aucmax import metrics as metrics
+    from aucmax.batch.bam import BAM as BAM
+    from aucmax.batch.bam_cv import BAMCV as BAMCV
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.batch.mba import MBA as MBA
@@ -34,17 +37,19 @@ ESTIMATORS = {
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",
+    "BAM": "aucmax.batch.bam",
+    "BAMCV": "aucmax.batch.bam_cv",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
 }
 
 _PUBLIC = {**ESTIMATORS, "Moments": "aucmax.core.moments", "load": "aucmax.model"}
-__all__ = [*ESTIMATORS, "Moments", "load", "metrics"]
+__all__ = [*ESTIMATORS, "Moments", "load", "losses", "metrics"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "metrics":
-        return import_module("aucmax.metrics")
+    if name in ("losses", "metrics"):
+        return import_module(f"aucmax.{name}")
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,29 +16,25 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.batch.leastsquares import without_moments
-from aucmax.core.base import LinearRanker, product
+from aucmax.core.base import LinearRanker
+from aucmax.core.folds import Index, areas, folds, part, path_table, penalties
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
 from aucmax.core.normal import solve, solve_krylov_path, solve_path
-from aucmax.core.ranking import split, weighted_win_fraction, win_fraction
 from aucmax.core.rows import Rows
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, measure
 
-Index = NDArray[np.int64]
-
-_SCORES = 1 << 23  # of a fold at a time: 64 MB
 # Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
 _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
 
 
-def penalties(H: Float, count: int) -> Float:
+def spread(H: Float, count: int) -> Float:
     """Return penalties from one that leaves next to nothing to next to none."""
     variances = np.diag(H)
     if not len(variances):
@@ -53,25 +49,6 @@ def path(moments: Moments, l2s: Float) -> Float:
     H, delta, varies = moments.quadratic()
     found = np.zeros((len(varies), len(l2s)))
     found[varies] = solve_path(H, delta, l2s)
-    return found
-
-
-def areas(X: Any, signed: Float, W: Float, weighted: bool) -> Float:
-    """Return the AUC of each column of ``W`` on the rows of ``X``."""
-    positive = signed > 0.0
-    weight = np.abs(signed)
-    w_pos, w_neg = weight[positive], weight[~positive]
-    group = max(_SCORES // max(len(signed), 1), 1)
-    found = np.empty(W.shape[1])
-    for start in range(0, W.shape[1], group):
-        scores = np.ascontiguousarray(product(X, W[:, start : start + group]).T)
-        for k, score in enumerate(scores, start):
-            pos, neg = split(score, positive)
-            found[k] = (
-                weighted_win_fraction(pos, neg, w_pos, w_neg)
-                if weighted
-                else win_fraction(pos, neg)
-            )
     return found
 
 
@@ -189,10 +166,10 @@ class LeastSquaresAUCCV(LinearRanker):
         d = self.n_features_in_
         whole = gather(rows, signed, d)
         self._sound(X, signed, whole.rows, whole.mean, whole.scatter)
-        folds = self._folds(X, signed)
+        parts = folds(self.cv, X, signed, "LeastSquaresAUC")
         H, delta, varies = whole.quadratic()
         with one_blas_thread():
-            l2s = self._penalties(lambda count: penalties(H, count))
+            l2s = penalties(self.l2s, lambda count: spread(H, count))
 
         def outside(fold: tuple[Index, Index]) -> Moments:
             train, test = fold
@@ -202,9 +179,9 @@ class LeastSquaresAUCCV(LinearRanker):
             return gather(rows, signed, d, train)
 
         def score(job: tuple[Moments, Index]) -> Float:
-            return areas(*_part(X, signed, job[1]), path(job[0], l2s), weighted)
+            return areas(*part(X, signed, job[1]), path(job[0], l2s), weighted)
 
-        jobs = ((outside(fold), fold[1]) for fold in folds)
+        jobs = ((outside(fold), fold[1]) for fold in parts)
         scores = np.column_stack(list(in_threads(score, jobs)))
         with one_blas_thread():
             best = int(np.argmax(scores.mean(axis=1)))
@@ -217,17 +194,18 @@ class LeastSquaresAUCCV(LinearRanker):
     ) -> Self:
         system = AllPairs(rows, signed, self._tally(X, rows, signed))
         with one_blas_thread():
-            high = 2.0 * _largest(system)
-            l2s = self._penalties(
-                lambda count: np.geomspace(high, high * 10**-_DECADES, count)
+            high = 2.0 * system.largest()
+            l2s = penalties(
+                self.l2s,
+                lambda count: np.geomspace(high, high * 10**-_DECADES, count),
             )
             scores = []
-            for train, test in self._folds(X, signed):
+            for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
                 tally = measure(rows, here, self.n_features_in_)
                 W = _krylov_path(AllPairs(rows, here, tally), l2s)
-                scores.append(areas(*_part(X, signed, test), W, weighted))
+                scores.append(areas(*part(X, signed, test), W, weighted))
             table = np.column_stack(scores)
             W = _krylov_path(system, l2s)
         w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
@@ -240,43 +218,7 @@ class LeastSquaresAUCCV(LinearRanker):
         Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
         "norm" (Euclidean, of the weights).
         """
-        folds = self.scores_.shape[1]
-        deviation = self.scores_.std(axis=1, ddof=1) if folds > 1 else np.nan
-        return {
-            "l2": self.l2s_,
-            "auc": self.scores_.mean(axis=1),
-            "error": deviation / np.sqrt(folds) + np.zeros(len(self.l2s_)),
-            "norm": np.linalg.norm(self.coef_path_, axis=1),
-        }
-
-    def _folds(self, X: Any, signed: Float) -> list[tuple[Index, Index]]:
-        """Return (train, test) of each fold; rows of weight zero are in none."""
-        present = np.flatnonzero(signed)
-        positive = signed[present] > 0.0
-        if isinstance(self.cv, Integral):
-            fewest = int(min(positive.sum(), (~positive).sum()))
-            if fewest < 2:
-                raise ValueError(
-                    f"Cross-validation needs two rows of each class, but a class has "
-                    f"n_samples=1 of {len(present)}; use LeastSquaresAUC."
-                )
-            folds = StratifiedKFold(min(int(self.cv), fewest))
-            found = folds.split(np.zeros(len(present)), positive)
-            return [(present[train], present[test]) for train, test in found]
-        splitter = check_cv(self.cv, signed > 0.0, classifier=True)
-        return list(splitter.split(X, signed > 0.0))
-
-    def _penalties(self, spread: Any) -> Float:
-        if isinstance(self.l2s, Integral):
-            return spread(int(self.l2s))
-        l2s = np.sort(np.asarray(self.l2s, dtype=np.float64).ravel())[::-1]
-        bad = ~((l2s >= 0.0) & (l2s < np.inf))
-        if bad.any() or not len(l2s):
-            raise ValueError(
-                f"l2s={self.l2s!r}: penalties must be finite and not negative, and "
-                "there must be at least one."
-            )
-        return l2s
+        return path_table(self.l2s_, self.scores_, self.coef_path_)
 
     def _finish(
         self, l2s: Float, scores: Float, W: Float, w: Float, mean: Float
@@ -290,31 +232,8 @@ class LeastSquaresAUCCV(LinearRanker):
         return self
 
 
-def _part(X: Any, signed: Float, test: Index) -> tuple[Any, Float]:
-    """Return the rows of a fold that count, and their signed weights."""
-    test = test[signed[test] != 0.0]
-    some = signed[test]
-    for side, kind in ((some > 0.0, "positive"), (some < 0.0, "negative")):
-        if not side.any():
-            raise ValueError(f"A fold has no {kind} row: its AUC is not defined.")
-    return X[test], some
-
-
 def _krylov_path(system: AllPairs, l2s: Float) -> Float:
     top = max(float(system.diagonal.max()), 1e-300)  # squares must not overflow
     return solve_krylov_path(
         lambda v: system.times(v) / top, system.delta / top, l2s / top, _TOL, _STEPS
     )
-
-
-def _largest(system: AllPairs) -> float:
-    """Return about the largest eigenvalue of H: the power method, from Δ."""
-    v, size = system.delta, 1.0
-    for _ in range(10):
-        size = float(np.abs(v).max())  # squares must not overflow
-        if size == 0.0:
-            return 1.0
-        v = v / size
-        v /= np.linalg.norm(v)
-        v = system.times(v)
-    return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))

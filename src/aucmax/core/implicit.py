@@ -22,6 +22,18 @@ class Implicit:
         """Return H v."""
         raise NotImplementedError
 
+    def largest(self) -> float:
+        """Return about the largest eigenvalue of H: the power method, from Δ."""
+        v, size = self.delta, 1.0
+        for _ in range(10):
+            size = float(np.abs(v).max())  # squares must not overflow
+            if size == 0.0:
+                return 1.0
+            v = v / size
+            v /= np.linalg.norm(v)
+            v = self.times(v)
+        return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
+
     def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
         """Return the minimum of J by conjugate gradients, and their rounds."""
         safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)

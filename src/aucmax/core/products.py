@@ -45,11 +45,15 @@ def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
 def times(X: Rows, w: Float) -> Float:
     """Return X w."""
     out = np.empty(n_rows(X))
+    parts = _parts(X, 0)
+    if len(parts) == 1:  # threads would cost more than they save
+        _dot(X, w, out)
+        return out
 
     def part(at: tuple[int, int]) -> None:
         _dot(take_rows(X, *at), w, out[at[0] : at[1]])
 
-    for _ in in_threads(part, _parts(X, 0)):
+    for _ in in_threads(part, parts):
         pass
     return out
 
@@ -62,7 +66,10 @@ def transposed_times(X: Rows, u: Float, n_features: int) -> Float:
         _add(take_rows(X, *at), u[at[0] : at[1]], out)
         return out
 
+    parts = _parts(X, 64 * n_features)
+    if len(parts) == 1:
+        return part(parts[0])
     total = np.zeros(n_features)
-    for some in in_threads(part, _parts(X, 64 * n_features)):
+    for some in in_threads(part, parts):
         total += some
     return total

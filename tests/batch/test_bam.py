@@ -1,0 +1,180 @@
+"""BAM against the pairs written out and a general-purpose minimiser."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from aucmax import BAM, LeastSquaresAUC
+from aucmax.batch import bam
+from aucmax.core.moments import gather
+from aucmax.core.newton import Coordinates, FullCoordinates, Objective, minimise
+from aucmax.core.pairs import POINTS, shares
+from aucmax.core.rows import as_rows
+from data import constant, gaussian, mixed, scaled, scattered, wide
+
+LOSSES = {
+    "squared_hinge": lambda m: (np.maximum(1 - m, 0) ** 2, -2 * np.maximum(1 - m, 0)),
+    "logistic": lambda m: (np.logaddexp(0, -m), -expit(-m)),
+    "sigmoid": lambda m: (expit(-m), -expit(m) * expit(-m)),
+    "exponential": lambda m: (np.exp(-m), -np.exp(-m)),
+}
+every = pytest.mark.parametrize("loss", LOSSES)
+
+
+def brute(X, y, l2, loss, weight=None):
+    """Return J and its gradient as a function, over all pairs."""
+    weight = np.ones(len(y)) if weight is None else weight
+    Z = (X[y == 1][:, None] - X[y == 0]).reshape(-1, X.shape[1])
+    pair = np.outer(weight[y == 1], weight[y == 0]).ravel()
+    pair = pair / pair.sum()
+
+    def objective(w):
+        value, slope = LOSSES[loss](Z @ w)
+        return pair @ value + l2 / 2 * w @ w, Z.T @ (pair * slope) + l2 * w
+
+    return objective
+
+
+def lowest(J, d):
+    options = {"maxiter": 5000, "ftol": 1e-16, "gtol": 1e-10}
+    return minimize(J, np.zeros(d), jac=True, method="L-BFGS-B", options=options).fun
+
+
+def repeated():
+    X, y = scattered(60, 5)  # ties
+    times = np.random.default_rng(0).integers(1, 4, 60)
+    return X.repeat(times, axis=0), y.repeat(times)
+
+
+@pytest.mark.parametrize("l2", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("data", [lambda: gaussian(80), repeated], ids=["plain", "tie"])
+@every
+def test_the_minimum_of_the_pairs_written_out(loss, data, l2):
+    X, y = data()
+    J = brute(X, y, l2, loss)
+    expected = lowest(J, X.shape[1])
+    model = BAM(l2, loss=loss, tol=1e-8).fit(X, y)
+    assert abs(J(model.coef_[0])[0] - expected) < 1e-8
+    assert model.objective_ == pytest.approx(J(model.coef_[0])[0], abs=1e-10)
+    assert model.gradient_norm_ <= 1e-8
+    # With the default tolerance it is near.
+    assert J(BAM(l2, loss=loss).fit(X, y).coef_[0])[0] < expected + 2e-5
+
+
+@every
+def test_weights(loss):
+    X, y = mixed(80)
+    X = X / X.std(axis=0)
+    weight = np.random.default_rng(0).random(80) + 0.1
+    weight[::7] = 0.0
+    J = brute(X, y, 0.1, loss, weight)
+    model = BAM(0.1, loss=loss, tol=1e-8).fit(X, y, sample_weight=weight)
+    assert abs(J(model.coef_[0])[0] - lowest(J, X.shape[1])) < 1e-8
+    plain = BAM(0.1, loss=loss, tol=1e-8).fit(X, y)
+    assert np.abs(plain.coef_ - model.coef_).max() > 1e-3
+
+
+@every
+def test_weight_k_is_k_rows(loss):
+    X, y = gaussian(100)
+    times = np.random.default_rng(0).integers(0, 4, 100)
+    weighted = BAM(loss=loss).fit(X, y, sample_weight=times)
+    copied = BAM(loss=loss).fit(X.repeat(times, axis=0), y.repeat(times))
+    assert_allclose(weighted.coef_, copied.coef_, rtol=1e-7)
+    assert weighted.n_iter_ == copied.n_iter_
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, np.float32])
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+@every
+def test_both_preconditioners_lead_to_the_minimum(loss, full, layout, monkeypatch):
+    X, y = scaled(150, 5, decades=1.0)
+    X = X.astype(np.float32).astype(float)
+    monkeypatch.setattr(bam, "_WIDEST", 1024 if full else 1)
+    model = BAM(1e-3, loss=loss, tol=1e-8).fit(layout(X), y)
+    gradient = brute(X, y, 1e-3, loss)(model.coef_[0])[1]
+    size = brute(X, y, 1e-3, loss)(np.zeros(5))[1]
+    assert np.linalg.norm(gradient / X.std(0)) < 1e-6 * np.linalg.norm(size / X.std(0))
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
+@every
+def test_the_objective_never_rises(loss, full):
+    X, y = mixed(200)
+    moments = gather(as_rows(X), np.where(y == 1, 1.0, -1.0), X.shape[1])
+    H, _, varies = moments.quadratic()
+    at = (
+        FullCoordinates(H, varies, 1e-4)
+        if full
+        else Coordinates(np.diag(H), varies, 1e-4)
+    )
+    share = shares(np.where(y == 1, 1.0, -1.0))
+    objective = Objective(as_rows(X), share, POINTS[loss], 1e-4)
+    cold = minimise(objective, at, X.shape[1], 1e-8, 100)
+    assert len(cold.history) > 3
+    assert (np.diff(cold.history) <= 0.0).all()
+    assert cold.history[0] == pytest.approx(POINTS[loss](0 * share, share).value)
+    # A start that is near saves most of the way, and ends at the same place.
+    warm = minimise(objective, at, X.shape[1], 1e-6, 100, start=cold.w * 1.001)
+    assert warm.n_iter < cold.n_iter
+    assert warm.objective == pytest.approx(cold.objective, abs=1e-9)
+    # A start that is far off is not taken.
+    far = minimise(objective, at, X.shape[1], 1e-6, 100, start=-1e3 * cold.w)
+    assert far.history[0] == cold.history[0]
+
+
+def test_one_step_is_least_squares():
+    """At zero every pair is within the margin: the squared hinge is the square."""
+    X, y = gaussian(300)
+    model = BAM(0.1, max_iter=1).fit(X, y)
+    assert_allclose(model.coef_, LeastSquaresAUC(0.1).fit(X, y).coef_, rtol=1e-5)
+    assert model.n_iter_ == 1
+    assert model.gradient_norm_ > 1e-3
+
+
+def test_the_sigmoid_is_not_convex():
+    """Outliers on the wrong side pull a convex loss about; the sigmoid shrugs."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(400) > 0).astype(int)
+    X[:12], y[:12] = [-5.0, 5.0], 1
+    found = {loss: BAM(1e-3, loss=loss).fit(X, y) for loss in LOSSES}
+    area = {loss: model.score(X[12:], y[12:]) for loss, model in found.items()}
+    assert area["logistic"] < 0.92
+    assert area["squared_hinge"] < 0.92
+    assert area["sigmoid"] > 0.97
+
+
+def test_constant_features_have_no_weight():
+    X, y = constant(100)
+    for layout in (np.asarray, sparse.csr_array):
+        assert_array_equal(BAM(0.0).fit(layout(X), y).coef_[0, 4:], 0.0)
+
+
+def test_many_features():
+    X, y = wide()
+    for loss in LOSSES:
+        model = BAM(loss=loss).fit(X, y)
+        assert model.score(X, y) > 0.99
+        assert model.gradient_norm_ <= 1e-3
+
+
+def test_perfectly_separable_without_a_penalty():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    for loss in LOSSES:
+        model = BAM(0.0, loss=loss).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+        assert model.score(X, y) == 1.0
+
+
+def test_rows_that_are_not_there_may_hold_anything():
+    X, y = gaussian(60)
+    weight = np.ones(60)
+    X[3], X[4], weight[3:5] = np.nan, np.inf, 0.0
+    here = weight > 0.0
+    for layout in (np.asarray, sparse.csr_array):
+        model = BAM().fit(layout(X), y, sample_weight=weight)
+        assert_array_equal(model.coef_, BAM().fit(layout(X[here]), y[here]).coef_)

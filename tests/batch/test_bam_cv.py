@@ -1,0 +1,106 @@
+"""The path against refitting by BAM, penalty by penalty and fold by fold."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+
+import aucmax
+from aucmax import BAM, BAMCV
+from data import gaussian, mixed, scaled, wide
+
+L2S = [10.0, 1.0, 0.1, 1e-3]
+LOSSES = ["squared_hinge", "logistic"]
+
+
+def slow_scores(X, y, loss, folds, weight):
+    """Refit for every fold and every penalty."""
+    scores = np.empty((len(L2S), len(folds)))
+    for f, (train, test) in enumerate(folds):
+        for k, l2 in enumerate(L2S):
+            model = BAM(l2, loss=loss, tol=1e-8)
+            model.fit(X[train], y[train], sample_weight=weight[train])
+            scores[k, f] = roc_auc_score(
+                y[test], X[test] @ model.coef_[0], sample_weight=weight[test]
+            )
+    return scores
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, np.float32])
+@pytest.mark.parametrize("cv", [4, ShuffleSplit(3, random_state=0)], ids=["4", "split"])
+def test_scores_are_those_of_refitting(layout, cv):
+    X, y = mixed(300)
+    X = X.astype(np.float32).astype(float)
+    weight = np.random.default_rng(0).random(300) + 0.5
+    model = BAMCV(L2S, cv=cv).fit(layout(X), y, sample_weight=weight)
+    splitter = StratifiedKFold(4) if cv == 4 else cv
+    folds = list(splitter.split(X, y))
+    expected = np.array([slow_scores(X, y, loss, folds, weight) for loss in LOSSES])
+    # Minima to 1e-3 of the gradient: near ties may go either way.
+    assert np.mean(np.abs(model.loss_scores_ - expected)) < 1e-3
+    assert_allclose(model.loss_scores_, expected, atol=0.01)
+    mean = model.loss_scores_.mean(axis=2)
+    assert model.loss_ == LOSSES[int(np.argmax(mean.max(axis=1)))]
+    assert_array_equal(model.scores_, model.loss_scores_[LOSSES.index(model.loss_)])
+    assert model.l2_ == L2S[int(np.argmax(model.scores_.mean(axis=1)))]
+
+
+def test_the_path_is_that_of_refitting():
+    X, y = scaled(200, 5, decades=1.0)
+    model = BAMCV(L2S[::-1], loss="logistic", tol=1e-8).fit(X, y)
+    assert_array_equal(model.l2s_, L2S)
+    unit = X.std(axis=0)
+    for l2, w in zip(L2S, model.coef_path_, strict=True):
+        expected = BAM(l2, loss="logistic", tol=1e-8).fit(X, y)
+        assert_allclose(w * unit, expected.coef_[0] * unit, rtol=1e-4, atol=1e-7)
+    best = L2S.index(model.l2_)
+    assert_array_equal(model.coef_[0], model.coef_path_[best])
+    assert_allclose(model.path_["norm"], np.linalg.norm(model.coef_path_, axis=1))
+    assert_array_equal(model.path_["auc"], model.scores_.mean(axis=1))
+    assert (np.diff(model.path_["norm"]) > 0.0).all()
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_the_range_of_penalties_is_relative_to_the_data(factor):
+    X, y = gaussian(200)
+    model = BAMCV(cv=3).fit(factor * X, y)
+    expected = BAMCV(cv=3).fit(X, y)
+    assert_allclose(model.l2s_, expected.l2s_ * factor**2, rtol=1e-8)
+    assert_allclose(model.scores_, expected.scores_, atol=1e-3)
+    # The first leaves next to nothing, the last next to everything.
+    size = np.abs(expected.coef_path_ @ X.T).max(axis=1)
+    assert size[0] < 0.7 * size[-1]
+    free = BAM(0.0, loss=expected.loss_).fit(X, y).coef_[0]
+    assert_allclose(expected.coef_path_[-1], free, rtol=0.02, atol=0.02)
+
+
+def test_more_features_than_rows():
+    X, y = wide()
+    model = BAMCV(4, cv=3).fit(X, y)
+    assert model.l2s_.shape == (4,)
+    assert model.scores_.mean(axis=1).max() > 0.95
+
+
+def test_saved_with_its_path(tmp_path):
+    X, y = gaussian(100)
+    model = BAMCV(5, cv=2, loss=["sigmoid", "exponential"]).fit(X, y)
+    model.save(tmp_path / "model.aucmax")
+    twin = aucmax.load(tmp_path / "model.aucmax")
+    assert twin.loss_ == model.loss_
+    assert twin.l2_ == model.l2_
+    for key in ("l2s_", "scores_", "loss_scores_", "coef_path_"):
+        assert_array_equal(getattr(twin, key), getattr(model, key))
+
+
+def test_errors():
+    X, y = gaussian(30)
+    with pytest.raises(ValueError, match="'spam' is none of squared_hinge"):
+        BAMCV(loss=["logistic", "spam"]).fit(X, y)
+    with pytest.raises(ValueError, match="empty"):
+        BAMCV(loss=[]).fit(X, y)
+    with pytest.raises(ValueError, match="penalties must be finite"):
+        BAMCV([1.0, -1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="no positive row"):
+        BAMCV(cv=[(np.arange(30), np.flatnonzero(y == 0))]).fit(X, y)
