@@ -92,6 +92,11 @@ def arguments(X, i, references, new=False):
         "k": rng.standard_normal((4, 5)),
         "e": rng.standard_normal(3),
         "start": 2,
+        "stop": 6,
+        "index": np.array([0.0, 1.0, 0.0, 4.0, 5.0, 9.0] + [0.0] * D),
+        "value": rng.standard_normal(D + 6),
+        "other": 0,
+        "enough": 3.0,
         "slot": 1,
         "to": 0,
     }
@@ -159,7 +164,8 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                keys = ("hot", "cold", "table", "sums", "squares", "out", *"BuMk")
+                keys = ("hot", "cold", "table", "sums", "squares", "out", "index")
+                keys = (*keys, "value", *"BuMk")
                 arrays = [values[k] for k in keys]
                 results.append((result, arrays))
             (a, left), (b, right) = results
