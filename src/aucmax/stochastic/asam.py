@@ -357,7 +357,7 @@ class SAM(PairSampler):
     ----------
     l2 : float, default=1e-4
         Ridge penalty, the papers' :math:`\lambda`.
-    eta0 : float, default=1.0
+    eta0 : float, default=0.1
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
@@ -396,7 +396,8 @@ class SAM(PairSampler):
     -----
     A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
-    for exact class moments. SAM is here to compare with.
+    for exact class moments. Without the mean, a first
+    step as large as theirs would cost accuracy.
 
     References
     ----------
@@ -418,7 +419,7 @@ class SAM(PairSampler):
         self,
         l2: float = 1e-4,
         *,
-        eta0: float = 1.0,
+        eta0: float = 0.1,
         rskip: int = 16,
         precondition: bool = True,
         max_iter: int = 5,
