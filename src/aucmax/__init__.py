@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
+    from aucmax.online.uniexp import UniExp as UniExp
     from aucmax.stochastic.asam import ASAM as ASAM
     from aucmax.stochastic.asam import SAM as SAM
     from aucmax.stochastic.psam import PSAM as PSAM
@@ -34,6 +35,7 @@ ESTIMATORS = {
     "FSAUC": "aucmax.online.fsauc",
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
+    "UniExp": "aucmax.online.uniexp",
     "SAM": "aucmax.stochastic.asam",
     "ASAM": "aucmax.stochastic.asam",
     "PSAM": "aucmax.stochastic.psam",
