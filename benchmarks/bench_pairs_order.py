@@ -9,7 +9,7 @@ pairs is part of the time.
 """
 
 import sys
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -43,61 +43,62 @@ def drifting(n: int, dtype: type, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (score > np.quantile(score, 0.8)).astype(int)
 
 
+class Trial:
+    """One pass of PSAM over the same rows, by whatever order."""
+
+    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
+        self.rows, self.signed = as_rows(X), np.where(y == 1, 1.0, -1.0)
+        self.tally = measure(self.rows, self.signed, FEATURES)
+        self.sides = [np.flatnonzero(y == 1), np.flatnonzero(y == 0)]
+        self.model = PSAM()
+        self.model.n_features_in_ = FEATURES
+
+    def __call__(self, dealt: bool, fetched: bool, seed: int) -> np.ndarray:
+        """Return the weights."""
+        state = self.model._begin(self.rows, self.tally)
+        rng = generator(seed)
+        hands = decks(self.signed, rng)
+        ahead = fetch_ahead(self.rows) if fetched else 0
+        for start in range(0, len(self.signed), PIECE):
+            size = min(PIECE, len(self.signed) - start)
+            if dealt:
+                pos, neg = (deck.deal(size) for deck in hands)
+            else:
+                pos, neg = (
+                    side[rng.randint(len(side), size=size)] for side in self.sides
+                )
+            table = state.hot, state.cold, state.z
+            update(self.rows, pos, neg, *table, ahead, True, *self.model._hyper())
+        return self.model._weights(state)[0]
+
+
+KINDS = {"naive": (False, False), "fetched": (False, True), "dealt": (True, True)}
+
+
 def run(repeat: int) -> list[Row]:
     """Return times and AUC for both float types."""
     found: list[Row] = []
     for dtype in (np.float32, np.float64):
         X, y = drifting(ROWS, dtype, 1)
         X_test, y_test = drifting(50_000, dtype, 2)
-        rows, signed = as_rows(X), np.where(y == 1, 1.0, -1.0)
-        model = PSAM()
-        model.n_features_in_, model.classes_ = FEATURES, np.array([0, 1])
-        tally = measure(rows, signed, FEATURES)
-        sides = [np.flatnonzero(signed > 0.0), np.flatnonzero(signed < 0.0)]
-        weights = {}
-
-        def one(name: str, dealt: bool, ahead: int, seed: int) -> None:
-            state = model._begin(rows, tally)
-            rng = generator(seed)
-            hands = decks(signed, rng)
-            for start in range(0, len(y), PIECE):
-                size = min(PIECE, len(y) - start)
-                if dealt:
-                    pos, neg = (deck.deal(size) for deck in hands)
-                else:
-                    pos, neg = (
-                        side[rng.randint(len(side), size=size)] for side in sides
-                    )
-                table = state.hot, state.cold, state.z
-                update(rows, pos, neg, *table, ahead, True, *model._hyper())
-            weights[name, seed] = model._weights(state)[0]
-
-        kinds = {
-            "naive": (False, 0),
-            "fetched": (False, fetch_ahead(rows)),
-            "dealt": (True, fetch_ahead(rows)),
-        }
-
-        def job(name: str) -> Callable[[], None]:
-            return lambda: one(name, *kinds[name], 0)
-
-        one("naive", False, 0, 0)  # compiles
-        seconds = best_of(repeat, {name: job(name) for name in kinds})
+        trial = Trial(X, y)
+        trial(False, False, 0)  # compiles
+        jobs = {name: partial(trial, *kind, 0) for name, kind in KINDS.items()}
+        seconds = best_of(repeat, jobs)
         row: Row = {"data": f"{len(y)} × {FEATURES} {np.dtype(dtype)}"}
-        row |= {f"{name}, s": seconds[name] for name in kinds}
+        row |= {f"{name}, s": seconds[name] for name in KINDS}
         row["naive / dealt"] = seconds["naive"] / seconds["dealt"]
-        for name in kinds:
-            for seed in (1, 2):
-                one(name, *kinds[name], seed)
-            areas = [auc(y_test, X_test @ weights[name, seed]) for seed in range(3)]
-            row[f"AUC {name}"] = round(float(np.mean(areas)), 5)
-            row[f"± {name}"] = round(float(np.std(areas)), 5)
+        for name in ("naive", "dealt"):
+            areas = [
+                auc(y_test, X_test @ trial(*KINDS[name], seed)) for seed in range(3)
+            ]
+            row[f"AUC {name}"] = f"{np.mean(areas):.5f} ± {np.std(areas):.5f}"
         found.append(row)
     return found
 
 
 if __name__ == "__main__":
-    ROWS = 200_000
+    ROWS = 500_000
     if "--rows" in sys.argv:
         at = sys.argv.index("--rows")
         ROWS = int(sys.argv[at + 1])

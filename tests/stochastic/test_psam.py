@@ -288,7 +288,7 @@ def test_runs_of_a_large_class_are_shuffled():
     pos, neg = (deck.deal(30_000) for deck in decks(y, np.random.RandomState(0)))
     assert np.median(np.abs(np.diff(pos))) > 3000
     near = np.abs(pos[64:] - pos[:-64]) == 1  # its run goes on 64 pairs later
-    assert near.mean() > 0.8
+    assert near.mean() > 0.5
     assert abs(np.corrcoef(pos, neg)[0, 1]) < 0.1  # three deviations of 1000 runs
 
 

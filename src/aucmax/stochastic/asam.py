@@ -45,7 +45,7 @@ from aucmax.core.rows import (
     Rows,
     distance_row,
     fetch_ahead,
-    fetch_row,
+    fetch_pair_row,
     length_pair_row,
     meet_row,
     move_pair_row,
@@ -59,6 +59,7 @@ from aucmax.core.table import REF, SQ, SUM, D, Float, W, penalise, refresh
 from aucmax.core.tally import NEG, POS, RENEW, Tally
 
 _FEATURES = 16  # at most so many a step are shrunk
+_AHEAD = 4  # pairs of sparse rows are fetched so many steps before
 _PIECE = 1 << 16  # pairs that are dealt at a time
 
 # The numbers in State.z, after those of aucmax.core.tally: mean of ‖z‖²; steps; Σ η
@@ -131,8 +132,7 @@ def update(
     last = pos.shape[0] - 1
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
-        fetch_row(X, pos[then])
-        fetch_row(X, neg[then])
+        fetch_pair_row(X, pos[then], neg[then])
         i, other = pos[k], neg[k]
 
         t += 1.0
@@ -141,7 +141,7 @@ def update(
         if loss > 0.0:
             c = eta
             if proximal:
-                c = loss / length_pair_row(X, i, other, hot, loss / eta)
+                c = loss / max(length_pair_row(X, i, other, hot), loss / eta)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
@@ -315,7 +315,7 @@ class PairSampler(OnlineAUC):
                 state.hot,
                 state.cold,
                 state.z,
-                fetch_ahead(rows),
+                fetch_ahead(rows) or _AHEAD,
                 self._proximal,
                 *self._hyper(),
             )
