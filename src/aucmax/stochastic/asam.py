@@ -60,6 +60,7 @@ from aucmax.core.tally import NEG, POS, RENEW, Tally
 
 _FEATURES = 16  # at most so many a step are shrunk
 _AHEAD = 4  # pairs of sparse rows are fetched so many steps before
+PARTNERS = 1  # of each row of a stream
 _PIECE = 1 << 16  # pairs that are dealt at a time
 
 # The numbers in State.z, after those of aucmax.core.tally: mean of ‖z‖²; steps; Σ η
@@ -205,34 +206,35 @@ def learn_rows(
                 length = mean_length(hot, cold, to_pos, to_neg)
                 renew_at = RENEW * rows
 
-            # A step along the difference to a random row of the other class.
-            r = choose(seed, kept[1 - side])
-            start = int(starts[1 - side, r])
-            stop = int(starts[1 - side, r + 1])
-            features, values = where[1 - side], value[1 - side]
-            t += 1.0
-            eta = step_size(eta0, length, l2 * smallest, t)
-            eta *= weight * z[N_POS + side] / n[side]
-            s = raw_dot_row(X, i, hot[W])
-            s -= kept_score(hot, features, values, start, stop)
-            loss = 1.0 - sign * s
-            if loss > 0.0:
-                c = eta
-                if proximal:
-                    q = distance_row(X, i, hot, features, values, start, stop)
-                    c = loss / max(q, loss / eta)
-                raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
-                move_kept(
-                    hot, cold, features, values, start, stop, -sign * c, sum_gamma
-                )
+            # Steps along the differences to random rows of the other class.
+            for _ in range(PARTNERS):
+                r = choose(seed, kept[1 - side])
+                start = int(starts[1 - side, r])
+                stop = int(starts[1 - side, r + 1])
+                features, values = where[1 - side], value[1 - side]
+                t += 1.0
+                eta = step_size(eta0, length, l2 * smallest, t)
+                eta *= weight * z[N_POS + side] / n[side]
+                s = raw_dot_row(X, i, hot[W])
+                s -= kept_score(hot, features, values, start, stop)
+                loss = 1.0 - sign * s
+                if loss > 0.0:
+                    c = eta
+                    if proximal:
+                        q = distance_row(X, i, hot, features, values, start, stop)
+                        c = loss / max(q, loss / eta)
+                    raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
+                    move_kept(
+                        hot, cold, features, values, start, stop, -sign * c, sum_gamma
+                    )
 
-            due += eta
-            since += 1.0
-            if since >= stretch or l2 * due * largest > 0.5:
-                penalise(hot, cold, l2 * due, 0.0, sum_gamma)
-                due = since = 0.0
-            if askip > 0.0 and t % askip == 0.0:
-                sum_gamma += 1.0
+                due += eta
+                since += 1.0
+                if since >= stretch or l2 * due * largest > 0.5:
+                    penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                    due = since = 0.0
+                if askip > 0.0 and t % askip == 0.0:
+                    sum_gamma += 1.0
 
         keep(X, i, side, weight / n[side], seed, kept, starts, where, value)
     z[0], z[3], z[4], z[5], z[6] = rows, smallest, largest, renew_at, length
