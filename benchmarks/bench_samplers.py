@@ -7,9 +7,9 @@ minimum of the pairwise squared hinge loss over all pairs with the same l2 (L-BF
 standardised rows, not on wide data), "balanced" is logistic regression; then the
 samplers after one and after five passes, and after one pass of a stream. Last, for
 TIMED, the milliseconds of one pass (as many pairs as rows) and of one epoch of
-``SGDClassifier``, as many steps, on the same matrix. Step sizes were chosen by test AUC on splits of CHOSEN_ON (subsets
-of 12 000 rows); HELD_OUT had no part in that. The data sets are read from $AUCMAX_DATA
-or ../shared/data.
+``SGDClassifier``, as many steps, on the same matrix. Step sizes were chosen by test AUC
+on splits of CHOSEN_ON (subsets of 12 000 rows); HELD_OUT had no part in that. The data
+sets are read from $AUCMAX_DATA or ../shared/data.
 """
 
 import sys

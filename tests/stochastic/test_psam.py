@@ -139,9 +139,10 @@ def test_a_stream_is_the_algorithm(model, data, layout):
                 slow.shrink()
                 slow.renew()
             partners = kept[1 - side]
-            other = partners[int(chance.uniform() * len(partners))]
-            z = X[i] - other if y[i] == 1 else other - X[i]
-            slow.step(z, weight[i] * rows[side] / table.n[side])
+            for _ in range(2):
+                other = partners[int(chance.uniform() * len(partners))]
+                z = X[i] - other if y[i] == 1 else other - X[i]
+                slow.step(z, weight[i] * rows[side] / table.n[side])
         mine = kept[side]
         if len(mine) == 256:
             if chance.uniform() >= 256 * weight[i] / table.n[side]:

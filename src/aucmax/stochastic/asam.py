@@ -22,8 +22,8 @@ Deviations from the dissertation, none of which moves the minimum:
 * pairs are dealt from shuffled decks, one for each class (:mod:`aucmax.core.deck`);
 * η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
   the mean of ‖z‖²: the same, if D = 1;
-* ``partial_fit`` pairs each row of a stream with a random one of the other class out of
-  a reservoir (:mod:`aucmax.core.reservoir`).
+* ``partial_fit`` pairs each row of a stream with two random ones of the other class out
+  of a reservoir (:mod:`aucmax.core.reservoir`).
 """
 
 from copy import deepcopy
@@ -60,7 +60,7 @@ from aucmax.core.tally import NEG, POS, RENEW, Tally
 
 _FEATURES = 16  # at most so many a step are shrunk
 _AHEAD = 4  # pairs of sparse rows are fetched so many steps before
-PARTNERS = 1  # of each row of a stream
+PARTNERS = 2  # of each row of a stream
 _PIECE = 1 << 16  # pairs that are dealt at a time
 
 # The numbers in State.z, after those of aucmax.core.tally: mean of ‖z‖²; steps; Σ η
@@ -176,7 +176,7 @@ def learn_rows(
     askip: float,
     l2: float,
 ) -> None:
-    """Do the same for the rows of a stream, each paired with one that was kept."""
+    """Do the same for the rows of a stream, each paired with ones that were kept."""
     rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
