@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
+    from aucmax.online.uniexp import UniExp as UniExp
+    from aucmax.stochastic.asam import ASAM as ASAM
+    from aucmax.stochastic.asam import SAM as SAM
+    from aucmax.stochastic.psam import PSAM as PSAM
     from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
 
 __version__ = "0.1.0"
@@ -34,6 +38,10 @@ ESTIMATORS = {
     "FSAUC": "aucmax.online.fsauc",
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
+    "UniExp": "aucmax.online.uniexp",
+    "SAM": "aucmax.stochastic.asam",
+    "ASAM": "aucmax.stochastic.asam",
+    "PSAM": "aucmax.stochastic.psam",
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",

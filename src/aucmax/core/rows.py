@@ -985,3 +985,322 @@ def _reach_row_csr(X, i, hot, cold, listed, origin, scale):
             return s
 
         return loop
+
+
+def fetch_pair_row(X: Rows, i: int, other: int) -> None:
+    """Ask for two rows ahead of their visit, sparse ones too; changes nothing else.
+
+    Pairs are farther apart in memory than the runs of rows of one pass.
+    """
+
+
+@overload(fetch_pair_row, jit_options=INLINE)
+def _fetch_pair_row_dense(X, i, other):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, other):
+            fetch_row(X, i)
+            fetch_row(X, other)
+
+        return loop
+
+
+@overload(fetch_pair_row, jit_options=INLINE)
+def _fetch_pair_row_csr(X, i, other):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, other):
+            for row in (i, other):
+                start = np.intp(X.indptr[row])
+                stop = np.intp(X.indptr[row + 1])
+                size = X.data.itemsize
+                for at in range(start * size, stop * size, _CACHE_LINE):
+                    _prefetch(X.data, at)
+                for at in range(start * 4, stop * 4, _CACHE_LINE):
+                    _prefetch(X.indices, at)
+
+        return loop
+
+
+def score_pair_row(X: Rows, i: int, other: int, hot: Float) -> float:
+    """Return w·z for the difference z of row ``i`` and the ``other`` one."""
+    width = hot.shape[1]
+    return float(hot[W] @ (_dense_row(X, i, width) - _dense_row(X, other, width)))
+
+
+@overload(score_pair_row, jit_options=SIMD)
+def _score_pair_row_dense(X, i, other, hot):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, other, hot):
+            s = 0.0
+            for j in range(X.shape[1]):
+                s += hot[W, j] * (np.float64(X[i, j]) - X[other, j])
+            return s
+
+        return loop
+
+
+@overload(score_pair_row, jit_options=INLINE)
+def _score_pair_row_csr(X, i, other, hot):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, other, hot):
+            s = b = 0.0  # two sums, so that one need not wait for the other
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                s += hot[W, X.indices[k]] * np.float64(X.data[k])
+            for k in range(X.indptr[other], X.indptr[other + 1]):
+                b += hot[W, X.indices[k]] * np.float64(X.data[k])
+            return s - b
+
+        return loop
+
+
+@inlined
+def _merged_length(indices, data, a, a_stop, index, value, b, b_stop, hot):
+    """Return z·Dz of the difference of two sparse rows, each sorted by feature.
+
+    The processor cannot guess which row is ahead, so it is not asked to: the loop has
+    no branch but its end.
+    """
+    q = 0.0
+    while a < a_stop and b < b_stop:
+        mine, its = np.int64(indices[a]), np.int64(index[b])
+        x, other = np.float64(data[a]), np.float64(value[b])
+        first, second = mine <= its, its <= mine
+        z = (x if first else 0.0) - (other if second else 0.0)
+        q += (hot[D, min(mine, its)] * z) * z
+        a += np.int64(first)
+        b += np.int64(second)
+    for k in range(a, a_stop):
+        x = np.float64(data[k])
+        q += (hot[D, np.int64(indices[k])] * x) * x
+    for k in range(b, b_stop):
+        x = np.float64(value[k])
+        q += (hot[D, np.int64(index[k])] * x) * x
+    return q
+
+
+def length_pair_row(X: Rows, i: int, other: int, hot: Float) -> float:
+    """Return the squared length z·Dz of a difference, in the metric of the steps."""
+    width = hot.shape[1]
+    z = _dense_row(X, i, width) - _dense_row(X, other, width)
+    return float((hot[D] * z) @ z)
+
+
+@overload(length_pair_row, jit_options=SIMD)
+def _length_pair_row_dense(X, i, other, hot):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, other, hot):
+            q = 0.0
+            for j in range(X.shape[1]):
+                z = np.float64(X[i, j]) - X[other, j]
+                q += (hot[D, j] * z) * z
+            return q
+
+        return loop
+
+
+@overload(length_pair_row, jit_options=INLINE)
+def _length_pair_row_csr(X, i, other, hot):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, other, hot):
+            a, a_stop = np.int64(X.indptr[i]), np.int64(X.indptr[i + 1])
+            b, b_stop = np.int64(X.indptr[other]), np.int64(X.indptr[other + 1])
+            return _merged_length(
+                X.indices, X.data, a, a_stop, X.indices, X.data, b, b_stop, hot
+            )
+
+        return loop
+
+
+def move_pair_row(
+    X: Rows, i: int, other: int, hot: Float, cold: Float, c: float, past: float
+) -> None:
+    """Step along a difference: w += c D z, and the average's part u += past · c D z."""
+    width = hot.shape[1]
+    z = hot[D] * (_dense_row(X, i, width) - _dense_row(X, other, width))
+    hot[W] += c * z
+    cold[U] += past * c * z
+
+
+@overload(move_pair_row, jit_options=SIMD)
+def _move_pair_row_dense(X, i, other, hot, cold, c, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, other, hot, cold, c, past):
+            for j in range(X.shape[1]):
+                z = c * (hot[D, j] * (np.float64(X[i, j]) - X[other, j]))
+                hot[W, j] += z
+                cold[U, j] += past * z
+
+        return loop
+
+
+@overload(move_pair_row, jit_options=INLINE)
+def _move_pair_row_csr(X, i, other, hot, cold, c, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, other, hot, cold, c, past):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                z = c * (hot[D, j] * np.float64(X.data[k]))
+                hot[W, j] += z
+                cold[U, j] += past * z
+            for k in range(X.indptr[other], X.indptr[other + 1]):
+                j = X.indices[k]
+                z = c * (hot[D, j] * np.float64(X.data[k]))
+                hot[W, j] -= z
+                cold[U, j] -= past * z
+
+        return loop
+
+
+def raw_move_row(
+    X: Rows, i: int, hot: Float, cold: Float, c: float, past: float
+) -> None:
+    """Step along row ``i``, not centred: w += c D x, and u += past · c D x."""
+    z = hot[D] * _dense_row(X, i, hot.shape[1])
+    hot[W] += c * z
+    cold[U] += past * c * z
+
+
+@overload(raw_move_row, jit_options=SIMD)
+def _raw_move_row_dense(X, i, hot, cold, c, past):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, cold, c, past):
+            for j in range(X.shape[1]):
+                z = c * (hot[D, j] * X[i, j])
+                hot[W, j] += z
+                cold[U, j] += past * z
+
+        return loop
+
+
+@overload(raw_move_row, jit_options=INLINE)
+def _raw_move_row_csr(X, i, hot, cold, c, past):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, cold, c, past):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                z = c * (hot[D, j] * np.float64(X.data[k]))
+                hot[W, j] += z
+                cold[U, j] += past * z
+
+        return loop
+
+
+def count_row(X: Rows, i: int) -> int:
+    """Return how many values of row ``i`` are not zero."""
+    if isinstance(X, CSR):
+        return int(np.count_nonzero(X.data[int(X.indptr[i]) : int(X.indptr[i + 1])]))
+    return int(np.count_nonzero(X[i]))
+
+
+@overload(count_row, jit_options=INLINE)
+def _count_row_dense(X, i):
+    if isinstance(X, types.Array):
+
+        def loop(X, i):
+            n = 0
+            for j in range(X.shape[1]):
+                n += X[i, j] != 0.0
+            return n
+
+        return loop
+
+
+@overload(count_row, jit_options=INLINE)
+def _count_row_csr(X, i):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i):
+            n = 0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                n += X.data[k] != 0.0
+            return n
+
+        return loop
+
+
+def pack_row(X: Rows, i: int, index: Float, value: Float, start: int) -> None:
+    """Write the values that are not zero, and their features, from ``start`` on."""
+    if isinstance(X, CSR):
+        at = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+        features, values = X.indices[at], X.data[at]
+    else:
+        features, values = np.arange(X.shape[1], dtype=np.uint32), X[i]
+    n = np.count_nonzero(values)
+    index[start : start + n] = features[values != 0.0]
+    value[start : start + n] = values[values != 0.0]
+
+
+@overload(pack_row, jit_options=INLINE)
+def _pack_row_dense(X, i, index, value, start):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, index, value, start):
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0:
+                    index[start] = j
+                    value[start] = X[i, j]
+                    start += 1
+
+        return loop
+
+
+@overload(pack_row, jit_options=INLINE)
+def _pack_row_csr(X, i, index, value, start):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, index, value, start):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                if X.data[k] != 0.0:
+                    index[start] = X.indices[k]
+                    value[start] = X.data[k]
+                    start += 1
+
+        return loop
+
+
+def distance_row(
+    X: Rows, i: int, hot: Float, index: Float, value: Float, start: int, stop: int
+) -> float:
+    """Return z·Dz of the difference of row ``i`` and a row packed by ``pack_row``."""
+    z = _dense_row(X, i, hot.shape[1])
+    z[index[start:stop].astype(np.int64)] -= value[start:stop]
+    return float((hot[D] * z) @ z)
+
+
+@overload(distance_row, jit_options=INLINE)
+def _distance_row_dense(X, i, hot, index, value, start, stop):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, hot, index, value, start, stop):
+            q = 0.0
+            for j in range(X.shape[1]):
+                z = np.float64(X[i, j])
+                if start < stop and index[start] == j:
+                    z -= value[start]
+                    start += 1
+                q += (hot[D, j] * z) * z
+            return q
+
+        return loop
+
+
+@overload(distance_row, jit_options=INLINE)
+def _distance_row_csr(X, i, hot, index, value, start, stop):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, hot, index, value, start, stop):
+            a, a_stop = np.int64(X.indptr[i]), np.int64(X.indptr[i + 1])
+            return _merged_length(
+                X.indices, X.data, a, a_stop, index, value, start, stop, hot
+            )
+
+        return loop

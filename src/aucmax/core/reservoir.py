@@ -1,0 +1,147 @@
+"""A random sample of the rows of each class of a stream, kept for pairs with new ones.
+
+All of it is float64 arrays of a fixed size, so that it is part of a learner's state:
+``kept`` has the number of rows of each class; row r of a class is the features
+``where[class, starts[class, r] : starts[class, r + 1]]``, sorted, with their values.
+Zeros are not kept, whatever the layout of the stream. ``seed`` is the state of the
+random generator.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import count_row, pack_row
+from aucmax.core.table import D, Float, U, W
+
+ROWS = 256  # a class, as long as …
+_VALUES = 1 << 17  # … they have no more values than this (or than one row of all)
+
+_M1, _M2 = 2147483563, 2147483399
+
+
+class Reservoir(NamedTuple):
+    """The arrays."""
+
+    seed: Float  # (2,)
+    kept: Float  # (2,)
+    starts: Float  # (2, rows + 1)
+    where: Float  # (2, values)
+    value: Float  # (2, values)
+
+
+def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
+    """Return a reservoir without rows."""
+    values = min(ROWS * n_features, max(_VALUES, n_features))
+    seed = rng.randint(1, _M2, size=2).astype(np.float64)
+    shape = 2, values
+    starts = np.zeros((2, ROWS + 1))
+    return Reservoir(seed, np.zeros(2), starts, np.zeros(shape), np.zeros(shape))
+
+
+@inlined
+def uniform(seed: Float) -> float:
+    """Return a random number below one: L'Ecuyer's combined generator (1988)."""
+    one = int(seed[0]) * 40014 % _M1
+    two = int(seed[1]) * 40692 % _M2
+    seed[0], seed[1] = np.float64(one), np.float64(two)
+    return ((one - two) % (_M1 - 1)) / (_M1 - 1.0)
+
+
+@inlined
+def choose(seed: Float, n: float) -> int:
+    """Return one of 0, …, n - 1 at random."""
+    return int(uniform(seed) * n)
+
+
+@inlined
+def _drop(
+    side: int, r: int, kept: Float, starts: Float, index: Float, value: Float
+) -> None:
+    """Remove row ``r``; those behind it move up."""
+    lo, hi = int(starts[side, r]), int(starts[side, r + 1])
+    count = int(kept[side])
+    for k in range(hi, int(starts[side, count])):
+        index[side, k - hi + lo] = index[side, k]
+        value[side, k - hi + lo] = value[side, k]
+    for k in range(r, count):
+        starts[side, k] = starts[side, k + 1] - (hi - lo)
+    kept[side] -= 1.0
+
+
+@kernel
+def keep(
+    X: Any,
+    i: int,
+    side: int,
+    share: float,
+    seed: Float,
+    kept: Float,
+    starts: Float,
+    index: Float,
+    value: Float,
+) -> None:
+    """Keep row ``i`` if there is room, else by chance in place of another.
+
+    ``share`` is what its weight is of all the weight its class has had: so each row
+    stays with a probability in proportion to its weight (Chao 1982).
+    """
+    count = int(kept[side])
+    size = count_row(X, i)
+    most, room = starts.shape[1] - 1, index.shape[1]
+    full = count == most or starts[side, count] + size > room
+    if full and uniform(seed) >= count * share:
+        return
+    while count == most or starts[side, count] + size > room:
+        _drop(side, choose(seed, kept[side]), kept, starts, index, value)
+        count -= 1
+    start = int(starts[side, count])
+    pack_row(X, i, index[side], value[side], start)
+    starts[side, count + 1] = start + size
+    kept[side] += 1.0
+
+
+@kernel
+def fill(
+    X: Any,
+    order: NDArray[np.int64],
+    side: int,
+    seed: Float,
+    kept: Float,
+    starts: Float,
+    index: Float,
+    value: Float,
+) -> None:
+    """Keep the rows ``order``, as far as there is room for them."""
+    for k in range(order.shape[0]):
+        keep(X, order[k], side, 0.0, seed, kept, starts, index, value)
+
+
+@inlined
+def kept_score(hot: Float, index: Float, value: Float, start: int, stop: int) -> float:
+    """Return w·x of a kept row."""
+    s = 0.0
+    for k in range(start, stop):
+        s += hot[W, int(index[k])] * value[k]
+    return s
+
+
+@inlined
+def move_kept(
+    hot: Float,
+    cold: Float,
+    index: Float,
+    value: Float,
+    start: int,
+    stop: int,
+    c: float,
+    past: float,
+) -> None:
+    """Step along a kept row: w += c D x, and the average's part u += past · c D x."""
+    for k in range(start, stop):
+        j = int(index[k])
+        x = c * (hot[D, j] * value[k])
+        hot[W, j] += x
+        cold[U, j] += past * x

@@ -1,0 +1,267 @@
+r"""Uni-Exp: one-pass descent on the exponential loss of single rows.
+
+Kotłowski, Dembczyński and Hüllermeier (ICML 2011) show that ranking needs no pairs:
+classes balanced, the univariate loss
+
+.. math:: J(f) = \tfrac12 E_+ e^{-f(x)} + \tfrac12 E_- e^{f(x)},
+          \qquad f(x) = w \cdot x + b,
+
+bounds the regret of AUC. For the best b it is the square root of
+:math:`E\, e^{-w \cdot (x^+ - x^-)}`, the pairwise exponential loss, so that both have
+the same w. Gao et al. (ICML 2013) run it online: one row a step, its loss weighted by
+one over twice the share of its class so far.
+
+Deviations, none of which moves the minimum:
+
+* the *implicit* step: the gradient is taken at the new w. With m = y f(x) before the
+  step, q = x·Dx + 1 and rate ηg, the step c along y D x solves c = ηg exp(-m - c q), so
+  that u = c q solves u + log u = log(ηg q) - m. Nothing overflows, whatever the margin,
+  and no step size has to be found;
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`);
+* the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
+  step sizes count effective rows (:mod:`aucmax.core.steps`), as in SPAM;
+* a weighted average of the iterates is returned.
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from aucmax.core import table as tables
+from aucmax.core.base import OnlineAUC
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import (
+    Rows,
+    fetch_ahead,
+    fetch_row,
+    listed,
+    look_row,
+    meet_row,
+    move_row,
+    tally_row,
+)
+from aucmax.core.steps import INVSQRT, rates, step_size
+from aucmax.core.table import SQ, SUM, Float, class_scores, refresh
+from aucmax.core.tally import NEG, POS, RENEW, Tally, know
+
+# The numbers in State.z, after those of aucmax.core.tally: steps, the bias b of centred
+# rows, Σ γ (the weights of the average).
+T, BIAS, SUM_GAMMA = range(6, 9)
+
+
+class State(NamedTuple):
+    """The learner; its arrays change in place."""
+
+    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
+    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    n: Float  # (2,) weight of the positives and of the negatives seen
+    z: Float  # (9,) numbers, see above
+
+
+def init(n_features: int) -> State:
+    """Return the state before the first row."""
+    hot, cold = tables.empty(n_features, precondition=True)
+    return State(hot, cold, np.zeros(2), np.zeros(9))
+
+
+@inlined
+def solve(level: float) -> float:
+    """Return u > 0 with u + log u = level: Lambert's W of exp(level).
+
+    Newton's iteration in log u, which is concave, from above: no step leaves the range
+    of floats.
+    """
+    v = min(level, np.log(max(level, 1.0)))  # u ≤ exp(level) and, if level ≥ 1, ≤ level
+    for _ in range(6):
+        u = np.exp(v)
+        v -= (u + v - level) / (u + 1.0)
+    return np.exp(v)
+
+
+@kernel
+def update(
+    X: Rows,
+    y: Float,
+    order: NDArray[np.int64],
+    hot: Float,
+    cold: Float,
+    n: Float,
+    z: Float,
+    ahead: int,
+    learn: bool | None,
+    eta0: float,
+) -> None:
+    """Visit the rows ``order`` of ``X``, one implicit step each.
+
+    With ``learn=None`` statistics are known, and what learns them is not compiled.
+    """
+    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    t, bias, sum_gamma = z[6], z[7], z[8]
+    features = listed(X, cold)
+    p, to_pos, to_neg, to_mean = rates(n, rows)
+    last = order.shape[0] - 1
+    for k in range(order.shape[0]):
+        fetch_row(X, order[min(k + ahead, last)])
+        i = order[k]
+        weight = abs(y[i])
+        if weight == 0.0:
+            continue
+        side, sign = (POS, 1.0) if y[i] > 0.0 else (NEG, -1.0)
+
+        # Running class statistics, where the exact ones are not known.
+        if learn is not None:
+            rows += 1.0
+            n[side] += weight
+            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            if n[POS] == 0.0 or n[NEG] == 0.0:
+                continue
+            p, to_pos, to_neg, to_mean = rates(n, rows)
+            meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, sum_gamma)
+            if rows >= renew_at:
+                # New reference points: the scores stay, so the bias does not.
+                a, b = class_scores(hot, cold, to_pos, to_neg)
+                norm, width, smallest, largest = refresh(
+                    hot, cold, to_pos, to_neg, 0.0, True
+                )
+                bias += 0.5 * (a + b)
+                a, b = class_scores(hot, cold, to_pos, to_neg)
+                bias -= 0.5 * (a + b)
+                features = listed(X, cold)
+                renew_at = RENEW * rows
+
+        s, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
+        t += 1.0
+        balance = 4.0 * p * (1.0 - p)
+        eta = step_size(INVSQRT, eta0, norm + 1.0, width, t, balance, 0.0)
+        eta *= weight * to_mean * 2.0 * ((1.0 - p) if side == POS else p)
+        q = x_x + 1.0
+        c = sign * solve(np.log(eta * q) - sign * (s + bias)) / q
+        move_row(X, i, hot, cold, features, c, sum_gamma)
+        bias += c
+        sum_gamma += t
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[6], z[7], z[8] = t, bias, sum_gamma
+
+
+def weights(state: State) -> tuple[Float, float]:
+    """Return the averaged weights and the intercept."""
+    hot, cold, n, z = state
+    w = tables.average(hot, cold, z[SUM_GAMMA])
+    if not n.all():
+        return w, 0.0
+    return w, tables.threshold(w, hot[SUM:], n)
+
+
+class UniExp(OnlineAUC):
+    r"""Univariate exponential loss with balanced classes, one row at a time.
+
+    Minimises, without a step size to tune,
+
+    .. math:: \tfrac12 E_+ e^{-f(x)} + \tfrac12 E_- e^{f(x)},
+              \qquad f(x) = w \cdot x + b,
+
+    whose w is that of the pairwise loss :math:`E\, e^{-w \cdot (x^+ - x^-)}`.
+
+    Parameters
+    ----------
+    eta0 : float, default=0.5
+        First step size, in units of one over the mean squared norm of a row.
+    max_iter : int, default=5
+        Passes over the data in ``fit``.
+    shuffle : bool, default=True
+        Whether each pass of ``fit`` visits the rows in a new random order.
+    random_state : int, RandomState instance or None, default=None
+        Seed of that order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Passes done.
+    state_ : State
+        The variables of the algorithm; ``partial_fit`` goes on from them.
+
+    See Also
+    --------
+    SPAM : The pairwise square loss: less sensitive to rows that are far off.
+    PSAM : The pairwise hinge loss, by pairs.
+
+    Notes
+    -----
+    A row costs O(nnz), memory is eight numbers a feature. ``fit`` reads the data once
+    more, for exact class moments; ``partial_fit`` uses running ones. There is no
+    penalty: where a linear score separates the classes the loss has no minimum, and the
+    weights grow, ever more slowly, with the number of passes. One row with a label that
+    is wrong by a wide margin can outweigh all others.
+
+    References
+    ----------
+    .. [1] W. Kotłowski, K. Dembczyński, E. Hüllermeier, "Bipartite Ranking through
+       Minimization of Univariate Loss", ICML 2011.
+    .. [2] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013:
+       online Uni-Exp.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import UniExp
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(UniExp(random_state=0).fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        eta0: float = 0.5,
+        *,
+        max_iter: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.eta0 = eta0
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _start(self, n_features: int) -> State:
+        return init(n_features)
+
+    def _begin(self, rows: Rows, tally: Tally) -> State:
+        state: State = self._fitted_to(self._start(self.n_features_in_), rows)
+        know(state, tally, 0.0, True)
+        return state
+
+    def _update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+    ) -> None:
+        update(
+            X,
+            y,
+            order,
+            *state,
+            fetch_ahead(X),
+            True if learn else None,
+            float(self.eta0),
+        )
+
+    def _weights(self, state: State) -> tuple[Float, float]:
+        return weights(state)

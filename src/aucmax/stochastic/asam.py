@@ -1,0 +1,533 @@
+r"""SAM and ASAM: accelerated stochastic AUC maximisation.
+
+Khalid, Ray and Chitsaz (dissertation of Khalid 2019, Algorithm 10) minimise the
+pairwise hinge loss
+
+.. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
+
+by one random pair a step, z = x⁺ - x⁻: w += η z if w·z < 1. Every ``rskip`` steps the
+penalty of all of them falls due at once, and every ``askip`` steps w enters a running
+mean, which ASAM returns; SAM returns w itself. PSAM (:mod:`aucmax.stochastic.psam`) has
+its steps from the proximal map of the loss, which is the one line in which it differs:
+the kernels here serve all three.
+
+Deviations from the dissertation, none of which moves the minimum:
+
+* steps are scaled feature by feature (:mod:`aucmax.core.table`), so that raw features
+  do as well as standardised ones; the penalty acts on the raw weights all the same, so
+  it shrinks them feature by feature;
+* it does so by its proximal map, 1/(1 + l2 Σ η D), where the dissertation multiplies by
+  1 - rskip/(t + t₀): the same to first order, but never below zero. On wide data the
+  stretch is longer than ``rskip``, so that it costs O(1) a step;
+* pairs are dealt from shuffled decks, one for each class (:mod:`aucmax.core.deck`);
+* η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
+  the mean of ‖z‖²: the same, if D = 1;
+* ``partial_fit`` pairs each row of a stream with two random ones of the other class out
+  of a reservoir (:mod:`aucmax.core.reservoir`).
+"""
+
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from aucmax.core import reservoir
+from aucmax.core import table as tables
+from aucmax.core.base import OnlineAUC, generator
+from aucmax.core.deck import decks
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.reservoir import choose, fill, keep, kept_score, move_kept
+from aucmax.core.rows import (
+    Rows,
+    distance_row,
+    fetch_ahead,
+    fetch_pair_row,
+    length_pair_row,
+    meet_row,
+    move_pair_row,
+    raw_dot_row,
+    raw_move_row,
+    score_pair_row,
+    tally_row,
+)
+from aucmax.core.steps import rates
+from aucmax.core.table import REF, SQ, SUM, D, Float, W, penalise, refresh
+from aucmax.core.tally import NEG, POS, RENEW, Tally
+
+_FEATURES = 16  # at most so many a step are shrunk
+_AHEAD = 4  # pairs of sparse rows are fetched so many steps before
+PARTNERS = 2  # of each row of a stream
+_PIECE = 1 << 16  # pairs that are dealt at a time
+
+# The numbers in State.z, after those of aucmax.core.tally: mean of ‖z‖²; steps; Σ η
+# since the penalty was last applied, and steps since; Σ γ, how many w are in the mean;
+# rows of the positives and of the negatives.
+LENGTH, T, DUE, SINCE, SUM_GAMMA, N_POS, N_NEG = range(6, 13)
+
+
+class State(NamedTuple):
+    """The learner; its arrays change in place."""
+
+    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
+    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    n: Float  # (2,) weight of the positives and of the negatives seen
+    z: Float  # (13,) numbers, see above
+    seed: Float  # the rest is rows kept for pairs: see aucmax.core.reservoir
+    kept: Float
+    starts: Float
+    where: Float
+    value: Float
+
+
+def init(n_features: int, precondition: bool, rng: np.random.RandomState) -> State:
+    """Return the state before the first row."""
+    hot, cold = tables.empty(n_features, precondition)
+    rows = reservoir.empty(n_features, rng)
+    return State(hot, cold, np.zeros(2), np.zeros(13), *rows)
+
+
+@kernel
+def mean_length(hot: Float, cold: Float, to_pos: float, to_neg: float) -> float:
+    """Return the mean of z·Dz over all pairs; one if there is nothing but zeros."""
+    length = 0.0
+    for j in range(hot.shape[1]):
+        ref = cold[REF, j]
+        one, other = hot[SUM, j] * to_pos - ref, hot[SUM + 1, j] * to_neg - ref
+        second = tables.second_moment(hot, cold, j, to_pos, to_neg)
+        length += 2.0 * hot[D, j] * max(second - one * other, 0.0)
+    return length if length > 0.0 else 1.0
+
+
+@inlined
+def step_size(eta0: float, length: float, convexity: float, t: float) -> float:
+    """Return 1/(μ (t + t₀)), t₀ from the first step size eta0/length."""
+    return eta0 / (length + eta0 * convexity * t)
+
+
+@kernel
+def update(
+    X: Rows,
+    pos: NDArray[np.int64],
+    neg: NDArray[np.int64],
+    hot: Float,
+    cold: Float,
+    z: Float,
+    ahead: int,
+    proximal: bool,
+    eta0: float,
+    rskip: float,
+    askip: float,
+    l2: float,
+) -> None:
+    """Run Algorithm 10, or 11 if ``proximal``, over the pairs of rows ``pos, neg``.
+
+    ``askip=0`` is SAM: no mean.
+    """
+    smallest, largest, length = z[3], z[4], z[6]
+    t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
+    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    last = pos.shape[0] - 1
+    for k in range(pos.shape[0]):
+        then = min(k + ahead, last)
+        fetch_pair_row(X, pos[then], neg[then])
+        i, other = pos[k], neg[k]
+
+        t += 1.0
+        eta = step_size(eta0, length, l2 * smallest, t)
+        loss = 1.0 - score_pair_row(X, i, other, hot)
+        if loss > 0.0:
+            c = eta
+            if proximal:
+                c = loss / max(length_pair_row(X, i, other, hot), loss / eta)
+            move_pair_row(X, i, other, hot, cold, c, sum_gamma)
+
+        due += eta
+        since += 1.0
+        if since >= stretch or l2 * due * largest > 0.5:
+            penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+            due = since = 0.0
+        if askip > 0.0 and t % askip == 0.0:
+            sum_gamma += 1.0
+    z[7], z[8], z[9], z[10] = t, due, since, sum_gamma
+
+
+@kernel
+def learn_rows(
+    X: Rows,
+    y: Float,
+    order: NDArray[np.int64],
+    hot: Float,
+    cold: Float,
+    n: Float,
+    z: Float,
+    seed: Float,
+    kept: Float,
+    starts: Float,
+    where: Float,
+    value: Float,
+    proximal: bool,
+    precondition: bool,
+    eta0: float,
+    rskip: float,
+    askip: float,
+    l2: float,
+) -> None:
+    """Do the same for the rows of a stream, each paired with ones that were kept."""
+    rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
+    t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
+    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    for k in range(order.shape[0]):
+        i = order[k]
+        weight = abs(y[i])
+        if weight == 0.0:
+            continue
+        side = POS if y[i] > 0.0 else NEG
+        sign = 1.0 if y[i] > 0.0 else -1.0
+        rows += 1.0
+        n[side] += weight
+        z[N_POS + side] += 1.0
+        tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+
+        if n[POS] > 0.0 and n[NEG] > 0.0:
+            # Running class statistics.
+            _, to_pos, to_neg, _ = rates(n, rows)
+            if precondition:
+                meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_gamma)
+            if rows >= renew_at:
+                penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                due = since = 0.0
+                _, _, smallest, largest = refresh(
+                    hot, cold, to_pos, to_neg, l2, precondition
+                )
+                length = mean_length(hot, cold, to_pos, to_neg)
+                renew_at = RENEW * rows
+
+            # Steps along the differences to random rows of the other class.
+            for _ in range(PARTNERS):
+                r = choose(seed, kept[1 - side])
+                start = int(starts[1 - side, r])
+                stop = int(starts[1 - side, r + 1])
+                features, values = where[1 - side], value[1 - side]
+                t += 1.0
+                eta = step_size(eta0, length, l2 * smallest, t)
+                eta *= weight * z[N_POS + side] / n[side]
+                s = raw_dot_row(X, i, hot[W])
+                s -= kept_score(hot, features, values, start, stop)
+                loss = 1.0 - sign * s
+                if loss > 0.0:
+                    c = eta
+                    if proximal:
+                        q = distance_row(X, i, hot, features, values, start, stop)
+                        c = loss / max(q, loss / eta)
+                    raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
+                    move_kept(
+                        hot, cold, features, values, start, stop, -sign * c, sum_gamma
+                    )
+
+                due += eta
+                since += 1.0
+                if since >= stretch or l2 * due * largest > 0.5:
+                    penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                    due = since = 0.0
+                if askip > 0.0 and t % askip == 0.0:
+                    sum_gamma += 1.0
+
+        keep(X, i, side, weight / n[side], seed, kept, starts, where, value)
+    z[0], z[3], z[4], z[5], z[6] = rows, smallest, largest, renew_at, length
+    z[7], z[8], z[9], z[10] = t, due, since, sum_gamma
+
+
+def weights(state: State) -> tuple[Float, float]:
+    """Return the mean of the weights, or the last if there is none; the intercept."""
+    w = tables.average(state.hot, state.cold, state.z[SUM_GAMMA])
+    if not state.n.all():
+        return w, 0.0
+    return w, tables.threshold(w, state.hot[SUM:], state.n)
+
+
+class PairSampler(OnlineAUC):
+    """Base of SAM, ASAM and PSAM, which differ in two switches."""
+
+    eta0: float
+    rskip: int
+    askip: int  # SAM has none
+
+    _proximal: ClassVar[bool] = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "precondition": ["boolean"],
+        "rskip": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def _start(self, n_features: int) -> State:
+        # A copy: whoever asks for an empty state does not turn the user's generator.
+        rng = generator(deepcopy(self.random_state))
+        return init(n_features, bool(self.precondition), rng)
+
+    def _begin(self, rows: Rows, tally: Tally) -> State:
+        state: State = super()._begin(rows, tally)
+        to_pos, to_neg = (1.0 / tally.weight).tolist()
+        state.z[LENGTH] = mean_length(state.hot, state.cold, to_pos, to_neg)
+        state.z[N_POS : N_NEG + 1] = tally.rows
+        return state
+
+    def _hyper(self) -> tuple[float, float, float, float]:
+        askip = float(getattr(self, "askip", 0.0))
+        return float(self.eta0), float(self.rskip), askip, float(self.l2)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y`` by ``max_iter`` times as many pairs as rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a row is drawn in proportion to its own. A row of
+            weight zero is not there at all.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, signed, tally = self._tallied(X, y, sample_weight)
+        state = self._begin(rows, tally)
+        sides = decks(signed, generator(self.random_state))
+        left = self.max_iter * int(np.count_nonzero(signed))
+        while left > 0:
+            pos, neg = (deck.deal(min(left, _PIECE)) for deck in sides)
+            update(
+                rows,
+                pos,
+                neg,
+                state.hot,
+                state.cold,
+                state.z,
+                fetch_ahead(rows) or _AHEAD,
+                self._proximal,
+                *self._hyper(),
+            )
+            left -= _PIECE
+        for side, deck in enumerate(sides):  # for a stream that goes on from here
+            some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
+            fill(rows, some, side, *state[4:])
+        self.n_iter_ = self.max_iter
+        return self._finish(state)
+
+    def _update(
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+    ) -> None:
+        learn_rows(
+            X,
+            y,
+            order,
+            *state,
+            self._proximal,
+            bool(self.precondition),
+            *self._hyper(),
+        )
+
+    def _weights(self, state: State) -> tuple[Float, float]:
+        return weights(state)
+
+
+class SAM(PairSampler):
+    r"""Stochastic AUC maximisation with the pairwise hinge loss.
+
+    Minimises, one random pair of rows a step,
+
+    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
+
+    A pair that is not ranked right by a margin of one moves the weights along its
+    difference. The last weights are returned.
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        Ridge penalty, the papers' :math:`\lambda`.
+    eta0 : float, default=0.1
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    rskip : int, default=16
+        Steps between two applications of the penalty; more on wide data.
+    precondition : bool, default=True
+        Whether features are scaled inside, by class moments. The objective is the same
+        without, the number of pairs to its minimum is not.
+    max_iter : int, default=5
+        Passes: times as many pairs as there are rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the pairs.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Passes done.
+    state_ : State
+        The variables of the algorithm; ``partial_fit`` goes on from them.
+
+    See Also
+    --------
+    ASAM : The mean of the weights in place of the last ones: more accurate.
+    PSAM : ASAM with proximal steps: use this.
+    SPAM : The pairwise square loss, one row a step.
+
+    Notes
+    -----
+    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
+    for exact class moments. Without the mean, a first
+    step as large as theirs would cost accuracy.
+
+    References
+    ----------
+    .. [1] M. Khalid, "Large-scale Nonlinear and Online AUC Maximization", dissertation,
+       Colorado State University, 2019, Algorithm 10.
+    .. [2] L. Bottou, "SGD-QN: Careful quasi-Newton stochastic gradient descent", JMLR
+       10, 2009, with A. Bordes and P. Gallinari: scheduled regularisation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import SAM
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(SAM(random_state=0).fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    def __init__(
+        self,
+        l2: float = 1e-4,
+        *,
+        eta0: float = 0.1,
+        rskip: int = 16,
+        precondition: bool = True,
+        max_iter: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.l2 = l2
+        self.eta0 = eta0
+        self.rskip = rskip
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+
+class ASAM(PairSampler):
+    r"""Accelerated stochastic AUC maximisation with the pairwise hinge loss.
+
+    Minimises, one random pair of rows a step,
+
+    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
+
+    A pair that is not ranked right by a margin of one moves the weights along its
+    difference. The mean of the weights is returned.
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        Ridge penalty, the papers' :math:`\lambda`.
+    eta0 : float, default=1.0
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    rskip : int, default=16
+        Steps between two applications of the penalty; more on wide data.
+    askip : int, default=16
+        Steps between two weights that enter the mean.
+    precondition : bool, default=True
+        Whether features are scaled inside, by class moments. The objective is the same
+        without, the number of pairs to its minimum is not.
+    max_iter : int, default=5
+        Passes: times as many pairs as there are rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the pairs.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Passes done.
+    state_ : State
+        The variables of the algorithm; ``partial_fit`` goes on from them.
+
+    See Also
+    --------
+    PSAM : The same with proximal steps, at the same price.
+    SAM : The same without the mean.
+    SPAM : The pairwise square loss, one row a step.
+
+    Notes
+    -----
+    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
+    for exact class moments.
+
+    References
+    ----------
+    .. [1] M. Khalid, "Large-scale Nonlinear and Online AUC Maximization", dissertation,
+       Colorado State University, 2019, Algorithm 10.
+    .. [2] L. Bottou, "SGD-QN: Careful quasi-Newton stochastic gradient descent", JMLR
+       10, 2009, with A. Bordes and P. Gallinari: scheduled regularisation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import ASAM
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(ASAM(random_state=0).fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **PairSampler._parameter_constraints,
+        "askip": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        l2: float = 1e-4,
+        *,
+        eta0: float = 1.0,
+        rskip: int = 16,
+        askip: int = 16,
+        precondition: bool = True,
+        max_iter: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.l2 = l2
+        self.eta0 = eta0
+        self.rskip = rskip
+        self.askip = askip
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.random_state = random_state
