@@ -40,6 +40,7 @@ import aucmax
 from aucmax import (
     FSAUC,
     MBA,
+    OAM,
     OPAUC,
     SOLAM,
     SPAM,
@@ -73,6 +74,8 @@ VARIANTS = [
     SOLAM(norm="l1", radius=1),
     SOLAM(l2=1e-3, radius=None),
     SOLAM(radius=0.05),
+    OAM(update="gra", policy="reservoir", buffer_size=20),
+    OAM(0.01, policy="reservoir", schedule="constant", precondition=False),
     MBA(l1=0.01),
     LeastSquaresAUC(l1=0.01),
     LeastSquaresAUC(solver="cg", tol=1e-12),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
     from aucmax.online.fsauc import FSAUC as FSAUC
+    from aucmax.online.oam import OAM as OAM
     from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
@@ -31,6 +32,7 @@ ESTIMATORS = {
     "FSAUC": "aucmax.online.fsauc",
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
+    "OAM": "aucmax.online.oam",
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",
