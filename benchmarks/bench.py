@@ -50,15 +50,18 @@ def main(title: str, run: Callable[[int], list[Row]], repeat: int = 5) -> None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
 
 
-def shared(name: str) -> tuple[Any, np.ndarray] | None:
-    """Return a real data set out of $AUCMAX_DATA or ../shared/data, if it is there."""
+def shared(name: str, positive: float | None = None) -> tuple[Any, np.ndarray] | None:
+    """Return a real data set out of $AUCMAX_DATA or ../shared/data, if it is there.
+
+    Labels above zero, or those equal to ``positive``, are the positive ones.
+    """
     beside = Path(__file__).parents[2] / "shared" / "data"
     path = Path(os.environ.get("AUCMAX_DATA", beside)) / f"{name}.svm.xz"
     if not path.exists():
         return None
     X, y = load_svmlight_file(BytesIO(lzma.decompress(path.read_bytes())))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X, np.where(y > 0, 1, 0)
+    return X, np.where(y > 0 if positive is None else y == positive, 1, 0)
 
 
 def _show(value: Any) -> str:

@@ -38,6 +38,7 @@ from threadpoolctl import threadpool_limits
 
 import aucmax
 from aucmax import (
+    CBR,
     FSAUC,
     MBA,
     OAM,
@@ -76,6 +77,8 @@ VARIANTS = [
     SOLAM(radius=0.05),
     OAM(update="gra", policy="reservoir", buffer_size=20),
     OAM(0.01, policy="reservoir", schedule="constant", precondition=False),
+    CBR(policy="reservoir", precondition=False),
+    CBR(covariance="diag"),
     MBA(l1=0.01),
     LeastSquaresAUC(l1=0.01),
     LeastSquaresAUC(solver="cg", tol=1e-12),
@@ -94,7 +97,7 @@ ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit
 # row of weight k is the row k times over.
 EXACT = {"LeastSquaresAUC"}
 # Learners that keep something for every pair of features, so that there is a limit.
-NARROW = {"OPAUC", "AdaOAM", "MBA", "LeastSquaresAUC", "LeastSquaresAUCCV"}
+NARROW = {"OPAUC", "AdaOAM", "CBR", "MBA", "LeastSquaresAUC", "LeastSquaresAUCCV"}
 # Solvers that stop at a tolerance: the minimum is the same, what is left of the way to
 # it is not.
 ITERATIVE = {"SVRGAUC", "SPDAM"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.cbr import CBR as CBR
     from aucmax.online.fsauc import FSAUC as FSAUC
     from aucmax.online.oam import OAM as OAM
     from aucmax.online.opauc import OPAUC as OPAUC
@@ -33,6 +34,7 @@ ESTIMATORS = {
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
     "OAM": "aucmax.online.oam",
+    "CBR": "aucmax.online.cbr",
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",
