@@ -84,18 +84,18 @@ def add_scaled(c: float, u: Float, out: Float) -> None:
 @vectorised
 def subtract_outers(M: Float, T: Float, beta: Float, V: Float, r: int) -> None:
     """Subtract Σ β_l t_l v_lᵀ from M, over the first ``r`` rows of T and V."""
-    for l in range(0, r, 4):
-        l1, l2, l3 = min(l + 1, r - 1), min(l + 2, r - 1), min(l + 3, r - 1)
-        v, v1, v2, v3 = V[l], V[l1], V[l2], V[l3]
-        b1 = beta[l1] if l + 1 < r else 0.0
-        b2 = beta[l2] if l + 2 < r else 0.0
-        b3 = beta[l3] if l + 3 < r else 0.0
+    for h in range(0, r, 4):
+        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
+        v, v1, v2, v3 = V[h], V[h1], V[h2], V[h3]
+        b1 = beta[h1] if h + 1 < r else 0.0
+        b2 = beta[h2] if h + 2 < r else 0.0
+        b3 = beta[h3] if h + 3 < r else 0.0
         for a in range(M.shape[0]):
             c, c1, c2, c3 = (
-                beta[l] * T[l, a],
-                b1 * T[l1, a],
-                b2 * T[l2, a],
-                b3 * T[l3, a],
+                beta[h] * T[h, a],
+                b1 * T[h1, a],
+                b2 * T[h2, a],
+                b3 * T[h3, a],
             )
             if c != 0.0 or c1 != 0.0 or c2 != 0.0 or c3 != 0.0:
                 row = M[a]
@@ -106,15 +106,15 @@ def subtract_outers(M: Float, T: Float, beta: Float, V: Float, r: int) -> None:
 @vectorised
 def subtract_squares(S: Float, beta: Float, V: Float, r: int) -> None:
     """Subtract Σ β_l v_l v_lᵀ from a triangle, row after row."""
-    for l in range(0, r, 4):
-        l1, l2, l3 = min(l + 1, r - 1), min(l + 2, r - 1), min(l + 3, r - 1)
-        v, v1, v2, v3 = V[l], V[l1], V[l2], V[l3]
-        b1 = beta[l1] if l + 1 < r else 0.0
-        b2 = beta[l2] if l + 2 < r else 0.0
-        b3 = beta[l3] if l + 3 < r else 0.0
+    for h in range(0, r, 4):
+        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
+        v, v1, v2, v3 = V[h], V[h1], V[h2], V[h3]
+        b1 = beta[h1] if h + 1 < r else 0.0
+        b2 = beta[h2] if h + 2 < r else 0.0
+        b3 = beta[h3] if h + 3 < r else 0.0
         at = np.uint64(0)
         for j in range(v.shape[0]):
-            c, c1, c2, c3 = beta[l] * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
+            c, c1, c2, c3 = beta[h] * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
             for k in range(np.uint64(j + 1)):
                 S[at + np.uint64(k)] -= c * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
             at += np.uint64(j + 1)

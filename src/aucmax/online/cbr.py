@@ -215,9 +215,9 @@ def update(
                 t[a] = k[a] - Q[b, a]
             for j in range(d):
                 u[j] = g[j] - H[b, j]
-            for l in range(r):
-                add_scaled(beta[l] * T[l, b], T[l], t)
-                add_scaled(beta[l] * (T[l, b] - t_e[l]), V[l], u)
+            for h in range(r):
+                add_scaled(beta[h] * T[h, b], T[h], t)
+                add_scaled(beta[h] * (T[h, b] - t_e[h]), V[h], u)
             beta[r] = alpha * phi / (root + z_z * alpha * phi)
             t_e[r] = e_e - k[b]
             add_scaled(y_t * alpha, u, mu)
@@ -235,8 +235,8 @@ def update(
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             put(rows, slots, at, slot, x, features, length, weight)
-            for l in range(r):
-                add_scaled(-beta[l] * t_e[l], V[l], g)
+            for h in range(r):
+                add_scaled(-beta[h] * t_e[h], V[h], g)
             H[slot] = g
             Q[slot] = k
             Q[:, slot] = k
@@ -312,8 +312,8 @@ class CBR(OnlineAUC):
     -----
     With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, a pair that
     is ranked with less confidence than asked for O(d² + Bd + B²) more, and other pairs
-    O(1); memory is d²/2 + 2Bd numbers. With ``covariance="diag"`` a pair costs O(nnz) of
-    its two rows and memory is nine numbers a feature.
+    O(1); memory is d²/2 + 2Bd numbers. With ``covariance="diag"`` a pair costs O(nnz)
+    of its two rows and memory is nine numbers a feature, and the buffer.
 
     References
     ----------
@@ -328,7 +328,7 @@ class CBR(OnlineAUC):
     >>> from aucmax import CBR
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(CBR(random_state=0).fit(X, y).score(X, y), 2)
-    0.92
+    0.93
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
