@@ -40,8 +40,10 @@ import aucmax
 from aucmax import (
     BAM,
     BAMCV,
+    CBR,
     FSAUC,
     MBA,
+    OAM,
     OPAUC,
     PSAM,
     SOLAM,
@@ -76,6 +78,10 @@ VARIANTS = [
     SOLAM(norm="l1", radius=1),
     SOLAM(l2=1e-3, radius=None),
     SOLAM(radius=0.05),
+    OAM(update="gra", policy="reservoir", buffer_size=20),
+    OAM(0.01, policy="reservoir", schedule="constant", precondition=False),
+    CBR(policy="reservoir", precondition=False),
+    CBR(covariance="diag"),
     MBA(l1=0.01),
     LeastSquaresAUC(l1=0.01),
     LeastSquaresAUC(solver="cg", tol=1e-12),
@@ -98,7 +104,7 @@ ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit
 # row of weight k is the row k times over.
 EXACT = {"LeastSquaresAUC"}
 # Learners that keep something for every pair of features, so that there is a limit.
-NARROW = {"OPAUC", "AdaOAM", "MBA", "LeastSquaresAUC", "LeastSquaresAUCCV"}
+NARROW = {"OPAUC", "AdaOAM", "CBR", "MBA", "LeastSquaresAUC", "LeastSquaresAUCCV"}
 # Solvers that stop at a tolerance: the minimum is the same, what is left of the way to
 # it is not.
 ITERATIVE = {"SVRGAUC", "SPDAM"}

@@ -34,7 +34,9 @@ print("whole", rows)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-@pytest.mark.parametrize("name", ["SPAM", "SOLAM", "FSAUC", "OPAUC", "AdaOAM"])
+@pytest.mark.parametrize(
+    "name", ["SPAM", "SOLAM", "FSAUC", "OPAUC", "AdaOAM", "OAM", "CBR"]
+)
 @pytest.mark.parametrize("delay", [0.05, 0.17])
 def test_an_interrupt_leaves_the_state_after_some_of_the_rows(name, delay):
     code = _CODE.format(name=name, delay=delay)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.cbr import CBR as CBR
     from aucmax.online.fsauc import FSAUC as FSAUC
+    from aucmax.online.oam import OAM as OAM
     from aucmax.online.opauc import OPAUC as OPAUC
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
@@ -42,6 +44,8 @@ ESTIMATORS = {
     "SAM": "aucmax.stochastic.asam",
     "ASAM": "aucmax.stochastic.asam",
     "PSAM": "aucmax.stochastic.psam",
+    "OAM": "aucmax.online.oam",
+    "CBR": "aucmax.online.cbr",
     "SVRGAUC": "aucmax.stochastic.svrg",
     "SPDAM": "aucmax.batch.spdam",
     "MBA": "aucmax.batch.mba",

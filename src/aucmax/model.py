@@ -141,6 +141,7 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
                 for field, value in fresh._asdict().items()
             }
         )
+        estimator._admit(estimator.state_)
     return estimator
 
 
@@ -150,7 +151,11 @@ def _expect(
     if name not in tensors:
         raise ValueError(f"it has no {name!r}.")
     tensor = tensors[name]
-    if tensor.shape != shape or tensor.dtype != np.float64:
+    # A length of zero is one that grows with the data.
+    fits = tensor.ndim == len(shape) and all(
+        length in (0, found) for length, found in zip(shape, tensor.shape, strict=True)
+    )
+    if not fits or tensor.dtype != np.float64:
         raise ValueError(
             f"{name!r} has type {tensor.dtype} and shape {tensor.shape}, "
             f"not float64 and {shape}."

@@ -86,6 +86,7 @@ def arguments(X, i, references, new=False):
         "w": rng.standard_normal(D),
         "ref": cold[table.REF],
         "out": rng.standard_normal(D),
+        "at": np.zeros(D, np.uint32),
         "B": rng.standard_normal((D, 5)),
         "u": rng.standard_normal(5),
         "M": rng.standard_normal((5, 5)),
@@ -164,7 +165,7 @@ def test_dense_and_csr_are_the_same_rows(kind):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
                 keys = ("hot", "cold", "table", "sums", "squares", "out", "index")
-                keys = (*keys, "value", *"BuMk")
+                keys = (*keys, "value", "at", *"BuMk")
                 arrays = [values[k] for k in keys]
                 results.append((result, arrays))
             (a, left), (b, right) = results

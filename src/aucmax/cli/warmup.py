@@ -16,7 +16,14 @@ LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)
 
 # Parameters that lead an estimator which has them through code of its own.
-_DETOURS = {"l1": 1e-3, "norm": "l1", "rank": 2, "solver": "cg", "loss": "logistic"}
+_DETOURS = {
+    "l1": 1e-3,
+    "norm": "l1",
+    "rank": 2,
+    "covariance": "diag",
+    "solver": "cg",
+    "loss": "logistic",
+}
 
 
 def run() -> None:

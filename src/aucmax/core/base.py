@@ -116,6 +116,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         signed = np.where(self._positive(y), 1.0, -1.0)
         return X, as_rows(X), signed if weight is None else signed * weight
 
+    def _admit(self, state: Any) -> None:
+        """Raise a ValueError if a state out of a file could upset a kernel."""
+
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are the positive one; refuse what is no label."""
         positive = y == self.classes_[1]
@@ -204,6 +207,10 @@ class OnlineAUC(LinearRanker):
         """Return the state as rows of this layout like it stored."""
         return state._replace(hot=as_hot(state.hot, rows))
 
+    def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
+        """Return the state with room for these rows, if it keeps any."""
+        return state
+
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
     ) -> None:
@@ -237,7 +244,7 @@ class OnlineAUC(LinearRanker):
         """
         rows, signed, tally = self._tallied(X, y, sample_weight)
         rng = generator(self.random_state)
-        state = self._begin(rows, tally)
+        state = self._with_room(self._begin(rows, tally), rows, signed)
         for epoch in range(self.max_iter):
             learn = self._learns_in_fit and epoch == 0
             for order in visits(signed, rng if self.shuffle else None):
@@ -278,7 +285,8 @@ class OnlineAUC(LinearRanker):
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         state = type(state)(*(np.require(part, None, "W") for part in state))
-        self.state_ = state = self._fitted_to(state, rows)
+        state = self._with_room(self._fitted_to(state, rows), rows, signed)
+        self.state_ = state
         for order in visits(signed, None):
             self._update(rows, signed, order, state, learn=True)
         self.n_iter_ = 1 if first else self.n_iter_

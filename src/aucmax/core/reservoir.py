@@ -98,7 +98,7 @@ def keep(
         _drop(side, choose(seed, kept[side]), kept, starts, index, value)
         count -= 1
     start = int(starts[side, count])
-    pack_row(X, i, index[side], value[side], start)
+    pack_row(X, i, value[side, start:], index[side, start:])
     starts[side, count + 1] = start + size
     kept[side] += 1.0
 

@@ -225,6 +225,86 @@ def _copy_row_csr(X, i, factor, ref, out):
         return loop
 
 
+def count_row(X: Rows, i: int) -> int:
+    """Return how many values of row ``i`` are not zero."""
+    if isinstance(X, CSR):
+        return int(np.count_nonzero(X.data[X.indptr[i] : X.indptr[i + 1]]))
+    return int(np.count_nonzero(X[i]))
+
+
+@overload(count_row, jit_options=SIMD)
+def _count_row_dense(X, i):
+    if isinstance(X, types.Array):
+
+        def loop(X, i):
+            count = 0
+            for j in range(X.shape[1]):
+                count += X[i, j] != 0.0
+            return count
+
+        return loop
+
+
+@overload(count_row, jit_options=SIMD)
+def _count_row_csr(X, i):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i):
+            count = 0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                count += X.data[k] != 0.0
+            return count
+
+        return loop
+
+
+def pack_row(X: Rows, i: int, out: Float, at: NDArray[Any]) -> int:
+    """Write what is not zero in row ``i`` to ``out``, and where it is to ``at``.
+
+    Returns how many values that are: the row is then the same from any layout.
+    """
+    if isinstance(X, CSR):
+        here = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+        values, features = X.data[here], X.indices[here]
+    else:
+        values, features = X[i], np.arange(X.shape[1], dtype=np.uint32)
+    count = int(np.count_nonzero(values))
+    out[:count], at[:count] = values[values != 0.0], features[values != 0.0]
+    return count
+
+
+@overload(pack_row, jit_options=INLINE)
+def _pack_row_dense(X, i, out, at):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, out, at):
+            count = 0
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0:
+                    out[count] = X[i, j]
+                    at[count] = j
+                    count += 1
+            return count
+
+        return loop
+
+
+@overload(pack_row, jit_options=INLINE)
+def _pack_row_csr(X, i, out, at):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, out, at):
+            count = 0
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                if X.data[k] != 0.0:
+                    out[count] = X.data[k]
+                    at[count] = X.indices[k]
+                    count += 1
+            return count
+
+        return loop
+
+
 def raw_dot_row(X: Rows, i: int, w: Float) -> float:
     """Return w·x, not centred."""
     return float(w @ _dense_row(X, i, len(w)))
@@ -1190,79 +1270,6 @@ def _raw_move_row_csr(X, i, hot, cold, c, past):
                 z = c * (hot[D, j] * np.float64(X.data[k]))
                 hot[W, j] += z
                 cold[U, j] += past * z
-
-        return loop
-
-
-def count_row(X: Rows, i: int) -> int:
-    """Return how many values of row ``i`` are not zero."""
-    if isinstance(X, CSR):
-        return int(np.count_nonzero(X.data[int(X.indptr[i]) : int(X.indptr[i + 1])]))
-    return int(np.count_nonzero(X[i]))
-
-
-@overload(count_row, jit_options=INLINE)
-def _count_row_dense(X, i):
-    if isinstance(X, types.Array):
-
-        def loop(X, i):
-            n = 0
-            for j in range(X.shape[1]):
-                n += X[i, j] != 0.0
-            return n
-
-        return loop
-
-
-@overload(count_row, jit_options=INLINE)
-def _count_row_csr(X, i):
-    if isinstance(X, types.BaseTuple):
-
-        def loop(X, i):
-            n = 0
-            for k in range(X.indptr[i], X.indptr[i + 1]):
-                n += X.data[k] != 0.0
-            return n
-
-        return loop
-
-
-def pack_row(X: Rows, i: int, index: Float, value: Float, start: int) -> None:
-    """Write the values that are not zero, and their features, from ``start`` on."""
-    if isinstance(X, CSR):
-        at = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
-        features, values = X.indices[at], X.data[at]
-    else:
-        features, values = np.arange(X.shape[1], dtype=np.uint32), X[i]
-    n = np.count_nonzero(values)
-    index[start : start + n] = features[values != 0.0]
-    value[start : start + n] = values[values != 0.0]
-
-
-@overload(pack_row, jit_options=INLINE)
-def _pack_row_dense(X, i, index, value, start):
-    if isinstance(X, types.Array):
-
-        def loop(X, i, index, value, start):
-            for j in range(X.shape[1]):
-                if X[i, j] != 0.0:
-                    index[start] = j
-                    value[start] = X[i, j]
-                    start += 1
-
-        return loop
-
-
-@overload(pack_row, jit_options=INLINE)
-def _pack_row_csr(X, i, index, value, start):
-    if isinstance(X, types.BaseTuple):
-
-        def loop(X, i, index, value, start):
-            for k in range(X.indptr[i], X.indptr[i + 1]):
-                if X.data[k] != 0.0:
-                    index[start] = X.indices[k]
-                    value[start] = X.data[k]
-                    start += 1
 
         return loop
 

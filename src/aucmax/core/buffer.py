@@ -1,0 +1,155 @@
+"""A buffer of rows of each class, for learners that pair a new row with old ones.
+
+Of 2B slots, B a class, the positives' are first. A row in its slot is what is not zero
+in it and where that is, as it came, whatever its layout was. A row without zeros needs
+no list of features, and loops over it run in SIMD.
+
+``rows`` (2, 2B, width) holds values and features, ``slots`` (2, 2B) how many there are
+and the weight of the row. The width is that of the fullest row seen so far: it grows
+with the data, from nothing. How many rows of each class have been offered, and the
+state of the random numbers, are the learner's to keep.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.rows import Index, Rows, count_row
+from aucmax.core.table import Float
+
+VALUES, FEATURES = 0, 1  # of rows
+LENGTH, WEIGHT = 0, 1  # of slots
+
+SEED = 12345.0, 67890.0  # the same for every model, so that a stream needs no seed
+
+
+def empty(size: int) -> tuple[Float, Float]:
+    """Return ``rows`` and ``slots`` for ``size`` rows a class."""
+    return np.zeros((2, 2 * size, 0)), np.zeros((2, 2 * size))
+
+
+def widened(state: Any, X: Rows, y: Float) -> Any:
+    """Return the state with room for the rows of X that count."""
+    _, slots, width = state.rows.shape
+    needed = fullest(X, y)
+    if needed <= width:
+        return state
+    wider = np.zeros((2, slots, needed))
+    wider[:, :, :width] = state.rows
+    return state._replace(rows=wider)
+
+
+def check(state: Any, seen: Float, n_features: int) -> None:
+    """Raise an error if kernels could not trust the buffer; for one out of a file."""
+    bounds = {
+        "features": (state.rows[FEATURES], n_features - 1),
+        "lengths": (state.slots[LENGTH], min(state.rows.shape[2], n_features)),
+        "counts": (seen, 2.0**53),
+    }
+    for name, (numbers, most) in bounds.items():
+        if not np.all((numbers >= 0) & (numbers <= most)):  # what is not finite, too
+            raise ValueError(f"the {name} of its buffer are out of range.")
+
+
+@kernel
+def fullest(X: Rows, y: Float) -> int:
+    """Return the largest number of values that are not zero in a row that counts."""
+    most = 0
+    for i in range(y.shape[0]):
+        if y[i] != 0.0:
+            most = max(most, count_row(X, i))
+    return most
+
+
+@inlined
+def features_of(rows: Float, slots: Float) -> Index:
+    """Return the features of all slots as whole numbers; once a kernel."""
+    at = np.zeros((rows.shape[1], rows.shape[2]), np.uint32)
+    for b in range(rows.shape[1]):
+        for k in range(int(slots[LENGTH, b])):
+            at[b, k] = np.uint32(rows[FEATURES, b, k])
+    return at
+
+
+@inlined
+def uniform(seed: Float) -> float:
+    """Return a random number in (0, 1): L'Ecuyer's generator (1988), held by floats."""
+    one = np.int64(seed[0]) * 40014 % 2147483563
+    two = np.int64(seed[1]) * 40692 % 2147483399
+    seed[0], seed[1] = np.float64(one), np.float64(two)
+    mixed = one - two
+    return (mixed if mixed > 0 else mixed + 2147483562) / 2147483563.0
+
+
+@inlined
+def find_slot(seen: Float, side: int, size: int, reservoir: bool, seed: Float) -> int:
+    """Count a row of this class in; return its slot, or -1 if it is not to be kept.
+
+    Either the oldest row makes room, or a random one does, with probability B over the
+    rows so far: the buffer is then a uniform sample of these (Vitter's algorithm R, in
+    which one random number decides both).
+    """
+    seen[side] += 1.0
+    slot = int(seen[side]) - 1
+    if slot >= size:
+        if reservoir:
+            slot = int(uniform(seed) * seen[side])
+            if slot >= size:
+                return -1
+        else:
+            slot %= size
+    return side * size + slot
+
+
+@inlined
+def put(
+    rows: Float,
+    slots: Float,
+    at: Index,
+    slot: int,
+    x: Float,
+    features: Index,
+    length: int,
+    weight: float,
+) -> None:
+    """Write a packed row to a slot."""
+    for k in range(length):
+        rows[VALUES, slot, k] = x[k]
+        rows[FEATURES, slot, k] = features[k]
+        at[slot, k] = features[k]
+    slots[LENGTH, slot] = length
+    slots[WEIGHT, slot] = weight
+
+
+@inlined
+def filled(seen: Float, side: int, size: int) -> int:
+    """Return how many slots of a class are in use."""
+    return int(min(seen[side], size))
+
+
+@inlined
+def scatter(x: Float, features: Index, length: int, out: Float) -> None:
+    """Write a packed row to where its features are; the rest is left."""
+    for k in range(length):
+        out[features[k]] = x[k]
+
+
+@inlined
+def erase(features: Index, length: int, out: Float) -> None:
+    """Write zero to where a packed row has features."""
+    for k in range(length):
+        out[features[k]] = 0.0
+
+
+@vectorised
+def unpack(
+    x: Float, features: Index, length: int, unit: Float, ref: Float, out: Float
+) -> None:
+    """Write ``unit`` (x - ref) to ``out``; O(d)."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for k in range(length):
+        out[features[k]] = x[k]
+    for j in range(out.shape[0]):
+        out[j] = unit[j] * (out[j] - ref[j])
