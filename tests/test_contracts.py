@@ -80,7 +80,6 @@ VARIANTS = [
     LeastSquaresAUC(solver="cg", tol=1e-12),
     LeastSquaresAUCCV([1.0, 1e-2], cv=3),
     BAM(0.01, loss="logistic"),
-    BAM(0.01, loss="sigmoid"),
     BAMCV([1.0, 1e-2], cv=3, loss=["exponential"]),
     SVRGAUC(l1=0.01),
     SPDAM(batch_size=1.0),
