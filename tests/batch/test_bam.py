@@ -112,7 +112,7 @@ def test_the_objective_never_rises(loss, full):
         else Coordinates(np.diag(H), varies, 1e-4)
     )
     share = shares(np.where(y == 1, 1.0, -1.0))
-    objective = Objective(as_rows(X), share, POINTS[loss], 1e-4)
+    objective = Objective(as_rows(X), share, POINTS[loss], 1e-4, X.mean(axis=0))
     cold = minimise(objective, at, X.shape[1], 1e-8, 100)
     assert len(cold.history) > 3
     assert (np.diff(cold.history) <= 0.0).all()

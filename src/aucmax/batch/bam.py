@@ -79,14 +79,15 @@ class Landscape:
     ) -> Minimum:
         """Return the minimum of J over the rows of non-zero ``share``."""
         at, d = self.coordinates(l2), len(self.varies)
+        ref = self.mean.mean(axis=0)
         first = 0
         # Steps may be too long, and rows that are not there may hold anything.
         with np.errstate(over="ignore", invalid="ignore"):
             if loss == "sigmoid" and start is None:  # not convex: begin where it is
-                easy = Objective(self.X, share, POINTS["logistic"], l2)
+                easy = Objective(self.X, share, POINTS["logistic"], l2, ref)
                 near = minimise(easy, at, d, _NEAR, max_iter)
                 start, first = near.w, near.n_iter
-            objective = Objective(self.X, share, POINTS[loss], l2)
+            objective = Objective(self.X, share, POINTS[loss], l2, ref)
             left = max(max_iter - first, 1)
             best = minimise(objective, at, d, tol, left, start)
         return best._replace(n_iter=min(best.n_iter + first, max_iter))

@@ -94,12 +94,20 @@ def _dot(u: Float, v: Float) -> float:
 
 
 class Objective:
-    """J and its derivatives, for rows that are there (``present``)."""
+    """J and its derivatives, for rows that are there (``present``).
+
+    Only differences of rows count; ``ref`` is a row in their middle.
+    """
 
     def __init__(
-        self, X: Rows, share: Float, loss: Callable[[Float, Float], Point], l2: float
+        self,
+        X: Rows,
+        share: Float,
+        loss: Callable[[Float, Float], Point],
+        l2: float,
+        ref: Float,
     ) -> None:
-        self.X, self.loss, self.l2 = X, loss, l2
+        self.X, self.loss, self.l2, self.ref = X, loss, l2, ref
         present = np.flatnonzero(share)
         self.all = len(present) == len(share)
         self.present, self.n = present, len(share)
@@ -111,7 +119,8 @@ class Objective:
 
     def gradient(self, slope: Float, w: Float) -> Float:
         """Return Xᵀ slope + l2 w."""
-        return transposed_times(self.X, self._everywhere(slope), len(w)) + self.l2 * w
+        g = transposed_times(self.X, self._everywhere(slope), len(w)) + self.l2 * w
+        return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
 
     def along(self, point: Point, v: Float) -> Float:
         """Return the Hessian of J times v."""
