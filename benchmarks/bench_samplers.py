@@ -8,8 +8,10 @@ standardised rows, not on wide data), "balanced" is logistic regression; then th
 samplers after one and after five passes, and after one pass of a stream. Last, for
 TIMED, the milliseconds of one pass (as many pairs as rows) and of one epoch of
 ``SGDClassifier``, as many steps, on the same matrix. Step sizes were chosen by test AUC
-on splits of CHOSEN_ON (subsets of 12 000 rows); HELD_OUT had no part in that. The data
-sets are read from $AUCMAX_DATA or ../shared/data.
+on a split of CHOSEN_ON (subsets of 12 000 rows, two seeds); HELD_OUT had no part in
+that. But the number of partners of a row in a stream was chosen on eight sets, news20
+and sector among them: for "PSAM stream" these two are not held out. The data sets are
+read from $AUCMAX_DATA or ../shared/data.
 """
 
 import sys

@@ -219,7 +219,7 @@ class UniExp(OnlineAUC):
     >>> from aucmax import UniExp
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(UniExp(random_state=0).fit(X, y).score(X, y), 2)
-    0.92
+    0.93
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

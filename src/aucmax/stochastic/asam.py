@@ -367,7 +367,7 @@ class SAM(PairSampler):
         Whether features are scaled inside, by class moments. The objective is the same
         without, the number of pairs to its minimum is not.
     max_iter : int, default=5
-        Passes: times as many pairs as there are rows.
+        Passes in ``fit``: so many times as many pairs as there are rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the pairs.
 
@@ -397,16 +397,16 @@ class SAM(PairSampler):
     Notes
     -----
     A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
-    for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
-    for exact class moments. Without the mean, a first
-    step as large as theirs would cost accuracy.
+    for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
+    2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
+    Without the mean, a first step as large as that of ASAM would cost accuracy.
 
     References
     ----------
-    .. [1] M. Khalid, "Large-scale Nonlinear and Online AUC Maximization", dissertation,
-       Colorado State University, 2019, Algorithm 10.
-    .. [2] L. Bottou, "SGD-QN: Careful quasi-Newton stochastic gradient descent", JMLR
-       10, 2009, with A. Bordes and P. Gallinari: scheduled regularisation.
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 10.
+    .. [2] A. Bordes, L. Bottou, P. Gallinari, "SGD-QN: Careful Quasi-Newton Stochastic
+       Gradient Descent", JMLR 10, 2009: the penalty every so many steps.
 
     Examples
     --------
@@ -414,7 +414,7 @@ class SAM(PairSampler):
     >>> from aucmax import SAM
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(SAM(random_state=0).fit(X, y).score(X, y), 2)
-    0.92
+    0.93
     """
 
     def __init__(
@@ -459,7 +459,7 @@ class ASAM(PairSampler):
         Whether features are scaled inside, by class moments. The objective is the same
         without, the number of pairs to its minimum is not.
     max_iter : int, default=5
-        Passes: times as many pairs as there are rows.
+        Passes in ``fit``: so many times as many pairs as there are rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the pairs.
 
@@ -489,15 +489,15 @@ class ASAM(PairSampler):
     Notes
     -----
     A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
-    for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
-    for exact class moments.
+    for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
+    2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
     References
     ----------
-    .. [1] M. Khalid, "Large-scale Nonlinear and Online AUC Maximization", dissertation,
-       Colorado State University, 2019, Algorithm 10.
-    .. [2] L. Bottou, "SGD-QN: Careful quasi-Newton stochastic gradient descent", JMLR
-       10, 2009, with A. Bordes and P. Gallinari: scheduled regularisation.
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 10.
+    .. [2] A. Bordes, L. Bottou, P. Gallinari, "SGD-QN: Careful Quasi-Newton Stochastic
+       Gradient Descent", JMLR 10, 2009: the penalty every so many steps.
 
     Examples
     --------
@@ -505,7 +505,7 @@ class ASAM(PairSampler):
     >>> from aucmax import ASAM
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(ASAM(random_state=0).fit(X, y).score(X, y), 2)
-    0.92
+    0.93
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -46,7 +46,7 @@ class PSAM(PairSampler):
         Whether features are scaled inside, by class moments. The objective is the same
         without, the number of pairs to its minimum is not.
     max_iter : int, default=5
-        Passes: times as many pairs as there are rows.
+        Passes in ``fit``: so many times as many pairs as there are rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the pairs.
 
@@ -76,15 +76,15 @@ class PSAM(PairSampler):
     Notes
     -----
     A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
-    for ``partial_fit`` up to 256 rows of each class. ``fit`` reads the data once more,
-    for exact class moments.
+    for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
+    2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
     References
     ----------
-    .. [1] M. Khalid, "Large-scale Nonlinear and Online AUC Maximization", dissertation,
-       Colorado State University, 2019, Algorithm 11.
-    .. [2] L. Bottou, "SGD-QN: Careful quasi-Newton stochastic gradient descent", JMLR
-       10, 2009, with A. Bordes and P. Gallinari: scheduled regularisation.
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 11.
+    .. [2] A. Bordes, L. Bottou, P. Gallinari, "SGD-QN: Careful Quasi-Newton Stochastic
+       Gradient Descent", JMLR 10, 2009: the penalty every so many steps.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class PSAM(PairSampler):
     >>> from aucmax import PSAM
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> round(PSAM(random_state=0).fit(X, y).score(X, y), 2)
-    0.92
+    0.93
     """
 
     _proximal: ClassVar[bool] = True
