@@ -200,8 +200,8 @@ def update(
 
 
 # Of each function below there are two loops: for rows without zeros, seen from
-# ``shift``, and for the others. Buffered rows are given by their slot: to make a view of
-# a row would cost as much as to visit it.
+# ``shift``, and for the others. Buffered rows are given by their slot: to make a view
+# of a row would cost as much as to visit it.
 
 
 @inlined
