@@ -114,7 +114,11 @@ def update(
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     size = slots.shape[1] // 2
     at = features_of(rows, slots)
-    x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
+    row, of_row = (
+        np.empty((1, 1, rows.shape[2])),
+        np.empty((1, rows.shape[2]), np.uint32),
+    )
+    x, features = row[VALUES, 0], of_row[0]
     dx, shift = np.zeros(hot.shape[1]), np.zeros(hot.shape[1])
     steps = np.empty(size)
     if z[HOLES] == 0.0:
@@ -167,10 +171,11 @@ def update(
             for phase in range(1 if sequential else 2):
                 for b in range(pairs):
                     slot = other * size + b
-                    x_b, of_b = rows[VALUES, slot], at[slot]
                     count = int(slots[LENGTH, slot])
                     if phase == 0:
-                        s_b, x_xb, xb_xb = compare(x_b, of_b, count, hot, shift, dx)
+                        s_b, x_xb, xb_xb = compare(
+                            rows, at, slot, count, hot, shift, dx
+                        )
                         margin = y_t * (s - s_b - total * x_xb)
                         z_z = x_x - 2.0 * x_xb + xb_xb
                         real = z_z > _ROUNDING * (x_x + xb_xb)
@@ -182,9 +187,9 @@ def update(
                         elif not sequential and margin <= 1.0:
                             steps[b] = y_t * (0.5 * longest)
                     if steps[b] != 0.0 and (sequential or phase == 1):
-                        move(x_b, of_b, count, hot, cold, shift, -steps[b], past)
+                        move(rows, at, slot, count, hot, cold, shift, -steps[b], past)
                         total += steps[b]
-            move(x, features, length, hot, cold, shift, total, past)
+            move(row, of_row, 0, length, hot, cold, shift, total, past)
             erase(features, length, dx)
             if average:
                 z[SUM_GAMMA] += z[T]
@@ -195,7 +200,8 @@ def update(
 
 
 # Of each function below there are two loops: for rows without zeros, seen from
-# ``shift``, and for the others.
+# ``shift``, and for the others. Buffered rows are given by their slot: to make a view
+# of a row would cost as much as to visit it.
 
 
 @inlined
@@ -229,15 +235,26 @@ def _look_full(x: Float, hot: Float, shift: Float, dx: Float) -> tuple[float, fl
 
 @inlined
 def compare(
-    x: Float, features: Index, length: int, hot: Float, shift: Float, dx: Float
+    rows: Float,
+    at: Index,
+    b: int,
+    length: int,
+    hot: Float,
+    shift: Float,
+    dx: Float,
 ) -> tuple[float, float, float]:
     """Return w·x, the product with ``dx``, and x·D x of a buffered row."""
     if length == dx.shape[0]:
-        return _compare_full(x, hot, shift, dx)
+        return _compare_full(rows, b, hot, shift, dx)
     s = s1 = cross = cross1 = x_x = x_x1 = 0.0
     # Two sums of each: the next pair has to wait for the scores of this one.
     for k in range(1, length, 2):
-        j, v, j1, v1 = features[k - 1], x[k - 1], features[k], x[k]
+        j, v, j1, v1 = (
+            at[b, k - 1],
+            rows[VALUES, b, k - 1],
+            at[b, k],
+            rows[VALUES, b, k],
+        )
         s += hot[W, j] * v
         s1 += hot[W, j1] * v1
         cross += dx[j] * v
@@ -245,7 +262,7 @@ def compare(
         x_x += hot[D, j] * (v * v)
         x_x1 += hot[D, j1] * (v1 * v1)
     if length % 2 == 1:
-        j, v = features[length - 1], x[length - 1]
+        j, v = at[b, length - 1], rows[VALUES, b, length - 1]
         s += hot[W, j] * v
         cross += dx[j] * v
         x_x += hot[D, j] * (v * v)
@@ -254,13 +271,13 @@ def compare(
 
 @vectorised
 def _compare_full(
-    x: Float, hot: Float, shift: Float, dx: Float
+    rows: Float, b: int, hot: Float, shift: Float, dx: Float
 ) -> tuple[float, float, float]:
     s = 0.0
     cross = 0.0
     x_x = 0.0
     for j in range(dx.shape[0]):
-        v = x[j] - shift[j]
+        v = rows[VALUES, b, j] - shift[j]
         s += hot[W, j] * v
         cross += dx[j] * v
         x_x += hot[D, j] * (v * v)
@@ -269,8 +286,9 @@ def _compare_full(
 
 @inlined
 def move(
-    x: Float,
-    features: Index,
+    rows: Float,
+    at: Index,
+    b: int,
     length: int,
     hot: Float,
     cold: Float,
@@ -280,26 +298,32 @@ def move(
 ) -> None:
     """Add c D x to w, and the average's part of it."""
     if length == shift.shape[0]:
-        _move_full(x, hot, cold, shift, c, past)
+        _move_full(rows, b, hot, cold, shift, c, past)
         return
     if past == 0.0:
         for k in range(length):
-            j = features[k]
-            hot[W, j] += c * (hot[D, j] * x[k])
+            j = at[b, k]
+            hot[W, j] += c * (hot[D, j] * rows[VALUES, b, k])
         return
     for k in range(length):
-        j = features[k]
-        v = c * (hot[D, j] * x[k])
+        j = at[b, k]
+        v = c * (hot[D, j] * rows[VALUES, b, k])
         hot[W, j] += v
         cold[U, j] += past * v
 
 
 @vectorised
 def _move_full(
-    x: Float, hot: Float, cold: Float, shift: Float, c: float, past: float
+    rows: Float,
+    b: int,
+    hot: Float,
+    cold: Float,
+    shift: Float,
+    c: float,
+    past: float,
 ) -> None:
     for j in range(shift.shape[0]):
-        v = c * (hot[D, j] * (x[j] - shift[j]))
+        v = c * (hot[D, j] * (rows[VALUES, b, j] - shift[j]))
         hot[W, j] += v
         cold[U, j] += past * v
 
