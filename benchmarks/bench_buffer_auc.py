@@ -4,7 +4,7 @@
 set as it comes, at most 10 000 rows of it. "square" is LeastSquaresAUC; the columns
 after it are differences from it, in thousandths. "balanced" is logistic regression
 with balanced classes, on standardised features. C and the number of passes were chosen
-on splits of all sets but australian; HELD_OUT had no part in that.
+on splits of CHOSEN_ON, and some of it on australian; the rest of HELD_OUT had no part.
 """
 
 import sys

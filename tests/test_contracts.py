@@ -878,7 +878,7 @@ def test_awkward_data(estimator, method, case):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@every
+@plain
 @strict
 def test_more_features_than_16_bits_count(estimator, method):
     X, y = wide()
@@ -895,7 +895,7 @@ def test_more_features_than_16_bits_count(estimator, method):
 
 @pytest.mark.parametrize("positives", [1, 2])
 @pytest.mark.parametrize("method", METHODS)
-@every
+@plain
 @strict
 def test_one_positive_in_a_hundred_thousand_rows(estimator, method, positives):
     X, y = rare(positives=positives)
@@ -1415,6 +1415,8 @@ def states(folder):
                 if hasattr(estimator, method):
                     # Few features make the proximal map a matter of 256 steps.
                     model = seeded(estimator, max_iter=6)
+                    if isinstance(estimator, CBR):  # a minute in Python otherwise
+                        model.set_params(max_iter=2, buffer_size=5)
                     getattr(model, method)(layout(X), y, sample_weight=weight)
                     file = f"{k}-{layout.__name__}-{method}.npz"
                     np.savez(Path(folder) / file, **everything(model))
