@@ -11,6 +11,8 @@ import numpy as np
 from aucmax import {name}
 from aucmax.core.tally import ROWS
 
+# A shell's background jobs have interrupts switched off.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.standard_normal((600_000, 20))
 y = X[:, 0] > 1
