@@ -1,6 +1,6 @@
 """``aucmax warmup``: compile every kernel for every layout and float type."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -36,17 +36,18 @@ def run() -> None:
 
 
 def compile_kernels(
+    names: Iterable[str] = tuple(aucmax.ESTIMATORS),
     layouts: Sequence[Callable[[Any], Any]] = LAYOUTS,
     floats: Sequence[type] = FLOATS,
 ) -> float:
-    """Use all that is compiled, on a handful of rows; return the seconds it took."""
+    """Use these estimators and the measures on a few rows; return the seconds taken."""
     start = perf_counter()
     dense = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0], [2.0, 4.0]])
     y = np.array([0, 0, 1, 1])
     for dtype in floats:
         for layout in layouts:
             X = layout(dense.astype(dtype))
-            for estimator in _variants():
+            for estimator in _variants(names):
                 estimator.fit(X, y)
                 if hasattr(estimator, "partial_fit"):
                     estimator.partial_fit(X, y)
@@ -58,9 +59,9 @@ def compile_kernels(
     return perf_counter() - start
 
 
-def _variants() -> Iterator[Any]:
+def _variants(names: Iterable[str]) -> Iterator[Any]:
     """Yield each estimator as it is, and once for each detour it knows."""
-    for name in aucmax.ESTIMATORS:
+    for name in names:
         estimator = getattr(aucmax, name)
         yield estimator()
         for parameter in _DETOURS.keys() & estimator().get_params().keys():
