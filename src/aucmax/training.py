@@ -11,6 +11,7 @@ Other learners get all rows at once.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -38,14 +39,16 @@ _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
 
 Positive = NDArray[np.bool_]
 Watch = Callable[["Progress", int], None]  # progress, bytes read
+Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
 
 class InterruptedTraining(Exception):
-    """Training was asked to stop, and has; ``checkpoint`` says where it is kept."""
+    """Training was asked to stop, and has; ``checkpoint`` has all that was learnt."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Path, reason: int) -> None:
         super().__init__(f"Stopped; {checkpoint} has all that was learnt.")
         self.checkpoint = checkpoint
+        self.reason = reason  # what ``listen`` gave
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,11 @@ class Rows(NamedTuple):
         return Rows(self.X[chosen], self.positive[chosen], weight)
 
 
+@contextmanager
+def _deaf() -> Iterator[Stop]:
+    yield lambda: 0
+
+
 class Result(NamedTuple):
     """A model file that has been written, and how it came about."""
 
@@ -166,12 +174,13 @@ def train(
     checkpoint_seconds: float = 30.0,
     resume: bool = False,
     watch: Watch = lambda progress, done: None,
-    stop: Callable[[], bool] = lambda: False,
+    listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
     warn: Callable[[str], None] = lambda text: None,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    ``stop`` is asked between chunks; ``watch`` is told how far things are.
+    ``watch`` is told how far things are. While a stream is learnt, ``listen`` is in
+    force, and what it gives is asked between chunks whether to stop.
     """
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
@@ -188,7 +197,8 @@ def train(
     try:
         if run.streams:
             saver = _Saver(run, checkpoint, checkpoint_rows, checkpoint_seconds, warn)
-            held = _stream(run, lines, saver, watch, stop)
+            with listen() as stop:
+                held = _stream(run, lines, saver, watch, stop)
         else:
             held = _at_once(run, lines, watch)
     finally:
@@ -206,7 +216,7 @@ class _Run:
 
     plan: Plan
     source: Source
-    first: Iterator[Chunk]  # chunks read already, to be had again
+    begun: Iterator[Chunk] | None  # the first pass, if it has been looked into
     task: Task
     estimator: Any
     passes: int
@@ -245,7 +255,9 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
     first = seen[-1]
     if first.y is None:
-        raise ValueError("There are no labels to learn from: name their --label column.")
+        raise ValueError(
+            "There are no labels to learn from: name their --label column."
+        )
     task = Task.of(plan.positive).settle(first.y)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
@@ -330,8 +342,7 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     position = Position(*kept["progress"].pop("position"))
     progress = Progress(position=position, **kept["progress"])
     task = Task.from_json(recipe["task"])
-    nothing: Iterator[Chunk] = iter(())
-    return _Run(settled, source, nothing, task, estimator, kept["passes"], progress)
+    return _Run(settled, source, None, task, estimator, kept["passes"], progress)
 
 
 class _Saver:
@@ -376,18 +387,14 @@ def _stream(
     lines: BadLines,
     saver: _Saver,
     watch: Watch,
-    stop: Callable[[], bool],
+    stop: Stop,
 ) -> list[Rows]:
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
     while progress.passes < run.passes:
-        fresh = progress.position == Position()
-        reading = run.first if fresh else run.source.chunks(progress.position)
-        run.first = iter(())
-        if fresh and progress.passes > 0:
-            reading = run.source.chunks()
-        for chunk in ahead(reading):
+        begun, run.begun = run.begun, None
+        for chunk in ahead(begun or run.source.chunks(progress.position)):
             learnt, held = _part(run, chunk, lines)
             if progress.passes == 0:
                 _note(progress, chunk, learnt, held)
@@ -402,9 +409,9 @@ def _stream(
             progress.position = chunk.after
             progress.steps += len(learnt.positive)
             watch(progress, chunk.done)
-            if stop():
+            if reason := stop():
                 saver.write(lines)
-                raise InterruptedTraining(saver.path)
+                raise InterruptedTraining(saver.path, reason)
             if saver.due():
                 saver.write(lines)
         progress.passes += 1
@@ -437,7 +444,7 @@ def _learn(run: _Run, rows: Rows) -> None:
 def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
-    for chunk in ahead(run.first):
+    for chunk in ahead(run.begun or run.source.chunks()):
         some, held = _part(run, chunk, lines)
         _note(progress, chunk, some, held)
         learnt.append(some)
@@ -454,7 +461,9 @@ def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None]:
     written = lines.take(chunk.bad) if run.progress.passes == 0 else 0
     run.progress.quarantined += written
     if chunk.y is None:
-        raise ValueError("There are no labels to learn from: name their --label column.")
+        raise ValueError(
+            "There are no labels to learn from: name their --label column."
+        )
     rows = Rows(chunk.X, run.task.positives(chunk.y), chunk.weight)
     if not run.plan.holdout:
         return rows, None
@@ -514,21 +523,22 @@ def _judge(
     run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on rows that were not learnt, with its interval."""
+    width = run.estimator.n_features_in_
     if test:
-        rows = _rows_of(reopen(test, recipe["input"]), run.task)
+        rows = _rows_of(reopen(test, recipe["input"], n_features=width), run.task)
     elif run.plan.holdout and kept:
         rows = iter(kept)
     elif run.plan.holdout:
         share, seed = run.plan.holdout, run.plan.seed
-        again = _rows_of(reopen(run.plan.data, recipe["input"]), run.task)
+        data = reopen(run.plan.data, recipe["input"], n_features=width)
+        again = _rows_of(data, run.task)
         rows = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
-    width = run.estimator.n_features_in_
     positives, scores = [], []
     for some in rows:
         if len(some.positive):
-            X = _as_wide(some.X[:, :width], width)
+            X = _as_wide(some.X, width)
             scores.append(run.estimator.decision_function(X))
             positives.append(some.positive)
     if not positives:
