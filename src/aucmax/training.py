@@ -25,9 +25,9 @@ from scipy import sparse
 
 import aucmax
 from aucmax.core.base import widen
-from aucmax.data.chunk import BadLine, Chunk, Position, Source
+from aucmax.data.chunk import BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
-from aucmax.data.task import Task
+from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -246,7 +246,8 @@ class _Run:
 
 def _begin(plan: Plan) -> _Run:
     """Open the data and look at the first rows; choose what has not been said."""
-    source = open_data(plan.data, **plan.reader)
+    keep_text = plan.on_bad_line == "quarantine"
+    source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     chunks = source.chunks()
     seen = list(_until_rows(chunks))
     if not seen or seen[-1].X.shape[0] == 0:
@@ -329,7 +330,8 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     if recipe is None or "checkpoint" not in recipe:
         raise ValueError(f"{checkpoint} is a model, not a checkpoint.")
     kept = recipe["checkpoint"]
-    source = reopen(plan.data, recipe["input"])
+    keep_text = plan.on_bad_line == "quarantine"
+    source = reopen(plan.data, recipe["input"], keep_text=keep_text)
     settled = replace(plan, size=source.size)
     if plan.algorithm == "auto":
         settled = replace(settled, algorithm=kept["plan"]["algorithm"])
@@ -395,9 +397,9 @@ def _stream(
     while progress.passes < run.passes:
         begun, run.begun = run.begun, None
         for chunk in ahead(begun or run.source.chunks(progress.position)):
-            learnt, held = _part(run, chunk, lines)
+            learnt, held, bad = _part(run, chunk, lines)
             if progress.passes == 0:
-                _note(progress, chunk, learnt, held)
+                _note(progress, learnt, held, bad)
                 if held is not None and not again:
                     kept.append(held)
                     if progress.held_out > _KEPT_ROWS:
@@ -445,8 +447,8 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
     for chunk in ahead(run.begun or run.source.chunks()):
-        some, held = _part(run, chunk, lines)
-        _note(progress, chunk, some, held)
+        some, held, bad = _part(run, chunk, lines)
+        _note(progress, some, held, bad)
         learnt.append(some)
         if held is not None:
             kept.append(held)
@@ -456,27 +458,58 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     return kept
 
 
-def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None]:
-    """Return the rows of a chunk that are to be learnt, and those held out."""
-    written = lines.take(chunk.bad) if run.progress.passes == 0 else 0
-    run.progress.quarantined += written
-    if chunk.y is None:
-        raise ValueError(
-            "There are no labels to learn from: name their --label column."
-        )
-    rows = Rows(chunk.X, run.task.positives(chunk.y), chunk.weight)
+def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, int]:
+    """Return the rows to be learnt, those held out, and how many lines were bad."""
+    rows, unknown = _labelled(chunk, run.task)
+    bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
+    if run.progress.passes == 0:
+        run.progress.quarantined += lines.take(bad)
     if not run.plan.holdout:
-        return rows, None
+        return rows, None, len(bad)
     out = held_out(rows.X, run.plan.holdout, run.plan.seed)
-    return rows.where(~out), rows.where(out)
+    return rows.where(~out), rows.where(out), len(bad)
 
 
-def _note(progress: Progress, chunk: Chunk, learnt: Rows, held: Rows | None) -> None:
+def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
+    """Return the rows whose labels mean something, and the lines of the others."""
+    if chunk.y is None:
+        raise ValueError(f"{chunk.file} has no labels: name their --label column.")
+    try:
+        return Rows(chunk.X, task.positives(chunk.y), chunk.weight), []
+    except LabelError:
+        values, which = np.unique(chunk.y, return_inverse=True)
+        problems = [_problem(value, task) for value in values]
+    known = np.array([problem is None for problem in problems])[which]
+    bad = []
+    for row in np.flatnonzero(~known):
+        problem = str(problems[which[row]])
+        text = _text(chunk.raw, row)
+        line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
+        bad.append(line)
+    weight = None if chunk.weight is None else chunk.weight[known]
+    return Rows(chunk.X[known], task.positives(chunk.y[known]), weight), bad
+
+
+def _problem(label: Any, task: Task) -> str | None:
+    try:
+        task.positives(np.array([label]))
+    except LabelError as error:
+        return error.problem
+    return None
+
+
+def _text(raw: Any, row: int) -> bytes:
+    if not isinstance(raw, Lines):
+        return b""
+    return bytes(raw.data[raw.starts[row] : raw.stops[row]])
+
+
+def _note(progress: Progress, learnt: Rows, held: Rows | None, bad: int) -> None:
     positives = int(learnt.positive.sum())
     progress.rows += len(learnt.positive)
     progress.positives += positives
     progress.held_out += 0 if held is None else len(held.positive)
-    progress.bad += len(chunk.bad)
+    progress.bad += bad
     progress.mixed += 0 < positives < len(learnt.positive)
     progress.chunks += 1
 
@@ -555,6 +588,4 @@ def _judge(
 
 def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
     for chunk in ahead(source.chunks()):
-        if chunk.y is None:
-            raise ValueError(f"{', '.join(source.files)}: there are no labels in it.")
-        yield Rows(chunk.X, task.positives(chunk.y), chunk.weight)
+        yield _labelled(chunk, task)[0]

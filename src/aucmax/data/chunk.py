@@ -54,6 +54,8 @@ class Chunk(NamedTuple):
     extra: dict[str, NDArray[Any]]  # columns asked for by name, as str objects
     after: Position  # where the next chunk begins
     done: int  # bytes of ``Source.size`` that have been read, for a progress bar
+    file: str  # where the rows are from
+    line: NDArray[Any]  # … and the line of each, from 1; in Parquet its number
 
 
 class Source(Protocol):
