@@ -25,7 +25,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax.core.base import widen
-from aucmax.data.chunk import BadLine, Chunk, Lines, Position, Source
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead
@@ -42,7 +42,7 @@ Watch = Callable[["Progress", int], None]  # progress, bytes read
 Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
 
-class InterruptedTraining(Exception):
+class StoppedError(Exception):
     """Training was asked to stop, and has; ``checkpoint`` has all that was learnt."""
 
     def __init__(self, checkpoint: Path, reason: int) -> None:
@@ -81,7 +81,7 @@ class Progress:
     """How far a run has come."""
 
     passes: int = 0  # that are over
-    position: Position = Position()
+    position: Position = START
     steps: int = 0  # rows learnt in all passes
     rows: int = 0  # learnt in the first pass
     positives: int = 0  # of these
@@ -108,7 +108,8 @@ class BadLines:
         if policy == "quarantine":
             if quarantine is None:
                 raise ValueError("Quarantine where? Name a file.")
-            self._file = open(quarantine, "r+b" if kept else "wb")
+            mode = "r+b" if kept else "wb"
+            self._file = open(quarantine, mode)  # noqa: SIM115
             self._file.truncate(kept)  # what was written after the last checkpoint
             self._file.seek(kept)
 
@@ -338,8 +339,8 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     differences = settled.differences(kept["plan"])
     if differences:
         raise ValueError(
-            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with the "
-            "same options and data, or delete that file to begin anew."
+            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with "
+            "the same options and data, or delete that file to begin anew."
         )
     position = Position(*kept["progress"].pop("position"))
     progress = Progress(position=position, **kept["progress"])
@@ -413,11 +414,11 @@ def _stream(
             watch(progress, chunk.done)
             if reason := stop():
                 saver.write(lines)
-                raise InterruptedTraining(saver.path, reason)
+                raise StoppedError(saver.path, reason)
             if saver.due():
                 saver.write(lines)
         progress.passes += 1
-        progress.position = Position()
+        progress.position = START
     if progress.positives == 0 or progress.positives == progress.rows:
         raise ValueError(
             f"All {progress.rows:,} rows are of one class; there is nothing to rank."

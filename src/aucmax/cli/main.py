@@ -105,8 +105,8 @@ def warmup() -> None:
 
 @app.command(
     cls=_BadLineCommand,
-    epilog="Example: aucmax train day1.csv day2.csv.gz -o clicks.aucmax --label clicked "
-    "--holdout 0.1",
+    epilog="Example: aucmax train day1.csv day2.csv.gz -o clicks.aucmax "
+    "--label clicked --holdout 0.1",
 )
 def train(
     data: Annotated[

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.screen import reading
-from aucmax.training import InterruptedTraining, Plan, Progress, Result, train
+from aucmax.training import StoppedError, Plan, Progress, Result, train
 
 _LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
 
@@ -49,7 +49,7 @@ def run(
                 listen=_signals,
                 warn=notes.print,
             )
-        except InterruptedTraining as stopped:
+        except StoppedError as stopped:
             notes.print(
                 f"Stopped. {stopped.checkpoint} has all that was learnt so far; go on "
                 "with the same command and --resume."

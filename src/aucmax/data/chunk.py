@@ -19,6 +19,9 @@ class Position(NamedTuple):
     line: int = 0  # lines of it that are done: for messages
 
 
+START = Position()
+
+
 class BadLine(NamedTuple):
     """A line that is no row; whoever reads decides what becomes of it."""
 
@@ -68,7 +71,7 @@ class Source(Protocol):
     def n_features(self) -> int | None:
         """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
 
-    def chunks(self, start: Position = ...) -> Iterator[Chunk]:
+    def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
 
     def recipe(self) -> dict[str, Any]:
