@@ -15,7 +15,7 @@ import aucmax
 from aucmax.data import text
 from aucmax.data.chunk import Chunk, Position
 from aucmax.model import load_with_recipe
-from aucmax.training import StoppedError, Plan, build, choose, held_out, train
+from aucmax.training import Plan, StoppedError, build, choose, held_out, train
 from data import scattered
 
 

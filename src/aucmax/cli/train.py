@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.screen import reading
-from aucmax.training import StoppedError, Plan, Progress, Result, train
+from aucmax.training import Plan, Progress, Result, StoppedError, train
 
 _LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
 
