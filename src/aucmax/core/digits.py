@@ -21,6 +21,8 @@ is no exception). Of more digits the first 19 give a lower and, plus one, an upp
 bound; nearly always both round to the same float.
 """
 
+import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,7 @@ OK, NAN, INF, NONE, ASK = range(5)
 _PLUS, _MINUS, _POINT, _ZERO, _E = b"+-.0e"
 _LOWER = 0x20  # makes a letter small
 _EXACT = 1 << 53  # integers up to here are floats
+_WHOLE_TENS = np.array([10**digits for digits in range(9)], np.uint64)
 _TENS = np.array([10.0**q for q in range(23)])  # all that are exact
 _LEAST, _MOST = -342, 308  # q beyond which any w of 19 digits gives 0 or infinity
 _FAR = 1 << 50  # an exponent that no number of digits makes up for
@@ -100,6 +103,93 @@ def _leading_zeros_llvm(typing, w):  # type: ignore[no-untyped-def]
 @overload(_leading_zeros, jit_options=INLINE)
 def _leading_zeros_compiled(w):  # type: ignore[no-untyped-def]
     return lambda w: _leading_zeros_llvm(w)
+
+
+@intrinsic
+def _trailing_zeros_llvm(typing, w):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+def byte_at(buf: Any, at: int) -> int:
+    """Return ``buf[at]`` for an ``at`` that is not negative, which is not tested."""
+    return int(buf[at])
+
+
+@intrinsic
+def _byte_llvm(typing, buf, at):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(
+            context, builder, arguments[0]
+        ).data
+        byte = builder.load(builder.gep(data, [arguments[1]]))
+        return builder.zext(byte, ir.IntType(64))
+
+    return types.int64(buf, types.int64), generate
+
+
+@overload(byte_at, jit_options=INLINE)
+def _byte_at_compiled(buf, at):  # type: ignore[no-untyped-def]
+    return lambda buf, at: _byte_llvm(buf, at)
+
+
+@intrinsic
+def _eight_bytes_llvm(typing, buf, at):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(
+            context, builder, arguments[0]
+        ).data
+        whole = ir.IntType(64)
+        first = builder.gep(data, [arguments[1]])
+        word = builder.load(builder.bitcast(first, whole.as_pointer()), align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(buf, types.int64), generate
+
+
+def _eight_digits(buf: Any, at: int) -> Any:
+    """Return what the first of eight bytes are as digits, and how many are digits."""
+    digits = len(re.match(rb"[0-9]*", buf[at : at + 8].tobytes())[0])  # type: ignore
+    return np.uint64(int(buf[at : at + digits].tobytes() or 0)), digits
+
+
+@overload(_eight_digits, jit_options=INLINE)
+def _eight_digits_compiled(buf, at):  # type: ignore[no-untyped-def]
+    def together(buf, at):  # type: ignore[no-untyped-def]
+        # A digit becomes its value, any other byte something larger than 9: that plus
+        # 0x76, or itself, has its highest bit set. A carry spoils later bytes only.
+        word = _eight_bytes_llvm(buf, at) ^ np.uint64(0x3030303030303030)
+        other = (word + np.uint64(0x7676767676767676)) | word
+        digits = _trailing_zeros_llvm(other & np.uint64(0x8080808080808080)) >> 3
+        # The first digit is in the lowest byte: move the last one into the highest.
+        word = word << np.uint64((64 - 8 * digits) & 63)
+        word = word * np.uint64(10) + (word >> np.uint64(8))  # pairs of digits
+        odd = word & np.uint64(0x000000FF000000FF)
+        even = (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+        w = odd * np.uint64(1000000 << 32 | 100) + even * np.uint64(10000 << 32 | 1)
+        return w >> np.uint64(32) if digits > 0 else np.uint64(0), digits
+
+    return together
+
+
+@inlined
+def _read_digits(buf: Any, at: int, stop: int, w: Any) -> Any:
+    """Append digits to ``w``; return it, wrong if they are over 19, and their end."""
+    while at + 8 <= stop:
+        more, digits = _eight_digits(buf, at)
+        w = w * _WHOLE_TENS[digits] + more
+        at += digits
+        if digits < 8:
+            return w, at
+    while at < stop:
+        digit = byte_at(buf, at) - _ZERO
+        if digit < 0 or digit > 9:
+            break
+        w = w * np.uint64(10) + np.uint64(digit)
+        at += 1
+    return w, at
 
 
 @kernel
@@ -177,34 +267,18 @@ def _word(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
 @inlined
 def read_number(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
     """Read a float at ``start``; return its value, the verdict and where it ends."""
-    at = start
-    negative = False
-    if at < stop and (buf[at] == _MINUS or buf[at] == _PLUS):
-        negative = buf[at] == _MINUS
-        at += 1
-    first = at
-    w = np.uint64(0)
-    while at < stop:
-        digit = np.int64(buf[at]) - _ZERO
-        if digit < 0 or digit > 9:
-            break
-        w = w * np.uint64(10) + np.uint64(digit)
-        at += 1
+    sign = byte_at(buf, start) if start < stop else 0
+    first = start + (sign == _MINUS or sign == _PLUS)
+    w, at = _read_digits(buf, first, stop, np.uint64(0))
     digits, q = at - first, 0
-    if at < stop and buf[at] == _POINT:
-        at += 1
-        point = at
-        while at < stop:
-            digit = np.int64(buf[at]) - _ZERO
-            if digit < 0 or digit > 9:
-                break
-            w = w * np.uint64(10) + np.uint64(digit)
-            at += 1
+    if at < stop and byte_at(buf, at) == _POINT:
+        point = at + 1
+        w, at = _read_digits(buf, point, stop, w)
         q = point - at
         digits -= q
     last = at
     exponent = 0
-    if digits > 0 and at < stop and buf[at] | _LOWER == _E:
+    if digits > 0 and at < stop and byte_at(buf, at) | _LOWER == _E:
         exponent, at = _read_exponent(buf, at, stop)
         q += exponent
     verdict = OK
@@ -219,7 +293,7 @@ def read_number(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
         value = scaled(w, q)
     if verdict == OK and value == np.inf:
         verdict = INF
-    return -value if negative else value, verdict, at
+    return -value if sign == _MINUS else value, verdict, at
 
 
 @kernel
@@ -253,25 +327,16 @@ def read_integer(buf: Any, start: int, stop: int) -> Any:
 
     More than 18 digits are for Python.
     """
-    at = start
-    negative = False
-    if at < stop and (buf[at] == _MINUS or buf[at] == _PLUS):
-        negative = buf[at] == _MINUS
-        at += 1
-    first = at
-    value: Any = 0
-    while at < stop:
-        digit = np.int64(buf[at]) - _ZERO
-        if digit < 0 or digit > 9:
-            break
-        value = 10 * value + digit
-        at += 1
+    sign = byte_at(buf, start) if start < stop else 0
+    first = start + (sign == _MINUS or sign == _PLUS)
+    w, at = _read_digits(buf, first, stop, np.uint64(0))
     verdict = OK
     if at == first:
         at, verdict = start, NONE
     elif at - first > 18:
         verdict = ASK
-    return -value if negative else value, verdict, at
+    value = np.int64(w)
+    return -value if sign == _MINUS else value, verdict, at
 
 
 @inlined
