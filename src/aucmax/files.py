@@ -2,21 +2,38 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write ``content`` to ``path``; a crash leaves the old file or the new one."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file that becomes ``path`` when the block ends without an error.
+
+    A process that is killed can leave its unfinished file behind, under a name that
+    begins with a dot and says who wrote it; whoever writes to ``path`` next sweeps it.
+    """
     path = Path(path)
+    _sweep(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(
+            prefix=f"{_prefix(path)}{os.getpid()}.", dir=path.parent
+        )
     except FileNotFoundError:
         raise FileNotFoundError(
             f"Cannot write {path}: the folder {path.parent} does not exist."
         ) from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())  # mkstemp makes private files
@@ -24,6 +41,31 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name}.unfinished."
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes that are no more have left of ``path``."""
+    if os.name != "posix" or not path.parent.is_dir():
+        return  # elsewhere there is no harmless way to ask for a process
+    for left in path.parent.iterdir():
+        if left.name.startswith(_prefix(path)):
+            writer = left.name.removeprefix(_prefix(path)).split(".")[0]
+            if writer.isdigit() and not _alive(int(writer)):
+                left.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # asks, and does nothing
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and somebody else's
+        return True
+    return True
 
 
 def _umask() -> int:

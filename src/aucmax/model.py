@@ -2,7 +2,9 @@
 
 The header names the format, its version, the class (out of the registry), its
 parameters, labels and feature names; the tensors are the weights and the state of the
-learner, so that training can go on. Loading reads numbers and never runs anything.
+learner, so that training can go on. A model that was trained from files has a recipe
+as well: how to read such files, and which labels are positive. Loading reads numbers
+and never runs anything.
 """
 
 import json
@@ -25,8 +27,13 @@ VERSION = 1
 _ATTRIBUTES = ("n_features_in_", "n_iter_")
 
 
-def save(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator to ``path``, atomically."""
+def save(
+    estimator: Any, path: str | Path, recipe: dict[str, Any] | None = None
+) -> None:
+    """Write a fitted estimator to ``path``, atomically.
+
+    ``recipe``, out of what JSON knows, says how rows were made of data.
+    """
     check_is_fitted(estimator)
     name = type(estimator).__name__
     if name not in aucmax.ESTIMATORS:
@@ -44,6 +51,8 @@ def save(estimator: Any, path: str | Path) -> None:
         "classes": _encode_labels(estimator.classes_),
         "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
     }
+    if recipe is not None:
+        header["recipe"] = recipe
     tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
     if hasattr(estimator, "state_"):
         for field, value in estimator.state_._asdict().items():
@@ -80,9 +89,17 @@ def load(path: str | Path) -> Any:
     >>> model.predict(X)
     array([0, 0, 1, 1])
     """
+    return load_with_recipe(path)[0]
+
+
+def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
+    """Read an estimator, and how to make rows for it, if the file says so."""
     header, tensors = _read(Path(path))
     try:
-        return _build(header, tensors)
+        recipe = header.get("recipe")
+        if not isinstance(recipe, dict | None):
+            raise TypeError("its recipe is none.")
+        return _build(header, tensors), recipe
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
 

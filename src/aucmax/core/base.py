@@ -352,6 +352,29 @@ class BatchAUC(LinearRanker):
         return self
 
 
+def widen(estimator: Any, n_features: int) -> None:
+    """Make room for features that no row has had so far, in a learner of streams.
+
+    A feature that has not occurred is one that has always been zero.
+    """
+    fresh = estimator._start(n_features)
+    state = estimator.state_
+    parts = {}
+    for name, old in state._asdict().items():
+        new = np.asarray(getattr(fresh, name))
+        if new.shape != old.shape:  # a length of zero is one that grows with the data
+            shape = [max(pair) for pair in zip(new.shape, old.shape, strict=True)]
+            wide = np.zeros(shape)
+            wide[tuple(map(slice, new.shape))] = new
+            wide[tuple(map(slice, old.shape))] = old
+            parts[name] = wide
+    estimator.state_ = state._replace(**parts)
+    estimator.n_features_in_ = n_features
+    coef = np.zeros((1, n_features))
+    coef[:, : estimator.coef_.shape[1]] = estimator.coef_
+    estimator.coef_ = coef
+
+
 def _default_tol(tally: Tally) -> float:
     """Return where to stop: well past what matters, or at the noise if it is in sight.
 

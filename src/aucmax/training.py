@@ -1,0 +1,550 @@
+"""Training from files and streams: any algorithm, bounded memory, no work lost.
+
+A learner of streams sees one chunk after the other. Between two chunks all there is to
+know is its state and a :class:`Progress`; a checkpoint is a model file with both, next
+to the model that is to be. As learners do not care how a stream is cut, and readers cut
+it the same way again, a run that goes on from a checkpoint ends with the very bytes it
+would have ended with.
+
+Other learners get all rows at once.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from inspect import signature
+from itertools import chain
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import aucmax
+from aucmax.core.base import widen
+from aucmax.data.chunk import BadLine, Chunk, Position, Source
+from aucmax.data.open import open_data, reopen
+from aucmax.data.task import Task
+from aucmax.data.text import ahead
+from aucmax.metrics import auc, auc_interval
+from aucmax.model import load_with_recipe, save
+
+_MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
+_MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
+_FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
+_KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
+
+Positive = NDArray[np.bool_]
+Watch = Callable[["Progress", int], None]  # progress, bytes read
+
+
+class InterruptedTraining(Exception):
+    """Training was asked to stop, and has; ``checkpoint`` says where it is kept."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        super().__init__(f"Stopped; {checkpoint} has all that was learnt.")
+        self.checkpoint = checkpoint
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done: the same plan on the same data gives the same model."""
+
+    data: list[str]
+    algorithm: str = "auto"
+    params: dict[str, Any] = field(default_factory=dict)
+    passes: int | None = None
+    seed: int = 0
+    holdout: float = 0.0  # share of the rows
+    positive: str | None = None  # labels, see Task
+    reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
+    on_bad_line: str = "fail"  # or "skip", "quarantine"
+    size: int | None = None  # of the data: they must not change either
+
+    def differences(self, other: dict[str, Any]) -> list[str]:
+        """Return what is not as in another plan, given as a dictionary."""
+        mine = asdict(self)
+        return [
+            f"{name} was {other.get(name)!r}, is {mine[name]!r}"
+            for name in mine
+            if mine[name] != other.get(name)
+        ]
+
+
+@dataclass
+class Progress:
+    """How far a run has come."""
+
+    passes: int = 0  # that are over
+    position: Position = Position()
+    steps: int = 0  # rows learnt in all passes
+    rows: int = 0  # learnt in the first pass
+    positives: int = 0  # of these
+    held_out: int = 0  # rows in the first pass that were not learnt
+    bad: int = 0  # lines in the first pass that were no rows
+    quarantined: int = 0  # bytes
+    wins: float = 0.0  # pairs within a chunk, ranked right before they were learnt …
+    pairs: float = 0.0  # … of so many
+    mixed: int = 0  # chunks of the first pass with both classes …
+    chunks: int = 0  # … of so many
+
+    @property
+    def auc(self) -> float | None:
+        """Progressive validation: every chunk is ranked before it is learnt."""
+        return self.wins / self.pairs if self.pairs else None
+
+
+class BadLines:
+    """What becomes of lines that are no rows."""
+
+    def __init__(self, policy: str, quarantine: Path | None, kept: int) -> None:
+        self._policy = policy
+        self._file = None
+        if policy == "quarantine":
+            if quarantine is None:
+                raise ValueError("Quarantine where? Name a file.")
+            self._file = open(quarantine, "r+b" if kept else "wb")
+            self._file.truncate(kept)  # what was written after the last checkpoint
+            self._file.seek(kept)
+
+    def take(self, bad: Sequence[BadLine]) -> int:
+        """Complain, skip or keep; return the bytes written."""
+        if bad and self._policy == "fail":
+            more = f" (and {len(bad) - 1} more nearby)" if len(bad) > 1 else ""
+            raise ValueError(
+                f"{bad[0]}{more} To train without such lines: --on-bad-line skip, or "
+                "quarantine FILE."
+            )
+        if self._file is None:
+            return 0
+        return sum(self._file.write(line.text + b"\n") for line in bad)
+
+    def flush(self) -> None:
+        """See to it that what was written is on disk."""
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        if self._file is not None:
+            self.flush()
+            self._file.close()
+
+
+class Rows(NamedTuple):
+    """Rows ready to be learnt, or to be judged by."""
+
+    X: Any
+    positive: Positive
+    weight: NDArray[Any] | None
+
+    def where(self, chosen: Positive) -> "Rows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Rows(self.X[chosen], self.positive[chosen], weight)
+
+
+class Result(NamedTuple):
+    """A model file that has been written, and how it came about."""
+
+    estimator: Any
+    recipe: dict[str, Any]
+    progress: Progress
+    judged: dict[str, Any] | None  # AUC on rows that were not learnt
+
+
+def train(
+    plan: Plan,
+    output: Path,
+    *,
+    test: Sequence[str] = (),
+    quarantine: Path | None = None,
+    checkpoint_rows: int | None = None,
+    checkpoint_seconds: float = 30.0,
+    resume: bool = False,
+    watch: Watch = lambda progress, done: None,
+    stop: Callable[[], bool] = lambda: False,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Result:
+    """Train as planned and write the model to ``output``.
+
+    ``stop`` is asked between chunks; ``watch`` is told how far things are.
+    """
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    checkpoint = output.with_name(output.name + ".checkpoint")
+    run = _found(checkpoint, plan) if resume else None
+    if not resume and checkpoint.exists():
+        raise FileExistsError(
+            f"{checkpoint} is there: a run was interrupted. Go on with --resume, or "
+            "delete that file to begin anew."
+        )
+    if run is None:
+        run = _begin(plan)
+    lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
+    try:
+        if run.streams:
+            saver = _Saver(run, checkpoint, checkpoint_rows, checkpoint_seconds, warn)
+            held = _stream(run, lines, saver, watch, stop)
+        else:
+            held = _at_once(run, lines, watch)
+    finally:
+        lines.close()
+    recipe = run.recipe()
+    save(run.estimator, output, recipe)
+    checkpoint.unlink(missing_ok=True)
+    judged = _judge(run, held, test, recipe)
+    return Result(run.estimator, recipe, run.progress, judged)
+
+
+@dataclass
+class _Run:
+    """A run under way."""
+
+    plan: Plan
+    source: Source
+    first: Iterator[Chunk]  # chunks read already, to be had again
+    task: Task
+    estimator: Any
+    passes: int
+    progress: Progress
+
+    @property
+    def streams(self) -> bool:
+        return hasattr(self.estimator, "partial_fit")
+
+    def recipe(self) -> dict[str, Any]:
+        """Return what a model file is to say of its origin."""
+        progress = self.progress
+        return {
+            "input": self.source.recipe(),
+            "task": self.task.to_json(),
+            "training": {
+                "data": self.source.files,
+                "rows": progress.rows,
+                "positives": progress.positives,
+                "held_out": progress.held_out,
+                "bad_lines": progress.bad,
+                "passes": self.passes if self.streams else None,
+                "progressive_auc": progress.auc,
+            },
+        }
+
+
+def _begin(plan: Plan) -> _Run:
+    """Open the data and look at the first rows; choose what has not been said."""
+    source = open_data(plan.data, **plan.reader)
+    chunks = source.chunks()
+    seen = list(_until_rows(chunks))
+    if not seen or seen[-1].X.shape[0] == 0:
+        problem = next((str(line) for chunk in seen for line in chunk.bad), None)
+        reason = f": {problem}" if problem else "; is it empty?"
+        raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
+    first = seen[-1]
+    if first.y is None:
+        raise ValueError("There are no labels to learn from: name their --label column.")
+    task = Task.of(plan.positive).settle(first.y)
+    name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
+    plan = replace(plan, algorithm=name, size=source.size)
+    estimator = build(name, plan.params, plan.seed)
+    passes = plan.passes
+    if passes is None:
+        passes = getattr(estimator, "max_iter", 1) if source.size is not None else 1
+    if hasattr(estimator, "partial_fit"):
+        if passes > 1 and source.size is None:
+            raise ValueError("A pipe can be read once only: --passes 1, or use a file.")
+    elif plan.passes is not None:
+        estimator.set_params(max_iter=passes)
+    return _Run(plan, source, chain(seen, chunks), task, estimator, passes, Progress())
+
+
+def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    for chunk in chunks:
+        yield chunk
+        if chunk.X.shape[0]:
+            return
+
+
+def choose(source: Source, first: Chunk) -> str:
+    """Return the algorithm for who names none, by the size of the data.
+
+    Cross-validated Newton if they fit in memory, the square loss if they are many for
+    that, a learner of streams if they do not fit or come through a pipe.
+    """
+    if source.size is None:
+        return "SPAM"
+    total = source.size / max(first.done, 1)
+    X = first.X
+    stored = X.data.size if sparse.issparse(X) else X.size
+    size = total * stored * (X.dtype.itemsize + 4 * sparse.issparse(X))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory / _MEMORY_SHARE:
+        return "SPAM"
+    if total * stored <= _MANY_VALUES:
+        return "BAMCV"
+    return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "SPAM"
+
+
+def build(name: str, params: dict[str, Any], seed: int) -> Any:
+    """Return an estimator by name, with parameters as given."""
+    names = {known.lower(): known for known in aucmax.ESTIMATORS}
+    if name.lower() not in names:
+        raise ValueError(
+            f"There is no algorithm {name!r}. There are auto, "
+            f"{', '.join(aucmax.ESTIMATORS)}."
+        )
+    estimator_class = getattr(aucmax, names[name.lower()])
+    known = signature(estimator_class).parameters
+    for key in params:
+        if key not in known:
+            raise ValueError(
+                f"{estimator_class.__name__} has no parameter {key!r}. It has "
+                f"{', '.join(known)}."
+            )
+    if "random_state" in known:
+        params = {"random_state": seed, **params}
+    return estimator_class(**params)
+
+
+def _found(checkpoint: Path, plan: Plan) -> _Run | None:
+    """Return the run that a checkpoint has kept, if there is one and it is this one."""
+    if not checkpoint.exists():
+        return None
+    estimator, recipe = load_with_recipe(checkpoint)
+    if recipe is None or "checkpoint" not in recipe:
+        raise ValueError(f"{checkpoint} is a model, not a checkpoint.")
+    kept = recipe["checkpoint"]
+    source = reopen(plan.data, recipe["input"])
+    settled = replace(plan, size=source.size)
+    if plan.algorithm == "auto":
+        settled = replace(settled, algorithm=kept["plan"]["algorithm"])
+    differences = settled.differences(kept["plan"])
+    if differences:
+        raise ValueError(
+            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with the "
+            "same options and data, or delete that file to begin anew."
+        )
+    position = Position(*kept["progress"].pop("position"))
+    progress = Progress(position=position, **kept["progress"])
+    task = Task.from_json(recipe["task"])
+    nothing: Iterator[Chunk] = iter(())
+    return _Run(settled, source, nothing, task, estimator, kept["passes"], progress)
+
+
+class _Saver:
+    """Writes a checkpoint when one is due."""
+
+    def __init__(
+        self,
+        run: _Run,
+        path: Path,
+        rows: int | None,
+        seconds: float,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._run, self.path, self._warn = run, path, warn
+        self._rows, self._seconds = rows, seconds
+        self._steps, self._time = run.progress.steps, monotonic()
+
+    def due(self) -> bool:
+        """Return whether it is time."""
+        if self._rows is not None:
+            return self._run.progress.steps - self._steps >= self._rows
+        return monotonic() - self._time >= self._seconds
+
+    def write(self, lines: BadLines) -> None:
+        """Write one; what goes wrong here is no reason to stop training."""
+        run = self._run
+        self._steps, self._time = run.progress.steps, monotonic()
+        kept = {
+            "plan": asdict(run.plan),
+            "passes": run.passes,
+            "progress": asdict(run.progress),
+        }
+        try:
+            lines.flush()
+            save(run.estimator, self.path, {**run.recipe(), "checkpoint": kept})
+        except OSError as error:
+            self._warn(f"No checkpoint could be written: {error}. Training goes on.")
+
+
+def _stream(
+    run: _Run,
+    lines: BadLines,
+    saver: _Saver,
+    watch: Watch,
+    stop: Callable[[], bool],
+) -> list[Rows]:
+    """Learn chunk by chunk; return the rows held out if they cannot be read again."""
+    progress, kept = run.progress, []
+    again = run.source.size is not None
+    while progress.passes < run.passes:
+        fresh = progress.position == Position()
+        reading = run.first if fresh else run.source.chunks(progress.position)
+        run.first = iter(())
+        if fresh and progress.passes > 0:
+            reading = run.source.chunks()
+        for chunk in ahead(reading):
+            learnt, held = _part(run, chunk, lines)
+            if progress.passes == 0:
+                _note(progress, chunk, learnt, held)
+                if held is not None and not again:
+                    kept.append(held)
+                    if progress.held_out > _KEPT_ROWS:
+                        raise ValueError(
+                            f"More than {_KEPT_ROWS:,} rows of a pipe are to be held "
+                            "out, which is too many to keep: use --test FILE."
+                        )
+            _learn(run, learnt)
+            progress.position = chunk.after
+            progress.steps += len(learnt.positive)
+            watch(progress, chunk.done)
+            if stop():
+                saver.write(lines)
+                raise InterruptedTraining(saver.path)
+            if saver.due():
+                saver.write(lines)
+        progress.passes += 1
+        progress.position = Position()
+    if progress.positives == 0 or progress.positives == progress.rows:
+        raise ValueError(
+            f"All {progress.rows:,} rows are of one class; there is nothing to rank."
+        )
+    return kept
+
+
+def _learn(run: _Run, rows: Rows) -> None:
+    if len(rows.positive) == 0:
+        return
+    estimator, X = run.estimator, rows.X
+    if hasattr(estimator, "state_"):
+        if X.shape[1] > estimator.n_features_in_:
+            widen(estimator, X.shape[1])
+        X = _as_wide(X, estimator.n_features_in_)
+        if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
+            scores = estimator.decision_function(X)
+            pairs = float(rows.positive.sum()) * float((~rows.positive).sum())
+            run.progress.wins += pairs * auc(rows.positive, scores)
+            run.progress.pairs += pairs
+    estimator.partial_fit(
+        X, rows.positive, classes=[False, True], sample_weight=rows.weight
+    )
+
+
+def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
+    """Read all rows, then fit; return the rows held out."""
+    learnt, kept, progress = [], [], run.progress
+    for chunk in ahead(run.first):
+        some, held = _part(run, chunk, lines)
+        _note(progress, chunk, some, held)
+        learnt.append(some)
+        if held is not None:
+            kept.append(held)
+        watch(progress, chunk.done)
+    rows = _together(learnt)
+    run.estimator.fit(rows.X, rows.positive, sample_weight=rows.weight)
+    return kept
+
+
+def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None]:
+    """Return the rows of a chunk that are to be learnt, and those held out."""
+    written = lines.take(chunk.bad) if run.progress.passes == 0 else 0
+    run.progress.quarantined += written
+    if chunk.y is None:
+        raise ValueError("There are no labels to learn from: name their --label column.")
+    rows = Rows(chunk.X, run.task.positives(chunk.y), chunk.weight)
+    if not run.plan.holdout:
+        return rows, None
+    out = held_out(rows.X, run.plan.holdout, run.plan.seed)
+    return rows.where(~out), rows.where(out)
+
+
+def _note(progress: Progress, chunk: Chunk, learnt: Rows, held: Rows | None) -> None:
+    positives = int(learnt.positive.sum())
+    progress.rows += len(learnt.positive)
+    progress.positives += positives
+    progress.held_out += 0 if held is None else len(held.positive)
+    progress.bad += len(chunk.bad)
+    progress.mixed += 0 < positives < len(learnt.positive)
+    progress.chunks += 1
+
+
+def held_out(X: Any, share: float, seed: int) -> Positive:
+    """Return which rows to hold out: by what is in them, so equal rows go together."""
+    rows = sparse.csr_array(X)
+    value = np.ascontiguousarray(rows.data, np.float64).view(np.uint64)
+    mixed = _mix(value ^ _mix(rows.indices.astype(np.uint64) + np.uint64(seed + 1)))
+    mixed[rows.data == 0.0] = 0
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    hashes = _mix(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    chosen: Positive = (hashes >> np.uint64(11)) * 2.0**-53 < share
+    return chosen
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the output of the generator SplitMix64 (Steele, Lea, Flood 2014) at x."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _as_wide(X: Any, width: int) -> Any:
+    if X.shape[1] == width or not sparse.issparse(X):
+        return X
+    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def _together(parts: list[Rows]) -> Rows:
+    width = max(rows.X.shape[1] for rows in parts)
+    wide = [_as_wide(rows.X, width) for rows in parts]
+    X = sparse.vstack(wide, "csr") if sparse.issparse(wide[0]) else np.concatenate(wide)
+    weights = [rows.weight for rows in parts if rows.weight is not None]
+    return Rows(
+        X,
+        np.concatenate([rows.positive for rows in parts]),
+        np.concatenate(weights) if weights else None,
+    )
+
+
+def _judge(
+    run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the AUC on rows that were not learnt, with its interval."""
+    if test:
+        rows = _rows_of(reopen(test, recipe["input"]), run.task)
+    elif run.plan.holdout and kept:
+        rows = iter(kept)
+    elif run.plan.holdout:
+        share, seed = run.plan.holdout, run.plan.seed
+        again = _rows_of(reopen(run.plan.data, recipe["input"]), run.task)
+        rows = (some.where(held_out(some.X, share, seed)) for some in again)
+    else:
+        return None
+    width = run.estimator.n_features_in_
+    positives, scores = [], []
+    for some in rows:
+        if len(some.positive):
+            X = _as_wide(some.X[:, :width], width)
+            scores.append(run.estimator.decision_function(X))
+            positives.append(some.positive)
+    if not positives:
+        raise ValueError("There is no row to judge the model by.")
+    positive = np.concatenate(positives)
+    interval = auc_interval(positive, np.concatenate(scores))
+    return {
+        "on": "test" if test else "holdout",
+        "rows": len(positive),
+        "positives": int(positive.sum()),
+        "auc": {"value": interval.value, "low": interval.low, "high": interval.high},
+    }
+
+
+def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
+    for chunk in ahead(source.chunks()):
+        if chunk.y is None:
+            raise ValueError(f"{', '.join(source.files)}: there are no labels in it.")
+        yield Rows(chunk.X, task.positives(chunk.y), chunk.weight)
