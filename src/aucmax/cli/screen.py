@@ -1,8 +1,10 @@
 """What a person sees: bars while something runs, then lines and tables."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Any, Protocol
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -19,6 +21,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+# What users call their columns is not to be taken for colours or emoji.
+_PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+
 
 class Screen:
     """Lines and tables on standard output, bars on standard error.
@@ -28,8 +33,8 @@ class Screen:
     """
 
     def __init__(self, quiet: bool = False, bars: bool = True) -> None:
-        self._console = Console(quiet=quiet, highlight=False, markup=False)
-        self._bars = Console(stderr=True, highlight=False, markup=False)
+        self._console = Console(quiet=quiet, **_PLAIN)
+        self._bars = Console(stderr=True, **_PLAIN)
         self._has_bars = bars and self._bars.is_terminal
 
     def print(self, text: str = "", style: str = "", wrap: bool = True) -> None:
@@ -59,22 +64,6 @@ class Screen:
         if not self._has_bars:
             self.print(f"{label}: {perf_counter() - start:.1f} s")
 
-    @contextmanager
-    def reading(
-        self, label: str, size: int | None
-    ) -> Iterator[Callable[[int, int], None]]:
-        """Show how far reading has come, how fast it is, and how long it will take.
-
-        The function given takes the rows and the bytes done since the beginning, of
-        ``size`` bytes; see ``Source.size`` and ``Chunk.done``.
-        """
-        columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
-        if size:  # without it nobody knows how much is left
-            columns = [BarColumn(bar_width=20), _Share(), *columns, _Left()]
-        with self._progress(label, *columns) as progress:
-            task = progress.add_task(label, total=size, rows=0)
-            yield lambda rows, done: progress.update(task, completed=done, rows=rows)
-
     def _progress(self, label: str, *columns: ProgressColumn) -> Progress:
         return Progress(
             SpinnerColumn(),
@@ -84,6 +73,63 @@ class Screen:
             transient=True,
             disable=not self._has_bars,
         )
+
+
+class Meter(Protocol):
+    """Takes how far reading has come."""
+
+    def __call__(
+        self, done: int, rows: int, passes: int = 0, auc: float | None = None
+    ) -> None:
+        """Take bytes read in this pass, rows of all passes, passes that are over."""
+
+
+@contextmanager
+def reading(
+    paths: Sequence[str],
+    *,
+    passes: int | None = 1,
+    label: str = "Reading",
+    shown: bool = True,
+) -> Iterator[Meter]:
+    """Show how far reading has come, how fast it is, and how long it will take.
+
+    On standard error, if that is a terminal. The time left is that of all ``passes``,
+    or that of the present one if nobody knows how many there will be.
+    """
+    console = Console(stderr=True, **_PLAIN)
+    size = _size(paths)
+    columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
+    if size:  # without it nobody knows how much is left
+        columns = [BarColumn(bar_width=None), _Share(), *columns, _Left()]
+    with Progress(
+        SpinnerColumn(),
+        TextColumn(label, markup=False),
+        *columns,
+        console=console,
+        transient=True,
+        expand=bool(size),
+        disable=not (shown and console.is_terminal),
+    ) as progress:
+        total = None if size is None else size * (passes or 1)
+        task = progress.add_task(label, total=total, rows=0, auc=None)
+
+        def meter(
+            done: int, rows: int, passes: int = 0, auc: float | None = None
+        ) -> None:
+            before = (size or 0) * passes
+            if total is not None and before + done > total:
+                before = 0
+            progress.update(task, completed=before + done, rows=rows, auc=auc)
+
+        yield meter
+
+
+def _size(paths: Sequence[str]) -> int | None:
+    """Return the bytes of all files; None if there are others than plain ones."""
+    if not paths or not all(os.path.isfile(path) for path in paths):
+        return None
+    return sum(os.path.getsize(path) for path in paths)
 
 
 def table(first: str, *others: str) -> Table:
@@ -113,7 +159,9 @@ class _Rows(ProgressColumn):
     def render(self, task: Task) -> Text:
         rows = task.fields["rows"]
         rate = f", {rows / task.elapsed:,.0f}/s" if rows and task.elapsed else ""
-        return Text(f"{rows:,} rows{rate}")
+        auc = task.fields["auc"]
+        judged = "" if auc is None else f", AUC {auc:.4f}"
+        return Text(f"{rows:,} rows{rate}{judged}")
 
 
 class _Megabytes(ProgressColumn):
