@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import aucmax
-from aucmax.core.base import widen
+from aucmax.core.base import product, widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
@@ -442,7 +442,7 @@ def _learn(run: _Run, rows: Rows) -> None:
             widen(estimator, X.shape[1])
         X = _as_wide(X, estimator.n_features_in_)
         if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
-            scores = estimator.decision_function(X)
+            scores = product(X, estimator.coef_[0])
             pairs = float(rows.positive.sum()) * float((~rows.positive).sum())
             run.progress.wins += pairs * auc(rows.positive, scores)
             run.progress.pairs += pairs
@@ -491,7 +491,7 @@ def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
     bad = []
     for row in np.flatnonzero(~known):
         problem = str(problems[which[row]])
-        text = _text(chunk.raw, row)
+        text = _text(chunk.raw, int(row))
         line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
         bad.append(line)
     weight = None if chunk.weight is None else chunk.weight[known]
