@@ -288,8 +288,7 @@ def test_ahead_raises_what_happened():
 
     received = []
     with pytest.raises(KeyError, match="that"):
-        for item in ahead(items()):
-            received.append(item)
+        received.extend(ahead(items()))
     assert received == [1]
     assert not threads()
 

@@ -147,14 +147,12 @@ class SvmlightSource:
             if found[_ASKED] <= len(asked):
                 break
             asked = np.empty((found[_ASKED], 4), np.int64)
-        n, nnz = int(found[_ROWS]), int(found[_ENTRIES])
-        wrong = _ask_python(data, asked[: found[_ASKED]], y, values)
-        X = sparse.csr_array(
-            (values[:nnz], indices[:nnz], indptr[: n + 1]),
-            shape=(n, int(found[_WIDTH])),
-        )
-        y, lines, bad = y[:n], lines[:n], bad[: found[_BAD]]
-        if found[_UNSORTED]:
+        n, nnz, n_bad, n_asked, wide, unsorted = found.tolist()
+        y, lines, bad = y[:n], lines[:n], bad[:n_bad]
+        wrong = _ask_python(data, asked[:n_asked], y, values)
+        parts = values[:nnz], indices[:nnz], indptr[: n + 1]
+        X = sparse.csr_array(parts, shape=(n, wide))
+        if unsorted:
             wrong += _sort(X)
         if wrong:
             good = np.ones(n, bool)
@@ -162,6 +160,8 @@ class SvmlightSource:
             bad = np.concatenate([bad, lines[~good]])
             bad = bad[np.argsort(bad[:, 0])]
             X, y, lines = X[good], y[good], lines[good]
+            width = max(width, int(X.indices.max(initial=-1)) + 1)
+            X = sparse.csr_array((X.data, X.indices, X.indptr), (len(y), width))
         X.has_sorted_indices = X.has_canonical_format = True
         return Chunk(
             X=X,
