@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import kernel
+from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.chunk import BadLine, Chunk, Lines, Source
 from aucmax.data.open import guess_format, open_data, reopen
 from aucmax.data.task import Task
@@ -23,7 +24,7 @@ from aucmax.files import replacing
 from aucmax.model import load_with_recipe
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_NEWLINE = ord("\n")
+_NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
 
 Bytes = NDArray[np.uint8]
 Scores = NDArray[np.float64]
@@ -187,57 +188,39 @@ def _writer(
     if to_parquet:
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if hasattr(source, "delimiter"):
-        return _Table(source, file)
-    return _Plain(file)
+        return _Text(file, source)
+    return _Text(file)
 
 
-class _Plain:
-    """A score a line."""
+class _Text:
+    """A score a line, after the line of the input if that is a table."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, table: Any = None) -> None:
         self._file = file
-
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        self._file.write(as_text(scores))
-
-    def close(self) -> None:
-        pass
-
-
-class _Table:
-    """The lines of the input, as they are, with one field more."""
-
-    def __init__(self, source: Any, file: BinaryIO) -> None:
-        self._file = file
-        self._source = source
-        self._delimiter = source.delimiter
-        self._end: bytes | None = None  # of lines, as in the input
+        self._table = table
+        self._delimiter = -1 if table is None else ord(table.delimiter)
+        self._end = b"\n"
+        self._begun = table is None
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         if not scores.size:
             return
-        data, starts, stops = chunk.raw
-        if self._end is None:
-            stop = int(stops[0])
-            self._end = b"\r\n" if data[stop : stop + 2] == b"\r\n" else b"\n"
+        if not self._begun:
+            data, _, stops = chunk.raw
+            if data[stops[0] : stops[0] + 2] == b"\r\n":
+                self._end = b"\r\n"
             self._begin()
-        text = np.frombuffer(as_text(scores), np.uint8)
-        starts, stops = starts.astype(np.int64), stops.astype(np.int64)
-        # The text has an end for each line, where the delimiter will be.
-        size = int((stops - starts).sum()) + text.size + scores.size * len(self._end)
-        out = np.empty(size, np.uint8)
-        end = np.frombuffer(self._end, np.uint8)
-        lines = np.frombuffer(data, np.uint8)
-        weave(lines, starts, stops, text, ord(self._delimiter), end, out)
-        self._file.write(memoryview(out))
+        lines = chunk.raw if self._table is not None else _NO_LINES
+        self._file.write(as_text(scores, lines, self._delimiter, self._end))
 
     def _begin(self) -> None:
-        header = self._source.header()
-        if header is None or self._end is None:
-            return
-        names = next(csv.reader([header.decode()], delimiter=self._delimiter))
-        line = f"{self._delimiter}{free_name(names)}"
-        self._file.write(header + line.encode() + self._end)
+        self._begun = True
+        header = self._table.header()
+        if header is not None:
+            delimiter = self._table.delimiter
+            names = next(csv.reader([header.decode()], delimiter=delimiter))
+            more = f"{delimiter}{free_name(names)}".encode()
+            self._file.write(header + more + self._end)
 
     def close(self) -> None:
         pass
@@ -276,9 +259,19 @@ class _Batches:
             self._sink.close()
 
 
-def as_text(scores: Scores) -> bytes:
-    """Return a line for each score: the shortest text that reads as the same float."""
-    return "".join([f"{score!r}\n" for score in scores.tolist()]).encode()
+def as_text(
+    scores: Scores, lines: Lines = _NO_LINES, delimiter: int = -1, end: bytes = b"\n"
+) -> memoryview:
+    """Return a line for each score: the shortest text that reads as the same float.
+
+    A row's text and the delimiter come before it, if there is one.
+    """
+    starts, stops = (np.asarray(side, np.int64) for side in lines[1:])
+    size = int((stops - starts).sum()) + scores.size * (LONGEST + 1 + len(end))
+    out, length = np.empty(size, np.uint8), np.zeros(1, np.int64)
+    data, last = np.frombuffer(lines.data, np.uint8), np.frombuffer(end, np.uint8)
+    _write(scores.view(np.uint64), data, starts, stops, delimiter, last, out, length)
+    return out[: length[0]].data
 
 
 def free_name(names: Sequence[str]) -> str:
@@ -291,32 +284,29 @@ def free_name(names: Sequence[str]) -> str:
 
 
 @kernel
-def weave(
+def _write(
+    bits: NDArray[np.uint64],
     data: Bytes,
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
-    text: Bytes,
     delimiter: int,
     end: Bytes,
     out: Bytes,
+    length: NDArray[np.int64],
 ) -> None:
-    """Write each line of ``data``, the delimiter, a line of ``text``, and the end."""
     at = 0
-    read = 0
-    for row in range(starts.size):
-        for k in range(starts[row], stops[row]):
-            out[at] = data[k]
+    for row in range(bits.size):
+        if delimiter >= 0:
+            for k in range(starts[row], stops[row]):
+                out[at] = data[k]
+                at += 1
+            out[at] = delimiter
             at += 1
-        out[at] = delimiter
-        at += 1
-        while text[read] != _NEWLINE:
-            out[at] = text[read]
-            at += 1
-            read += 1
-        read += 1
+        at = write_float(bits[row], out, at)
         for k in range(end.size):
             out[at] = end[k]
             at += 1
+    length[0] = at
 
 
 @contextmanager
