@@ -12,6 +12,8 @@ from aucmax.scoring import Model
 
 FORMATS = ("json", "onnx")
 
+_MOST_NAMES = 10_000  # in ONNX: those of hashed features say nothing
+
 
 def run(model: Path, output: Path | None, form: str | None) -> None:
     """Write the model as JSON or ONNX."""
@@ -87,9 +89,10 @@ def to_onnx(model: Model) -> bytes:
     about = {
         "class": type(estimator).__name__,
         "positive": str(model.task()),
-        "features": json.dumps(model.names()),
         "recipe": json.dumps(model.recipe),
     }
+    if model.width <= _MOST_NAMES:
+        about["features"] = json.dumps(model.names())
     helper.set_model_props(proto, about)
     checker.check_model(proto)
     return bytes(proto.SerializeToString())

@@ -44,7 +44,7 @@ def describe(path: Path) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.width,
         "nonzero": int(np.count_nonzero(weights)),
-        "passes": estimator.n_iter_,
+        "n_iter": estimator.n_iter_,
         "goes_on": hasattr(estimator, "state_"),
         "input": {
             name: value
@@ -69,27 +69,22 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     """Print it for people."""
     screen.print(f"{found['model']}", style="bold", wrap=False)
     given = ", ".join(f"{name}={value}" for name, value in found["parameters"].items())
-    weights = f"{found['features']:,}, {found['nonzero']:,} of them with a weight"
     classes = " and ".join(map(str, found["classes"]))
-    task = found["task"] if found["training"] else f"{found['task']} ({classes})"
-    passes = f"{found['passes']}" + (", can go on" if found["goes_on"] else "")
-    size = f"{found['bytes']:,} bytes, format {found['format_version']}"
+    training = found["training"]
     lines = {
         "class": found["class"],
         "parameters": given,
-        "positive": task,
-        "features": weights,
-        "passes": passes,
-        "file": size,
+        "positive": found["task"] if training else f"{found['task']} ({classes})",
+        "features": f"{found['features']:,}, {found['nonzero']:,} weights are not zero",
+        "trained": "in Python: the file does not say on what",
+        "file": f"{found['bytes']:,} bytes, format version {found['format_version']}",
     }
+    if training is not None:
+        lines["trained"] = _list(training)
     if found["input"]:
-        lines["input"] = ", ".join(
-            f"{key}={value}" for key, value in found["input"].items()
-        )
-    if found["training"] is None:
-        lines["trained"] = "in Python: the file does not say on what"
-    else:
-        lines |= _training(found["training"])
+        lines["input"] = _list(found["input"])
+    if found["goes_on"]:
+        lines["file"] += ", can be trained on"
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -102,17 +97,20 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     screen.show(heads)
 
 
-def _training(training: dict[str, Any]) -> dict[str, str]:
-    """Return what ``train`` has said about itself, a line for each thing."""
-    lines = {}
-    for name, value in training.items():
-        if value is None:
-            continue
-        if isinstance(value, list):
-            text = ", ".join(map(str, value))
-        elif isinstance(value, bool) or not isinstance(value, int | float):
-            text = str(value)
-        else:
-            text = f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
-        lines[f"trained: {name.replace('_', ' ')}"] = text
-    return lines
+def _list(values: dict[str, Any]) -> str:
+    """Return what a recipe says, whatever that is."""
+    return ", ".join(
+        f"{name.replace('_', ' ')}: {_word(value)}"
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -273,8 +273,7 @@ def score(
 
 
 @app.command(
-    epilog="Example: aucmax evaluate clicks.aucmax today.csv.gz --at 100,0.01 "
-    "--by country"
+    epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city"
 )
 def evaluate(
     model: _Model,
@@ -284,7 +283,7 @@ def evaluate(
         typer.Option(
             metavar="K,K,…",
             help="Lengths of lists: rows, as 100, or shares, as 0.01 or 1%.",
-            show_default="100,0.01,0.1",
+            show_default=False,
         ),
     ] = None,
     max_fpr: Annotated[
