@@ -468,7 +468,7 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
 
 def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, int]:
     """Return the rows to be learnt, those held out, and how many lines were bad."""
-    rows, unknown = _labelled(chunk, run.task)
+    rows, unknown = labelled(chunk, run.task)
     bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
     if run.progress.passes == 0:
         run.progress.quarantined += lines.take(bad)
@@ -478,7 +478,7 @@ def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, 
     return rows.where(~out), rows.where(out), len(bad)
 
 
-def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
+def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
     """Return the rows whose labels mean something, and the lines of the others."""
     if chunk.y is None:
         raise ValueError(f"{chunk.file} has no labels: name their --label column.")
@@ -596,4 +596,4 @@ def _judge(
 
 def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
     for chunk in ahead(source.chunks()):
-        yield _labelled(chunk, task)[0]
+        yield labelled(chunk, task)[0]
