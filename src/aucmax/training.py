@@ -245,7 +245,9 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
     first = seen[-1]
     if first.y is None:
-        raise ValueError("There are no labels to learn from: name their --label column.")
+        raise ValueError(
+            "There are no labels to learn from: name their --label column."
+        )
     task = Task.of(plan.positive).settle(first.y)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
@@ -454,7 +456,9 @@ def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None]:
     written = lines.take(chunk.bad) if run.progress.passes == 0 else 0
     run.progress.quarantined += written
     if chunk.y is None:
-        raise ValueError("There are no labels to learn from: name their --label column.")
+        raise ValueError(
+            "There are no labels to learn from: name their --label column."
+        )
     rows = Rows(chunk.X, run.task.positives(chunk.y), chunk.weight)
     if not run.plan.holdout:
         return rows, None
