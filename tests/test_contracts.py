@@ -53,6 +53,7 @@ from aucmax import (
     LeastSquaresAUC,
     LeastSquaresAUCCV,
 )
+from aucmax.core.base import widen
 from data import (
     closed_form,
     constant,
@@ -592,6 +593,20 @@ def test_chunks_may_switch_layout(estimator):
         assert_close(in_chunks(estimator, X, y, cuts, layouts), whole)
 
     check()
+
+
+@online
+def test_features_that_come_later(estimator):
+    """Room made in the middle of a stream is as good as room from the start."""
+    X, y = scattered(120, 12)
+    X[:60, 7:] = 0.0
+    X = sparse.csr_array(X)
+    wide = in_chunks(estimator, X, y, [60], (sparse.csr_array,))
+    model = seeded(estimator).partial_fit(X[:60, :7], y[:60], classes=[0, 1])
+    widen(model, 12)
+    assert_finite(model)
+    assert model.decision_function(X[:60]).shape == (60,)
+    assert_close(model.partial_fit(X[60:], y[60:]), wide)
 
 
 @online

@@ -11,6 +11,7 @@ Other learners get all rows at once.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -24,9 +25,9 @@ from scipy import sparse
 
 import aucmax
 from aucmax.core.base import widen
-from aucmax.data.chunk import BadLine, Chunk, Position, Source
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
-from aucmax.data.task import Task
+from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -38,14 +39,16 @@ _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
 
 Positive = NDArray[np.bool_]
 Watch = Callable[["Progress", int], None]  # progress, bytes read
+Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
 
-class InterruptedTraining(Exception):
-    """Training was asked to stop, and has; ``checkpoint`` says where it is kept."""
+class StoppedError(Exception):
+    """Training was asked to stop, and has; ``checkpoint`` has all that was learnt."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Path, reason: int) -> None:
         super().__init__(f"Stopped; {checkpoint} has all that was learnt.")
         self.checkpoint = checkpoint
+        self.reason = reason  # what ``listen`` gave
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Progress:
     """How far a run has come."""
 
     passes: int = 0  # that are over
-    position: Position = Position()
+    position: Position = START
     steps: int = 0  # rows learnt in all passes
     rows: int = 0  # learnt in the first pass
     positives: int = 0  # of these
@@ -105,7 +108,8 @@ class BadLines:
         if policy == "quarantine":
             if quarantine is None:
                 raise ValueError("Quarantine where? Name a file.")
-            self._file = open(quarantine, "r+b" if kept else "wb")
+            mode = "r+b" if kept else "wb"
+            self._file = open(quarantine, mode)  # noqa: SIM115
             self._file.truncate(kept)  # what was written after the last checkpoint
             self._file.seek(kept)
 
@@ -147,6 +151,11 @@ class Rows(NamedTuple):
         return Rows(self.X[chosen], self.positive[chosen], weight)
 
 
+@contextmanager
+def _deaf() -> Iterator[Stop]:
+    yield lambda: 0
+
+
 class Result(NamedTuple):
     """A model file that has been written, and how it came about."""
 
@@ -166,12 +175,13 @@ def train(
     checkpoint_seconds: float = 30.0,
     resume: bool = False,
     watch: Watch = lambda progress, done: None,
-    stop: Callable[[], bool] = lambda: False,
+    listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
     warn: Callable[[str], None] = lambda text: None,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    ``stop`` is asked between chunks; ``watch`` is told how far things are.
+    ``watch`` is told how far things are. While a stream is learnt, ``listen`` is in
+    force, and what it gives is asked between chunks whether to stop.
     """
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
@@ -188,7 +198,8 @@ def train(
     try:
         if run.streams:
             saver = _Saver(run, checkpoint, checkpoint_rows, checkpoint_seconds, warn)
-            held = _stream(run, lines, saver, watch, stop)
+            with listen() as stop:
+                held = _stream(run, lines, saver, watch, stop)
         else:
             held = _at_once(run, lines, watch)
     finally:
@@ -206,7 +217,7 @@ class _Run:
 
     plan: Plan
     source: Source
-    first: Iterator[Chunk]  # chunks read already, to be had again
+    begun: Iterator[Chunk] | None  # the first pass, if it has been looked into
     task: Task
     estimator: Any
     passes: int
@@ -236,7 +247,8 @@ class _Run:
 
 def _begin(plan: Plan) -> _Run:
     """Open the data and look at the first rows; choose what has not been said."""
-    source = open_data(plan.data, **plan.reader)
+    keep_text = plan.on_bad_line == "quarantine"
+    source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     chunks = source.chunks()
     seen = list(_until_rows(chunks))
     if not seen or seen[-1].X.shape[0] == 0:
@@ -319,21 +331,21 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     if recipe is None or "checkpoint" not in recipe:
         raise ValueError(f"{checkpoint} is a model, not a checkpoint.")
     kept = recipe["checkpoint"]
-    source = reopen(plan.data, recipe["input"])
+    keep_text = plan.on_bad_line == "quarantine"
+    source = reopen(plan.data, recipe["input"], keep_text=keep_text)
     settled = replace(plan, size=source.size)
     if plan.algorithm == "auto":
         settled = replace(settled, algorithm=kept["plan"]["algorithm"])
     differences = settled.differences(kept["plan"])
     if differences:
         raise ValueError(
-            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with the "
-            "same options and data, or delete that file to begin anew."
+            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with "
+            "the same options and data, or delete that file to begin anew."
         )
     position = Position(*kept["progress"].pop("position"))
     progress = Progress(position=position, **kept["progress"])
     task = Task.from_json(recipe["task"])
-    nothing: Iterator[Chunk] = iter(())
-    return _Run(settled, source, nothing, task, estimator, kept["passes"], progress)
+    return _Run(settled, source, None, task, estimator, kept["passes"], progress)
 
 
 class _Saver:
@@ -378,21 +390,17 @@ def _stream(
     lines: BadLines,
     saver: _Saver,
     watch: Watch,
-    stop: Callable[[], bool],
+    stop: Stop,
 ) -> list[Rows]:
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
     while progress.passes < run.passes:
-        fresh = progress.position == Position()
-        reading = run.first if fresh else run.source.chunks(progress.position)
-        run.first = iter(())
-        if fresh and progress.passes > 0:
-            reading = run.source.chunks()
-        for chunk in ahead(reading):
-            learnt, held = _part(run, chunk, lines)
+        begun, run.begun = run.begun, None
+        for chunk in ahead(begun or run.source.chunks(progress.position)):
+            learnt, held, bad = _part(run, chunk, lines)
             if progress.passes == 0:
-                _note(progress, chunk, learnt, held)
+                _note(progress, learnt, held, bad)
                 if held is not None and not again:
                     kept.append(held)
                     if progress.held_out > _KEPT_ROWS:
@@ -404,13 +412,13 @@ def _stream(
             progress.position = chunk.after
             progress.steps += len(learnt.positive)
             watch(progress, chunk.done)
-            if stop():
+            if reason := stop():
                 saver.write(lines)
-                raise InterruptedTraining(saver.path)
+                raise StoppedError(saver.path, reason)
             if saver.due():
                 saver.write(lines)
         progress.passes += 1
-        progress.position = Position()
+        progress.position = START
     if progress.positives == 0 or progress.positives == progress.rows:
         raise ValueError(
             f"All {progress.rows:,} rows are of one class; there is nothing to rank."
@@ -439,9 +447,9 @@ def _learn(run: _Run, rows: Rows) -> None:
 def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
-    for chunk in ahead(run.first):
-        some, held = _part(run, chunk, lines)
-        _note(progress, chunk, some, held)
+    for chunk in ahead(run.begun or run.source.chunks()):
+        some, held, bad = _part(run, chunk, lines)
+        _note(progress, some, held, bad)
         learnt.append(some)
         if held is not None:
             kept.append(held)
@@ -451,27 +459,58 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     return kept
 
 
-def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None]:
-    """Return the rows of a chunk that are to be learnt, and those held out."""
-    written = lines.take(chunk.bad) if run.progress.passes == 0 else 0
-    run.progress.quarantined += written
-    if chunk.y is None:
-        raise ValueError(
-            "There are no labels to learn from: name their --label column."
-        )
-    rows = Rows(chunk.X, run.task.positives(chunk.y), chunk.weight)
+def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, int]:
+    """Return the rows to be learnt, those held out, and how many lines were bad."""
+    rows, unknown = _labelled(chunk, run.task)
+    bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
+    if run.progress.passes == 0:
+        run.progress.quarantined += lines.take(bad)
     if not run.plan.holdout:
-        return rows, None
+        return rows, None, len(bad)
     out = held_out(rows.X, run.plan.holdout, run.plan.seed)
-    return rows.where(~out), rows.where(out)
+    return rows.where(~out), rows.where(out), len(bad)
 
 
-def _note(progress: Progress, chunk: Chunk, learnt: Rows, held: Rows | None) -> None:
+def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
+    """Return the rows whose labels mean something, and the lines of the others."""
+    if chunk.y is None:
+        raise ValueError(f"{chunk.file} has no labels: name their --label column.")
+    try:
+        return Rows(chunk.X, task.positives(chunk.y), chunk.weight), []
+    except LabelError:
+        values, which = np.unique(chunk.y, return_inverse=True)
+        problems = [_problem(value, task) for value in values]
+    known = np.array([problem is None for problem in problems])[which]
+    bad = []
+    for row in np.flatnonzero(~known):
+        problem = str(problems[which[row]])
+        text = _text(chunk.raw, row)
+        line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
+        bad.append(line)
+    weight = None if chunk.weight is None else chunk.weight[known]
+    return Rows(chunk.X[known], task.positives(chunk.y[known]), weight), bad
+
+
+def _problem(label: Any, task: Task) -> str | None:
+    try:
+        task.positives(np.array([label]))
+    except LabelError as error:
+        return error.problem
+    return None
+
+
+def _text(raw: Any, row: int) -> bytes:
+    if not isinstance(raw, Lines):
+        return b""
+    return bytes(raw.data[raw.starts[row] : raw.stops[row]])
+
+
+def _note(progress: Progress, learnt: Rows, held: Rows | None, bad: int) -> None:
     positives = int(learnt.positive.sum())
     progress.rows += len(learnt.positive)
     progress.positives += positives
     progress.held_out += 0 if held is None else len(held.positive)
-    progress.bad += len(chunk.bad)
+    progress.bad += bad
     progress.mixed += 0 < positives < len(learnt.positive)
     progress.chunks += 1
 
@@ -518,21 +557,22 @@ def _judge(
     run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on rows that were not learnt, with its interval."""
+    width = run.estimator.n_features_in_
     if test:
-        rows = _rows_of(reopen(test, recipe["input"]), run.task)
+        rows = _rows_of(reopen(test, recipe["input"], n_features=width), run.task)
     elif run.plan.holdout and kept:
         rows = iter(kept)
     elif run.plan.holdout:
         share, seed = run.plan.holdout, run.plan.seed
-        again = _rows_of(reopen(run.plan.data, recipe["input"]), run.task)
+        data = reopen(run.plan.data, recipe["input"], n_features=width)
+        again = _rows_of(data, run.task)
         rows = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
-    width = run.estimator.n_features_in_
     positives, scores = [], []
     for some in rows:
         if len(some.positive):
-            X = _as_wide(some.X[:, :width], width)
+            X = _as_wide(some.X, width)
             scores.append(run.estimator.decision_function(X))
             positives.append(some.positive)
     if not positives:
@@ -549,6 +589,4 @@ def _judge(
 
 def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
     for chunk in ahead(source.chunks()):
-        if chunk.y is None:
-            raise ValueError(f"{', '.join(source.files)}: there are no labels in it.")
-        yield Rows(chunk.X, task.positives(chunk.y), chunk.weight)
+        yield _labelled(chunk, task)[0]

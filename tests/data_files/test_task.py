@@ -46,7 +46,7 @@ def test_a_stream_may_begin_with_ones_only(zero):
     np.testing.assert_array_equal(task.positives([zero, 1.0]), [False, True])
     with pytest.raises(ValueError, match=r"3 labels: -1, 0, 1; .*--positive"):
         task.positives([-1.0, 0.0, 1.0])
-    with pytest.raises(LabelError, match=r"Label 2 \(row 1\).* 1 against -1 or 0; "):
+    with pytest.raises(LabelError, match=r"Row 1: label 2.* 1 against -1 or 0; "):
         task.positives([1.0, 2.0])
 
 
@@ -82,14 +82,14 @@ def test_one_label_or_several_against_the_rest():
 
 def test_labels_of_neither_group_are_an_error_or_dropped():
     y = words("spam", "ham", "eggs", "spam")
-    with pytest.raises(LabelError, match=r"Label eggs \(row 2\)") as caught:
+    with pytest.raises(LabelError, match=r"Row 2: label eggs") as caught:
         Task.of("spam", "ham").positives(y)
     assert caught.value.row == 2
     drop = Task.of("spam", "ham", others="drop")
     assert str(drop) == "spam against ham, others dropped"
     np.testing.assert_array_equal(drop.sides(y), [1, -1, 0, 1])
     np.testing.assert_array_equal(drop.positives(y[:2]), [True, False])
-    with pytest.raises(LabelError, match=r"eggs \(row 2\) is neither"):
+    with pytest.raises(LabelError, match="Row 2: label eggs is neither"):
         drop.positives(y)
     both = Task.of(1, 2, others="negative")
     np.testing.assert_array_equal(both.positives([1.0, 2.0, 3.0]), [1, 0, 0])
@@ -103,7 +103,7 @@ def test_halves_are_the_first_labels_against_the_others():
     task = Task.of(halves=True).settle(y)
     assert (task.positive, task.negative) == ((1, 2), (3, 9, 10))
     np.testing.assert_array_equal(task.positives(y), [0, 0, 0, 1, 1])
-    with pytest.raises(LabelError, match=r"Label 4 \(row 1\)"):
+    with pytest.raises(LabelError, match=r"Row 1: label 4"):
         task.positives([1.0, 4.0])
     with pytest.raises(ValueError, match="no halves"):
         Task.of(halves=True).settle([1.0])
@@ -129,7 +129,7 @@ def test_a_threshold():
     np.testing.assert_array_equal(task.positives([2.5, 2.6, -np.inf]), [0, 1, 0])
     with pytest.raises(ValueError, match=r"words, such as b: .* above or below 2\.5"):
         task.positives(words("b"))
-    with pytest.raises(LabelError, match="label of row 1 is missing"):
+    with pytest.raises(LabelError, match="Row 1: the label is missing"):
         task.positives([1.0, np.nan])
 
 
@@ -141,7 +141,7 @@ def test_a_threshold():
     "y", [np.array([0, 1, np.nan]), words("0", "1", ""), words("0", "1", None)]
 )
 def test_a_missing_label_is_an_error_whatever_the_task(task, y):
-    with pytest.raises(LabelError, match="label of row 2 is missing") as caught:
+    with pytest.raises(LabelError, match="Row 2: the label is missing") as caught:
         task.positives(y)
     assert caught.value.row == 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from aucmax import __version__
 
@@ -30,6 +30,19 @@ class _Commands(TyperGroup):
                 raise
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(1) from None
+
+
+class _BadLineCommand(TyperCommand):
+    """A command whose option --on-bad-line takes a second word, after quarantine."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words: list[str] = []
+        rest = iter(args)
+        for word in rest:
+            words.append(word)
+            if word == "quarantine" and words[-2:-1] == ["--on-bad-line"]:
+                words += ["--quarantine", next(rest, "")]
+        return super().parse_args(ctx, words)
 
 
 app = typer.Typer(
@@ -88,3 +101,98 @@ def warmup() -> None:
     from aucmax.cli.warmup import run
 
     run()
+
+
+@app.command(
+    cls=_BadLineCommand,
+    epilog="Example: aucmax train day1.csv day2.csv.gz -o clicks.aucmax "
+    "--label clicked --holdout 0.1",
+)
+def train(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, folders or globs; - for a pipe.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The model file.", dir_okay=False)
+    ],
+    algorithm: Annotated[
+        str, typer.Option(help="Its name, or auto: by the size of the data.")
+    ] = "auto",
+    param: Annotated[
+        list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of it.")
+    ] = [],  # noqa: B006
+    passes: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the data.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The labels to rank high, with commas.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Missing values: error, impute or zero.")
+    ] = None,
+    reader: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            metavar="KEY=VALUE",
+            help="Of the reader: format, dtype, drop, only, weight, categorical, "
+            "encode=hash|onehot, text, hash_size, delimiter, header, zero_based.",
+        ),
+    ] = [],  # noqa: B006
+    holdout: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of rows to judge by.")
+    ] = 0.0,
+    test: Annotated[
+        list[str], typer.Option(help="Or data to judge by.", metavar="DATA")
+    ] = [],  # noqa: B006
+    on_bad_line: Annotated[
+        str, typer.Option(help="fail, skip, or quarantine FILE.")
+    ] = "fail",
+    quarantine: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    checkpoint_rows: Annotated[
+        int | None, typer.Option(min=1, help="Keep what is learnt so often …")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(min=0.0, help="… or so often.")
+    ] = 30.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after a crash or Ctrl-C.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON.")
+    ] = False,
+) -> None:
+    """Train a ranker from data, and write it to a model file."""
+    from aucmax.cli.train import parameters, reader_options, run
+    from aucmax.training import Plan
+
+    plan = Plan(
+        data=data,
+        algorithm=algorithm,
+        params=parameters(param, "--param"),
+        passes=passes,
+        seed=seed,
+        holdout=holdout,
+        positive=positive,
+        reader=reader_options(reader, label=label, missing=missing),
+        on_bad_line=on_bad_line,
+    )
+    code = run(
+        plan,
+        output,
+        test=test,
+        quarantine=quarantine,
+        checkpoint_rows=checkpoint_rows,
+        checkpoint_seconds=checkpoint_seconds,
+        resume=resume,
+        as_json=as_json,
+    )
+    if code:
+        raise typer.Exit(code)

@@ -19,6 +19,9 @@ class Position(NamedTuple):
     line: int = 0  # lines of it that are done: for messages
 
 
+START = Position()
+
+
 class BadLine(NamedTuple):
     """A line that is no row; whoever reads decides what becomes of it."""
 
@@ -54,6 +57,8 @@ class Chunk(NamedTuple):
     extra: dict[str, NDArray[Any]]  # columns asked for by name, as str objects
     after: Position  # where the next chunk begins
     done: int  # bytes of ``Source.size`` that have been read, for a progress bar
+    file: str  # where the rows are from
+    line: NDArray[Any]  # … and the line of each, from 1; in Parquet its number
 
 
 class Source(Protocol):
@@ -66,7 +71,7 @@ class Source(Protocol):
     def n_features(self) -> int | None:
         """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
 
-    def chunks(self, start: Position = ...) -> Iterator[Chunk]:
+    def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
 
     def recipe(self) -> dict[str, Any]:

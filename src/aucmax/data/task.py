@@ -35,7 +35,8 @@ class LabelError(ValueError):
     """A label that the task does not know, or that is missing."""
 
     def __init__(self, problem: str, row: int) -> None:
-        super().__init__(f"{problem[0].upper()}{problem[1:]}")
+        super().__init__(f"Row {row}: {problem}")
+        self.problem = problem
         self.row = row  # its place in the labels, from 0
 
 
@@ -205,7 +206,7 @@ class Task(NamedTuple):
         if self.others == "drop" and not side.all():
             row = int(np.argmax(side == 0))
             raise LabelError(
-                f"label {_show(_labels(y)[row])} (row {row}) is neither positive nor "
+                f"label {_show(_labels(y)[row])} is neither positive nor "
                 f"negative: the task is {self}.",
                 row,
             )
@@ -311,10 +312,9 @@ class Task(NamedTuple):
 
     def _refuse_unknown(self, y: NDArray[Any], row: int) -> None:
         if _key(y[row]) is None:
-            raise LabelError(f"the label of row {row} is missing.", row)
+            raise LabelError("the label is missing.", row)
         raise LabelError(
-            f"label {_show(y[row])} (row {row}) is none of the task, which is {self}; "
-            f"{_REMEDY}.",
+            f"label {_show(y[row])} is none of the task, which is {self}; {_REMEDY}.",
             row,
         )
 
@@ -352,7 +352,7 @@ def _distinct(y: NDArray[Any]) -> list[Label]:
     for value, key in keys.items():
         if key is None:
             row = y.tolist().index(value)
-            raise LabelError(f"the label of row {row} is missing.", row)
+            raise LabelError("the label is missing.", row)
     return sorted({key for key in keys.values() if key is not None}, key=_order)
 
 
@@ -364,7 +364,7 @@ def _refuse_missing(y: NDArray[Any]) -> None:
     missing = np.isnan(y)
     if missing.any():
         row = int(np.argmax(missing))
-        raise LabelError(f"the label of row {row} is missing.", row)
+        raise LabelError("the label is missing.", row)
 
 
 def _codings() -> Iterable[tuple[Label, Label]]:

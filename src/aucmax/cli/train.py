@@ -1,0 +1,170 @@
+"""``aucmax train``: from a file or a pipe to a model file."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+
+from aucmax.cli.screen import reading
+from aucmax.training import Plan, Progress, Result, StoppedError, train
+
+_LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
+
+
+def run(
+    plan: Plan,
+    output: Path,
+    *,
+    test: Sequence[str],
+    quarantine: Path | None,
+    checkpoint_rows: int | None,
+    checkpoint_seconds: float,
+    resume: bool,
+    as_json: bool,
+) -> int:
+    """Train, show how it goes, say what came out; return the exit code."""
+    console = Console(highlight=False, markup=False, quiet=as_json)
+    notes = Console(highlight=False, markup=False, stderr=True)
+    start = perf_counter()
+    with reading(plan.data, passes=plan.passes) as meter:
+
+        def watch(progress: Progress, done: int) -> None:
+            meter(done, progress.steps, progress.passes, progress.auc)
+
+        try:
+            result = train(
+                plan,
+                output,
+                test=test,
+                quarantine=quarantine,
+                checkpoint_rows=checkpoint_rows,
+                checkpoint_seconds=checkpoint_seconds,
+                resume=resume,
+                watch=watch,
+                listen=_signals,
+                warn=notes.print,
+            )
+        except StoppedError as stopped:
+            notes.print(
+                f"Stopped. {stopped.checkpoint} has all that was learnt so far; go on "
+                "with the same command and --resume."
+            )
+            return stopped.reason
+    seconds = perf_counter() - start
+    if as_json:
+        print(json.dumps(summary(result, output, seconds), indent=2))
+    else:
+        console.print(_report(result, output, seconds))
+    for remark in remarks(result):
+        notes.print(remark)
+    return 0
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[], int]]:
+    """Let the first Ctrl-C or TERM be a wish, and the second an order."""
+    asked = 0
+
+    def wish(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = 128 + number
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, wish) for number in numbers}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
+    """Return what a machine wants to know."""
+    progress = result.progress
+    return {
+        "model": str(output),
+        "algorithm": type(result.estimator).__name__,
+        "features": result.estimator.n_features_in_,
+        **result.recipe["training"],
+        "rows_learnt": progress.steps or progress.rows,
+        "judged": result.judged,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _report(result: Result, output: Path, seconds: float) -> str:
+    progress, estimator = result.progress, result.estimator
+    name = type(estimator).__name__
+    share = 100.0 * progress.positives / max(progress.rows, 1)
+    passes = result.recipe["training"]["passes"]
+    lines = [
+        f"{name} learnt from {progress.rows:,} rows of {estimator.n_features_in_:,} "
+        f"features, {progress.positives:,} of them positive ({share:.3g} %)"
+        + (f", in {passes} passes" if passes and passes > 1 else "")
+        + f": {seconds:.1f} s."
+    ]
+    if progress.bad:
+        lines += [f"{progress.bad:,} bad lines were left out."]
+    if progress.auc is not None:
+        lines += [
+            f"Progressive AUC {progress.auc:.4f}: every chunk of the first pass was "
+            "ranked before it was learnt."
+        ]
+    if result.judged is not None:
+        area = result.judged["auc"]
+        lines += [
+            f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
+            f"{area['high']:.4f}, on {result.judged['rows']:,} rows "
+            + ("of the test data." if result.judged["on"] == "test" else "held out.")
+        ]
+    lines += [f"Model: {output}"]
+    return "\n".join(lines)
+
+
+def remarks(result: Result) -> Iterator[str]:
+    """Yield what a user should know who has not asked."""
+    progress = result.progress
+    if progress.steps and progress.chunks > 4 and progress.mixed < progress.chunks / 2:
+        share = progress.positives / max(progress.rows, 1)
+        if min(share, 1.0 - share) > 0.01:
+            yield (
+                "Note: most stretches of the data have one class only. A learner of "
+                "streams wants rows in mixed order: shuffle the file (shuf)."
+            )
+
+
+def parameters(settings: Sequence[str], flag: str) -> dict[str, Any]:
+    """Return KEY=VALUE settings; values are JSON, or else words."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise ValueError(f"{flag} {setting}: it has to be KEY=VALUE.")
+        if key in found:
+            raise ValueError(f"{flag} {key} is given twice.")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
+
+
+def reader_options(settings: Sequence[str], **flags: Any) -> dict[str, Any]:
+    """Return the options for a reader, from flags and from KEY=VALUE settings."""
+    options = parameters(settings, "--input")
+    for name, value in flags.items():
+        if value is not None:
+            if name in options:
+                raise ValueError(f"{name} is given twice.")
+            options[name] = value
+    for name in _LISTS & options.keys():
+        if not isinstance(options[name], list):
+            options[name] = str(options[name]).split(",")
+    return options

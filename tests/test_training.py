@@ -1,0 +1,353 @@
+"""Training from files: the same model however often a run is interrupted."""
+
+import os
+import random
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import aucmax
+from aucmax.data import text
+from aucmax.data.chunk import Chunk, Position
+from aucmax.model import load_with_recipe
+from aucmax.training import Plan, StoppedError, build, choose, held_out, train
+from data import scattered
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 500)
+
+
+def lines(X, y):
+    return [
+        f"{2 * label - 1:+d} "
+        + " ".join(
+            f"{j + 1}:{value!r}" for j, value in enumerate(row.tolist()) if value
+        )
+        for row, label in zip(X, y, strict=True)
+    ]
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, y = scattered(300, 12)
+    path = tmp_path / "rows.svm"
+    path.write_text("\n".join(lines(X, y)) + "\n")
+    return str(path), X, y
+
+
+def model_of(plan, path, **options):
+    train(plan, path, **options)
+    return path.read_bytes()
+
+
+def after(chunks):
+    """Return what asks a run to stop after so many chunks."""
+
+    @contextmanager
+    def listen():
+        left = chunks
+
+        def stop():
+            nonlocal left
+            left -= 1
+            return 130 if left <= 0 else 0
+
+        yield stop
+
+    return listen
+
+
+@pytest.mark.parametrize("name", ["SPAM", "PSAM", "OAM", "LeastSquaresAUC"])
+def test_a_stream_is_partial_fit(data, tmp_path, name):
+    path, X, y = data
+    result = train(Plan([path], name, passes=1), tmp_path / "m.aucmax")
+    expected = build(name, {}, 0).partial_fit(sparse.csr_array(X), y == 1)
+    assert np.allclose(result.estimator.coef_, expected.coef_, rtol=1e-12, atol=0)
+    assert result.progress.rows == 300
+    assert result.progress.chunks > 5
+    loaded = aucmax.load(tmp_path / "m.aucmax")
+    assert np.array_equal(loaded.coef_, result.estimator.coef_)
+
+
+def test_other_learners_get_all_rows(data, tmp_path):
+    path, X, y = data
+    result = train(Plan([path], "bam"), tmp_path / "m.aucmax")
+    expected = aucmax.BAM().fit(sparse.csr_array(X), y == 1)
+    assert np.array_equal(result.estimator.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("name", ["SPAM", "PSAM", "CBR"])
+def test_stopped_anywhere_and_resumed(data, tmp_path, name):
+    path, *_ = data
+    plan = Plan([path], name, passes=2, holdout=0.2)
+    whole = model_of(plan, tmp_path / "whole.aucmax")
+    output = tmp_path / "parts.aucmax"
+    stops = 0
+    while True:
+        try:
+            train(plan, output, listen=after(3), resume=stops > 0)
+            break
+        except StoppedError:
+            stops += 1
+        assert (tmp_path / "parts.aucmax.checkpoint").exists()
+        assert not output.exists()
+    assert stops > 5
+    assert output.read_bytes() == whole
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "parts.aucmax",
+        "rows.svm",
+        "whole.aucmax",
+    ]
+
+
+def test_killed_at_random_moments_and_resumed(data, tmp_path):
+    path, *_ = data
+    plan = Plan([path], "SPAM", passes=30)
+    start = time.monotonic()
+    whole = model_of(plan, tmp_path / "whole.aucmax", checkpoint_rows=1)
+    needed = time.monotonic() - start
+    output = tmp_path / "parts.aucmax"
+    kills, rng = 0, random.Random(0)
+    for attempt in range(200):
+        child = os.fork()
+        if child == 0:
+            try:
+                train(plan, output, checkpoint_rows=1, resume=attempt > 0)
+            finally:
+                os._exit(0)
+        time.sleep(needed * rng.uniform(0.02, 0.15))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        kills += os.WIFSIGNALED(status)
+        if output.exists() and kills >= 20:
+            break
+        if output.exists():  # done too soon: once more
+            assert output.read_bytes() == whole
+            output.unlink()
+    assert kills >= 20
+    train(plan, output, resume=True)
+    assert output.read_bytes() == whole
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "parts.aucmax",
+        "rows.svm",
+        "whole.aucmax",
+    }
+
+
+def test_a_run_left_half_done_is_not_overwritten(data, tmp_path):
+    path, *_ = data
+    output = tmp_path / "m.aucmax"
+    plan = Plan([path], "SPAM", passes=1)
+    with pytest.raises(StoppedError):
+        train(plan, output, listen=after(2))
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(plan, output)
+    with pytest.raises(ValueError, match="seed was 0, is 1"):
+        train(replace(plan, seed=1), output, resume=True)
+    with open(path, "a") as file:
+        file.write("+1 1:1\n")
+    with pytest.raises(ValueError, match="size was"):
+        train(plan, output, resume=True)
+
+
+def test_bad_lines(data, tmp_path):
+    path, X, y = data
+    good = lines(X, y)
+    bad = ["+1 0:1", "maybe 1:2", "-1 3:x"]
+    mixed = good[:100] + bad[:1] + good[100:200] + bad[1:] + good[200:]
+    spoilt = tmp_path / "spoilt.svm"
+    spoilt.write_text("\n".join(mixed))
+    whole = train(Plan([path], "SPAM", passes=2), tmp_path / "whole.aucmax")
+    output = tmp_path / "m.aucmax"
+    plan = Plan([str(spoilt)], "SPAM", passes=2)
+    with pytest.raises(ValueError, match=r"spoilt.svm, line 101.*--on-bad-line skip"):
+        train(plan, output)
+    assert not output.exists()
+    result = train(replace(plan, on_bad_line="skip"), output)
+    assert result.progress.bad == 3
+    assert np.array_equal(result.estimator.coef_, whole.estimator.coef_)
+    aside = tmp_path / "bad.txt"
+    keep = replace(plan, on_bad_line="quarantine")
+    stops = 0
+    while True:
+        try:
+            train(
+                keep,
+                output,
+                quarantine=aside,
+                listen=after(4),
+                resume=stops > 0,
+                checkpoint_rows=1000,
+            )
+            break
+        except StoppedError:
+            stops += 1
+            with open(aside, "ab") as file:  # written after the last checkpoint
+                file.write(b"lost")
+    assert stops > 3
+    assert aside.read_text() == "\n".join(bad) + "\n"
+
+
+def test_labels_nobody_knows_are_bad_lines(data, tmp_path):
+    path, X, y = data
+    spoilt = tmp_path / "spoilt.svm"
+    good = lines(X, y)
+    spoilt.write_text("\n".join([*good[:50], "7 1:1", *good[50:]]))
+    plan = Plan([str(spoilt)], "SPAM", passes=1)
+    with pytest.raises(ValueError, match=r"line 51.*7"):
+        train(plan, tmp_path / "m.aucmax")
+    whole = train(Plan([path], "SPAM", passes=1), tmp_path / "whole.aucmax")
+    result = train(replace(plan, on_bad_line="skip"), tmp_path / "m.aucmax")
+    assert result.progress.bad == 1
+    assert np.array_equal(result.estimator.coef_, whole.estimator.coef_)
+
+
+def test_progressive_validation(data, tmp_path):
+    path, *_ = data
+    result = train(Plan([path], "SPAM", passes=3), tmp_path / "m.aucmax")
+    model, wins, pairs = aucmax.SPAM(), 0.0, 0.0
+    for chunk in text_chunks(path):
+        some = chunk.X.toarray()
+        some = np.pad(some, ((0, 0), (0, 12 - some.shape[1])))
+        up = chunk.y > 0
+        if hasattr(model, "coef_") and up.any() and not up.all():
+            score = some @ model.coef_[0]
+            wins += np.sum(score[up][:, None] > score[~up])
+            wins += 0.5 * np.sum(score[up][:, None] == score[~up])
+            pairs += up.sum() * (~up).sum()
+        model.partial_fit(some, up, classes=[False, True])
+    assert result.progress.auc == pytest.approx(wins / pairs, rel=1e-9)
+
+
+def text_chunks(path):
+    from aucmax.data.open import open_data
+
+    return open_data([path]).chunks()
+
+
+def test_rows_held_out_are_not_learnt(data, tmp_path):
+    path, X, y = data
+    plan = Plan([path], "SPAM", passes=2, holdout=0.3, seed=5)
+    result = train(plan, tmp_path / "m.aucmax")
+    out = held_out(X, 0.3, 5)
+    assert result.progress.held_out == out.sum() == result.judged["rows"]
+    expected = build("SPAM", {}, 5)
+    for _ in range(2):
+        expected.partial_fit(sparse.csr_array(X[~out]), y[~out] == 1)
+    assert np.array_equal(result.estimator.coef_, expected.coef_)
+    area = aucmax.metrics.auc(
+        y[out], expected.decision_function(sparse.csr_array(X[out]))
+    )
+    assert result.judged["auc"]["value"] == pytest.approx(area)
+    batch = train(replace(plan, algorithm="BAM"), tmp_path / "b.aucmax")
+    assert batch.judged["rows"] == out.sum()
+
+
+def test_who_is_held_out():
+    X, _ = scattered(4000, 12)
+    out = held_out(X, 0.25, 0)
+    assert 0.2 < out.mean() < 0.3
+    assert np.array_equal(out, held_out(sparse.csr_array(X), 0.25, 0))
+    assert np.array_equal(out[::-1], held_out(X[::-1], 0.25, 0))
+    assert not np.array_equal(out, held_out(X, 0.25, 1))
+    assert (out <= held_out(X, 0.5, 0)).all()
+    X = np.concatenate([X, X])
+    assert np.array_equal(held_out(X, 0.25, 0), np.concatenate([out, out]))
+
+
+def test_a_test_file(data, tmp_path):
+    path, *_ = data
+    other = tmp_path / "test.svm"
+    A, b = scattered(200, 12, seed=9)
+    other.write_text("\n".join([*lines(A, b), "+1 1:1 99:3"]))
+    result = train(Plan([path], "SPAM", passes=1), tmp_path / "m", test=[str(other)])
+    scores = result.estimator.decision_function(
+        np.concatenate([A, np.eye(12)[:1]])  # feature 99 is unknown to the model
+    )
+    area = aucmax.metrics.auc([*b, 1], scores)
+    assert result.judged["auc"]["value"] == pytest.approx(area)
+
+
+def test_a_model_says_where_it_comes_from(data, tmp_path):
+    path, _, y = data
+    train(Plan([path], "SPAM", passes=1), tmp_path / "m.aucmax")
+    model, recipe = load_with_recipe(tmp_path / "m.aucmax")
+    assert recipe["training"]["rows"] == 300
+    assert recipe["training"]["positives"] == int(np.sum(y))
+    assert recipe["input"]["format"] == "svmlight"
+    model.save(tmp_path / "plain.aucmax")
+    assert load_with_recipe(tmp_path / "plain.aucmax")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("", "no row"),
+        ("+1 1:2\n+1 2:1\n", "one class"),
+        ("hello\n", "no row"),
+        ("3 1:1\n4 1:2\n5 1:1\n", "--positive"),
+    ],
+)
+@pytest.mark.parametrize("name", ["SPAM", "BAM"])
+def test_data_that_teach_nothing(tmp_path, name, content, text):
+    path = tmp_path / "x.svm"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=text):
+        train(Plan([str(path)], name, on_bad_line="skip"), tmp_path / "m.aucmax")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.svm"]
+
+
+def test_which_algorithm():
+    class Data:
+        size = 10_000_000
+
+    def first(n, d, done):
+        X = np.zeros((n, d))
+        return Chunk(X, None, None, [], None, {}, Position(), done)
+
+    assert choose(Data, first(100, 10, 10_000)) == "BAMCV"
+    assert choose(Data, first(100, 10, 400)) == "LeastSquaresAUCCV"
+    assert choose(Data, first(100, 600, 4000)) == "BAMCV"
+    assert choose(Data, first(100, 600, 1000)) == "SPAM"
+    Data.size = 10**15
+    assert choose(Data, first(100, 10, 10_000)) == "SPAM"
+    Data.size = None
+    assert choose(Data, first(100, 10, 10_000)) == "SPAM"
+
+
+def test_names_and_parameters():
+    assert build("spam", {"l2": 0.5}, 3).get_params()["random_state"] == 3
+    with pytest.raises(ValueError, match="no algorithm 'magic'"):
+        build("magic", {}, 0)
+    with pytest.raises(ValueError, match=r"no parameter 'l3'.* l2"):
+        build("SPAM", {"l3": 1}, 0)
+
+
+def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
+    path, *_ = data
+    whole = model_of(Plan([path], "SPAM", passes=2), tmp_path / "whole.aucmax")
+    from aucmax import training
+
+    write, warnings = training.save, []
+
+    def save(estimator, path, recipe):
+        if path.name.endswith(".checkpoint"):
+            raise OSError("No space left on device")
+        write(estimator, path, recipe)
+
+    monkeypatch.setattr(training, "save", save)
+    parts = model_of(
+        Plan([path], "SPAM", passes=2),
+        tmp_path / "parts.aucmax",
+        checkpoint_rows=50,
+        warn=warnings.append,
+    )
+    assert parts == whole
+    assert "No space left" in warnings[0]
