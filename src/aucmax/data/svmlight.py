@@ -1,0 +1,425 @@
+"""The svmlight (LIBSVM) format: ``label index:value index:value … # comment``.
+
+A kernel reads a block of text without the interpreter's lock, so beside training. It
+knows good lines only: what is wrong with another one, slow and plain code finds out.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.core.digits import ASK, NONE, OK, byte_at, read_integer, read_number
+from aucmax.core.jit import inlined, kernel
+from aucmax.data.chunk import BadLine, Chunk, Lines, Position
+from aucmax.data.text import START, Block, Text, count
+
+_MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
+_NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _NINE = b"\n\r\t #:9"
+# Places in ``found``: how many rows, entries, bad lines and numbers for Python there
+# are; how many features; whether the entries of some row have to be sorted.
+_ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED = range(6)
+# Places in ``asked`` that are no entry's.
+_LABEL, _LEFT_OUT = -1, -2
+
+_NUMBER = re.compile(
+    rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
+)
+_INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
+_PUZZLE = "this is no line of svmlight text"
+
+
+class SvmlightSource:
+    """Rows of svmlight files.
+
+    Lines may have comments (``#``), ``qid:n`` and indices in any order; blank ones are
+    passed over. A line is bad if its label or a value is not a finite number (of this
+    float type), or if an index is not an integer, out of range or there twice.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        See :class:`aucmax.data.text.Text`.
+    dtype : type, default=np.float64
+        Of the values; ``np.float32`` rounds them once more.
+    zero_based : bool, default=False
+        Whether the first feature has the index 0, not 1.
+    n_features : int, default=None
+        How many features there are; further ones are left out. None: as many as the
+        widest row has that was read so far.
+    missing : {"error", "zero"}, default="error"
+        What becomes of the values nan and inf: they make the line bad, or are zero.
+    keep_text : bool, default=False
+        Whether each chunk has the text of its rows, too.
+
+    Attributes
+    ----------
+    files : list of str
+        What will be read, in this order.
+    size : int or None
+        Bytes of all files together, as they are on disk; None if nobody knows.
+    """
+
+    def __init__(
+        self,
+        paths: str | os.PathLike[str] | Sequence[str],
+        *,
+        dtype: Any = np.float64,
+        zero_based: bool = False,
+        n_features: int | None = None,
+        missing: Literal["error", "zero"] = "error",
+        keep_text: bool = False,
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        if self._dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype has to be float32 or float64, not {self._dtype}")
+        if missing not in ("error", "zero"):
+            raise ValueError(f"missing has to be 'error' or 'zero', not {missing!r}")
+        if n_features is not None and not 0 < n_features <= _MOST_FEATURES:
+            raise ValueError(
+                f"n_features has to be from 1 to {_MOST_FEATURES}, not {n_features}"
+            )
+        self._text = Text(paths)
+        self.files, self.size = self._text.files, self._text.size
+        self._base = 0 if zero_based else 1
+        self._n_features = n_features
+        self._missing = missing
+        self._keep_text = keep_text
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
+        return self._n_features
+
+    def recipe(self) -> dict[str, Any]:
+        """Return, for JSON, how text becomes features: enough to read other files."""
+        return {
+            "format": "svmlight",
+            "zero_based": self._base == 0,
+            "missing": self._missing,
+        }
+
+    def feature_names(self) -> list[str] | None:
+        """Return None: features have numbers only."""
+        return None
+
+    def chunks(self, start: Position = START) -> Iterator[Chunk]:
+        """Read on from ``start``."""
+        width = self._n_features or 0
+        for block in self._text.blocks(start):
+            chunk = self._chunk(block, width)
+            width = chunk.X.shape[1]
+            if chunk.X.shape[0] or chunk.bad:
+                yield chunk
+
+    def _chunk(self, block: Block, width: int) -> Chunk:
+        data = block.data
+        n_lines = block.after.line - block.start.line
+        most = count(data, _COLON)
+        y = np.empty(n_lines)
+        indptr = np.zeros(n_lines + 1, np.int32)
+        indices = np.empty(most, np.int32)
+        values = np.empty(most, self._dtype)
+        lines, bad = np.empty((n_lines, 3), np.int32), np.empty((n_lines, 3), np.int32)
+        asked = np.empty((16, 4), np.int64)
+        found = np.zeros(6, np.int64)
+        while True:
+            found[_WIDTH] = width
+            _read(
+                data,
+                self._base,
+                _MOST_FEATURES if self._n_features is None else self._n_features,
+                self._n_features is not None,
+                self._missing == "zero",
+                y,
+                indptr,
+                indices,
+                values,
+                lines,
+                bad,
+                asked,
+                found,
+            )
+            if found[_ASKED] <= len(asked):
+                break
+            asked = np.empty((found[_ASKED], 4), np.int64)
+        n, nnz = int(found[_ROWS]), int(found[_ENTRIES])
+        wrong = _ask_python(data, asked[: found[_ASKED]], y, values)
+        X = sparse.csr_array(
+            (values[:nnz], indices[:nnz], indptr[: n + 1]),
+            shape=(n, int(found[_WIDTH])),
+        )
+        y, lines, bad = y[:n], lines[:n], bad[: found[_BAD]]
+        if found[_UNSORTED]:
+            wrong += _sort(X)
+        if wrong:
+            good = np.ones(n, bool)
+            good[wrong] = False
+            bad = np.concatenate([bad, lines[~good]])
+            bad = bad[np.argsort(bad[:, 0])]
+            X, y, lines = X[good], y[good], lines[good]
+        X.has_sorted_indices = X.has_canonical_format = True
+        return Chunk(
+            X=X,
+            y=y,
+            weight=None,
+            bad=[self._bad_line(block, *line) for line in bad.tolist()],
+            raw=Lines(data.tobytes(), *lines[:, 1:].T) if self._keep_text else None,
+            extra={},
+            after=block.after,
+            done=block.done,
+        )
+
+    def _bad_line(self, block: Block, line: int, first: int, last: int) -> BadLine:
+        text = block.data[first:last].tobytes()
+        column, problem = self._diagnose(text)
+        return BadLine(block.file, block.start.line + line, column, problem, text)
+
+    def _diagnose(self, text: bytes) -> tuple[str | None, str]:
+        """Return which feature of a bad line is at fault, and what is wrong with it."""
+        label, *entries = text.partition(b"#")[0].split()
+        if b":" in label:
+            return "label", "there is no label; a line begins with one, as in 1 3:0.5"
+        if b"," in label:
+            return "label", f"{_show(label)} is more than one; a row has one label"
+        number = _float(label)
+        if number is None or not np.isfinite(number):
+            return "label", f"{_show(label)} is not a finite number, as a label must be"
+        seen = set()
+        for entry in entries:
+            name, colon, value = entry.partition(b":")
+            if not colon:
+                return None, f"{_show(entry)} is not of the form index:value"
+            if name == b"qid":
+                if not _INTEGER.fullmatch(value):
+                    return "qid", f"{_show(value)} is not an integer, as a qid must be"
+                continue
+            problem = self._index_problem(name) or self._value_problem(value)
+            if problem:
+                return name.decode("ascii", "backslashreplace"), problem
+            column = int(name) - self._base
+            if column in seen:
+                return str(int(name)), "this feature is there twice; add its values up"
+            if self._n_features is None or column < self._n_features:
+                seen.add(column)
+        return None, _PUZZLE
+
+    def _index_problem(self, name: bytes) -> str | None:
+        if not _INTEGER.fullmatch(name):
+            return f"{_show(name)} is not an integer of up to 18 digits, as an index is"
+        index = int(name)
+        if index == 0 and self._base == 1:
+            return (
+                "0 is not an index where features count from 1; if in this file they "
+                "count from 0, read it as zero-based"
+            )
+        if index < self._base:
+            return f"{index} is negative, which an index must not be"
+        if self._n_features is None and index - self._base >= _MOST_FEATURES:
+            return (
+                f"{index} is too large for an index; there can be {_MOST_FEATURES} "
+                "features: hash them to fewer"
+            )
+        return None
+
+    def _value_problem(self, value: bytes) -> str | None:
+        number = _float(value)
+        if number is None:
+            return f"the value {_show(value)} is not a number"
+        with np.errstate(over="ignore"):
+            if np.isfinite(self._dtype.type(number)):
+                return None
+        if value[-1] <= _NINE:
+            return f"the value {_show(value)} is too large for {self._dtype}"
+        if self._missing == "error":
+            return (
+                f"the value {_show(value)} is not finite; leave it out, or have missing "
+                "values read as zero"
+            )
+        return None
+
+
+def _float(token: bytes) -> float | None:
+    return float(token) if _NUMBER.fullmatch(token) else None
+
+
+def _show(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _ask_python(
+    data: NDArray[np.uint8],
+    asked: NDArray[np.int64],
+    y: NDArray[np.float64],
+    values: NDArray[Any],
+) -> list[int]:
+    """Fill in what the kernel leaves to Python; return rows where it is not finite."""
+    wrong = []
+    for row, place, first, last in asked.tolist():
+        number = float(data[first:last].tobytes())
+        with np.errstate(over="ignore"):
+            value = values.dtype.type(number)
+        if place >= 0:
+            values[place] = value
+        elif place == _LABEL:
+            y[row] = value = np.float64(number)
+        if not np.isfinite(value):
+            wrong.append(row)
+    return wrong
+
+
+def _sort(X: Any) -> list[int]:
+    """Sort the entries of each row; return rows that have a feature twice."""
+    X.has_sorted_indices = False
+    X.sort_indices()
+    twice = np.flatnonzero(X.indices[1:] == X.indices[:-1]) + 1
+    rows = np.searchsorted(X.indptr, twice, side="right") - 1
+    return np.unique(rows[X.indptr[rows] < twice]).tolist()
+
+
+@inlined
+def _is_space(byte: Any) -> bool:
+    """Tell whether ``bytes.split`` would split here."""
+    return byte == _SPACE or _TAB <= byte <= _RETURN
+
+
+@inlined
+def _is_end(buf: Any, at: int) -> bool:
+    """Tell whether a token ends here."""
+    return at == buf.size or _is_space(byte_at(buf, at)) or byte_at(buf, at) == _HASH
+
+
+@kernel
+def _read_label(buf: Any, at: int) -> tuple[float, int, int]:
+    return read_number(buf, at, buf.size)
+
+
+@kernel
+def _read_query(buf: Any, at: int) -> tuple[bool, int]:
+    """Read "qid:n", of which nobody makes use; return whether it is one."""
+    for byte in b"qid:":
+        if at == buf.size or byte_at(buf, at) != byte:
+            return False, at
+        at += 1
+    _, verdict, at = read_integer(buf, at, buf.size)
+    return verdict == OK, at
+
+
+@kernel
+def _read(
+    buf: NDArray[np.uint8],
+    base: int,
+    limit: int,
+    leave_out: bool,
+    zero: bool,
+    y: NDArray[np.float64],
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    lines: NDArray[np.int32],
+    bad: NDArray[np.int32],
+    asked: NDArray[np.int64],
+    found: NDArray[np.int64],
+) -> None:
+    """Read whole lines of text into CSR arrays.
+
+    Entries of features from ``limit`` on are left out, or make the line bad. Of each
+    row and of each bad line ``lines`` and ``bad`` get the number, from 1, and the place
+    in ``buf``; of each number for Python ``asked`` gets the row, the entry and the
+    place, but only as far as there is room.
+    """
+    stop = buf.size
+    at = line = row = k = n_bad = n_asked = 0
+    width, unsorted = found[_WIDTH], False
+    while at < stop:
+        first, first_k, first_asked = at, k, n_asked
+        line += 1
+        last_column, in_order = np.int64(-1), True
+        while (
+            at < stop and byte_at(buf, at) != _NEWLINE and _is_space(byte_at(buf, at))
+        ):
+            at += 1
+        blank = at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH
+        good = not blank
+        if good:
+            token = at
+            label, verdict, at = _read_label(buf, at)
+            good = (verdict == OK or verdict == ASK) and _is_end(buf, at)
+            if good:
+                y[row] = label
+            if verdict == ASK:
+                _ask(asked, n_asked, row, _LABEL, token, at)
+                n_asked += 1
+        while good:
+            while (
+                at < stop
+                and byte_at(buf, at) != _NEWLINE
+                and _is_space(byte_at(buf, at))
+            ):
+                at += 1
+            if at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH:
+                break
+            index, verdict, colon = read_integer(buf, at, stop)
+            if verdict == NONE:
+                good, at = _read_query(buf, at)
+                good = good and _is_end(buf, at)
+                continue
+            column = index - base
+            token = colon + 1
+            if (
+                verdict == ASK
+                or column < 0
+                or token >= stop
+                or byte_at(buf, colon) != _COLON
+            ):
+                good = False
+                break
+            value, verdict, at = read_number(buf, token, stop)
+            kept = column < limit
+            if verdict != OK:
+                if verdict == ASK:
+                    _ask(asked, n_asked, row, k if kept else _LEFT_OUT, token, at)
+                    n_asked += 1
+                elif verdict != NONE and zero and byte_at(buf, at - 1) > _NINE:
+                    value = 0.0
+                else:
+                    good = False
+            indices[k] = column
+            values[k] = value
+            # The last test is for float32, in which a finite value may be infinite.
+            good = good and _is_end(buf, at) and abs(values[k]) < np.inf
+            if kept:
+                k += 1
+                in_order = in_order and column > last_column
+                last_column = max(column, last_column)
+            elif not leave_out:
+                good = False
+        while at < stop and byte_at(buf, at) != _NEWLINE:
+            at += 1
+        end = at
+        at += 1
+        if end > first and byte_at(buf, end - 1) == _RETURN:
+            end -= 1
+        if good:
+            lines[row, 0], lines[row, 1], lines[row, 2] = line, first, end
+            row += 1
+            indptr[row] = k
+            width = max(width, last_column + 1)
+            unsorted = unsorted or not in_order
+        elif not blank:
+            bad[n_bad, 0], bad[n_bad, 1], bad[n_bad, 2] = line, first, end
+            n_bad += 1
+            k, n_asked = first_k, first_asked
+    found[_ROWS], found[_ENTRIES], found[_BAD] = row, k, n_bad
+    found[_ASKED], found[_WIDTH], found[_UNSORTED] = n_asked, width, unsorted
+
+
+@inlined
+def _ask(asked: Any, k: int, row: int, place: int, start: int, stop: int) -> None:
+    if k < asked.shape[0]:
+        asked[k, 0], asked[k, 1], asked[k, 2], asked[k, 3] = row, place, start, stop
