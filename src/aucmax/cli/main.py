@@ -5,6 +5,7 @@ at once.
 """
 
 import errno
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,16 +21,42 @@ class _Commands(TyperGroup):
     """Turns what is no fault of the program into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if debug:
+                raise
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(_INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has gone: typer ends quietly
+        except (OSError, ValueError, ImportError, MemoryError) as error:
+            if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
                 raise
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {_in_words(error)}", err=True)
             raise typer.Exit(1) from None
+
+
+def _is(error: Exception, number: int) -> bool:
+    return isinstance(error, OSError) and error.errno == number
+
+
+def _in_words(error: Exception) -> str:
+    """Return what is wrong in one line, the file first if there is one."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    words = " ".join(str(error).split()) or type(error).__name__
+    if _is_ours(error):
+        return words
+    return f"{words} (aucmax --debug … shows where this comes from)"
+
+
+def _is_ours(error: Exception) -> bool:
+    """Return whether the package itself raised it, with words meant for people."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    source = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    return Path(source).is_relative_to(Path(__file__).parents[1])
 
 
 class _BadLineCommand(TyperCommand):
@@ -52,6 +79,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is three times as fast
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -68,6 +96,10 @@ def options(
         typer.Option(
             "--version", callback=_version, is_eager=True, help="Print the version."
         ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show where errors come from (AUCMAX_DEBUG=1)."),
     ] = False,
 ) -> None:
     """Take the options that come before the verb."""
