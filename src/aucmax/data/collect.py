@@ -18,15 +18,17 @@ class Rows(NamedTuple):
     weight: NDArray[Any] | None
 
 
-def collect(source: Source, watch: Callable[[int], None] = lambda done: None) -> Rows:
-    """Read all chunks of ``source``; ``watch`` is told the bytes read.
+def collect(
+    source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
+) -> Rows:
+    """Read all chunks of ``source``; ``watch`` is told the bytes and rows so far.
 
     Raises
     ------
     ValueError
         If a line is no row, or if there is no row at all.
     """
-    chunks = []
+    chunks, rows = [], 0
     for chunk in source.chunks():
         if chunk.bad:
             more = len(chunk.bad) - 1
@@ -34,7 +36,8 @@ def collect(source: Source, watch: Callable[[int], None] = lambda done: None) ->
             raise ValueError(f"{chunk.bad[0]}{others}")
         if chunk.X.shape[0]:
             chunks.append(chunk)
-        watch(chunk.done)
+        rows += chunk.X.shape[0]
+        watch(chunk.done, rows)
     if not chunks:
         raise ValueError(f"There is no row in {', '.join(source.files)}.")
     parts = [chunk.X for chunk in chunks]

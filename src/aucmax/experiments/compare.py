@@ -1,8 +1,8 @@
-r"""Several algorithms on one data set: stratified folds, and differences one can defend.
+r"""Several algorithms on one data set: stratified folds, defensible differences.
 
-The AUCs of J folds are not independent, as their training sets overlap; the usual t-test
-takes them to be so and finds differences that are none. Nadeau and Bengio [1]_ put the
-overlap into the variance: for values :math:`v_j` with mean :math:`\bar v`
+The AUCs of J folds are not independent, as their training sets overlap; the usual
+t-test takes them to be so and finds differences that are none. Nadeau and Bengio [1]_
+put the overlap into the variance: for values :math:`v_j` with mean :math:`\bar v`
 
 .. math:: t = \frac{\bar v}{\sqrt{(1/J + n_{test} / n_{train})\, s_v^2}}
 
