@@ -1,0 +1,439 @@
+"""Parquet, Arrow and Feather files, by record batches of bounded size.
+
+What becomes of a column is for its type to say: integers, floats, decimals and booleans
+are numbers (false 0, true 1), strings and dictionaries of them are categories. Dates,
+times and nested types are no features: say what you mean by them, drop them, or name
+them as categories. Nulls and NaN are missing.
+
+``Position.offset`` counts rows. Batches end where row groups do, and before that every
+so many rows as follows from the number of columns: from any batch's end on, the same.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.core.rows import _writeable as writeable
+from aucmax.data.chunk import BadLine, Position
+from aucmax.data.columns import (
+    Float,
+    Missing,
+    Plan,
+    Spans,
+    Table,
+    TableSource,
+    Wishes,
+    find,
+    locate,
+)
+from aucmax.data.text import STDIN, Text
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.ipc
+    import pyarrow.parquet as pq
+except ImportError:
+    raise ImportError(
+        "Parquet and Arrow files are read by pyarrow: pip install 'aucmax[data]'"
+    ) from None
+
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+_BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
+_FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
+
+
+class ParquetSource(TableSource):
+    """Rows of Parquet, Arrow or Feather files.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files, patterns, directories (of which the files with such names are read).
+    label, weight, drop, only, categorical, encode, text, hash_size, missing, dtype, \
+extra, recipe
+        See :class:`~aucmax.data.csv.CsvSource`.
+    keep_text : bool, default=False
+        Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
+    """
+
+    _format = "parquet"
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        label: str | int | None = None,
+        weight: str | int | None = None,
+        drop: Sequence[str] = (),
+        only: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+        encode: Literal["hash", "onehot"] = "hash",
+        text: Sequence[str] = (),
+        hash_size: int = 1 << 18,
+        missing: Missing = "error",
+        dtype: Any = np.float64,
+        keep_text: bool = False,
+        extra: Sequence[str] = (),
+        recipe: dict[str, Any] | None = None,
+    ) -> None:
+        files = _files(paths)
+        self._sizes = [os.path.getsize(file) for file in files]
+        super().__init__(
+            files=files,
+            size=sum(self._sizes),
+            wishes=Wishes(
+                label, weight, drop, only, categorical, text, encode, hash_size, missing
+            ),
+            dtype=dtype,
+            keep_text=keep_text,
+            extra=extra,
+            recipe=recipe,
+        )
+
+    def _look(self) -> tuple[list[str], list[bool], bool]:
+        with _Batches(self.files[0]) as batches:
+            schema = batches.schema
+        wishes = self._wishes
+        names = list(schema.names)
+        aside = [wishes.label, wishes.weight]
+        spared = [*wishes.drop, *wishes.categorical, *wishes.text]
+        used = set(range(len(names))) if wishes.only is None else set()
+        used |= {find(names, name) for name in wishes.only or ()}
+        used |= {find(names, name) for name in aside if name is not None}
+        used -= {find(names, name) for name in spared}
+        for i in sorted(used) if self._recipe is None else ():
+            _check_type(self.files[0], names[i], schema.types[i])
+        return names, [_is_number(kind) for kind in schema.types], True
+
+    def _tables(
+        self, plan: Plan, start: Position, dtype: Any, fill: Float | None
+    ) -> Iterator[Table]:
+        for number in range(start.file, len(self.files)):
+            file = self.files[number]
+            done = sum(self._sizes[:number])
+            at = start.offset if number == start.file else 0
+            with _Batches(file) as batches:
+                names = list(batches.schema.names)
+                place = locate(plan, names, file)
+                wanted = plan.needed() + [
+                    name for name in (plan.label, plan.weight) if name in place
+                ]
+                extra = {name: names[find(names, name)] for name in self._extra}
+                columns = sorted({*wanted, *extra.values()}, key=place.__getitem__)
+                read = names if self._keep_text else columns
+                size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
+                for batch, part in batches.read(read, at, size):
+                    table = _table(
+                        file, plan, batch, extra, dtype, fill, at, self._keep_text
+                    )
+                    at += len(batch)
+                    yield table._replace(
+                        after=Position(number, at, at),
+                        done=done + int(part * self._sizes[number]),
+                    )
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    files = []
+    for path in [paths] if isinstance(paths, str) else paths:
+        found = Text([path]).files
+        if os.path.isdir(path):
+            found = [name for name in found if name.endswith((*PARQUET, *ARROW))]
+            if not found:
+                raise FileNotFoundError(
+                    f"{path}: no file in this folder ends in "
+                    f"{', '.join((*PARQUET, *ARROW))}"
+                )
+        files += found
+    if STDIN in files:
+        raise ValueError(
+            "Parquet and Arrow files are not read from standard input: give a file"
+        )
+    return files
+
+
+class _Batches:
+    """One file, opened, whatever its format."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._parquet: Any = None
+        self._arrow: Any = None
+        with open(file, "rb") as stream:
+            magic = stream.read(6)
+        try:
+            if magic.startswith((b"PAR1", b"PARE")):
+                self._parquet = self._handle = pq.ParquetFile(file, buffer_size=1 << 20)
+                self.schema = self._parquet.schema_arrow
+            elif magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
+                self._handle = pa.memory_map(file)
+                is_file = magic == b"ARROW1"
+                opened = pa.ipc.open_file if is_file else pa.ipc.open_stream
+                self._arrow = opened(self._handle)
+                self.schema = self._arrow.schema
+            else:
+                raise ValueError(
+                    f"{file}: this is no Parquet or Arrow file: it begins with "
+                    f"{magic!r}"
+                )
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from error
+
+    def __enter__(self) -> "_Batches":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+
+    def _broken(self, error: Exception) -> OSError:
+        return OSError(
+            f"{self._file}: the file is damaged or not complete ({error}). Copy or "
+            "write it again"
+        )
+
+    def read(
+        self, columns: list[str], start: int, size: int
+    ) -> Iterator[tuple[Any, float]]:
+        """Yield at most ``size`` rows at a time, and how much of the file is done."""
+        left = start
+        try:
+            for n_rows, batches, done in self._groups(columns, size):
+                if left >= n_rows:
+                    left -= n_rows
+                    continue
+                for batch in batches:
+                    if left >= len(batch):
+                        left -= len(batch)
+                        continue
+                    yield batch.slice(left), done
+                    left = 0
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from error
+        if left:
+            raise ValueError(
+                f"{self._file}: reading was to go on at row {start}, but there are "
+                f"only {start - left}: this is not the file that was read before"
+            )
+
+    def _groups(
+        self, columns: list[str], size: int
+    ) -> Iterator[tuple[int, Any, float]]:
+        """Yield the rows of each group, their number, and how much is done then."""
+        if self._parquet is not None:
+            n_groups = self._parquet.num_row_groups
+            for i in range(n_groups):
+                rows = self._parquet.iter_batches(
+                    size, row_groups=[i], columns=columns, use_threads=False
+                )
+                n_rows = self._parquet.metadata.row_group(i).num_rows
+                yield n_rows, rows, (i + 1) / n_groups
+        elif isinstance(self._arrow, pa.ipc.RecordBatchFileReader):
+            n_batches = self._arrow.num_record_batches
+            for i in range(n_batches):
+                batch = self._arrow.get_batch(i)
+                yield len(batch), _slices(batch, columns, size), (i + 1) / n_batches
+        else:
+            for batch in self._arrow:
+                done = self._handle.tell() / max(self._handle.size(), 1)
+                yield len(batch), _slices(batch, columns, size), done
+
+
+def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
+    batch = batch.select(columns)
+    for at in range(0, len(batch), size):
+        yield batch.slice(at, size)
+
+
+def _is_number(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    )
+
+
+def _check_type(file: str, name: str, kind: Any) -> None:
+    """Raise if nobody can say what a column of this type should be."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    types = pa.types
+    if _is_number(value) or types.is_string(value) or types.is_large_string(value):
+        return
+    if types.is_string_view(value) or types.is_binary(value):
+        return
+    raise ValueError(
+        f"{file}: column {name!r} has the type {kind}, which is neither a number nor a "
+        f"category: --drop {name}, or --categorical {name} if its values are few"
+    )
+
+
+def _table(
+    file: str,
+    plan: Plan,
+    batch: Any,
+    extra: dict[str, str],
+    dtype: Any,
+    fill: Float | None,
+    before: int,
+    keep: bool,
+) -> Table:
+    """Return the rows of a batch that are good, and what is wrong with the others."""
+    n = len(batch)
+    faults: dict[int, tuple[int, str, str]] = {}  # by row: the first column at fault
+    order = {name: i for i, name in enumerate(batch.schema.names)}
+
+    def blame(rows: NDArray[np.bool_], name: str, problem: str) -> None:
+        # Of several faults in a row the first column's counts, as in text.
+        for row in np.flatnonzero(rows).tolist():
+            fault = (order[name], name, problem)
+            faults[row] = min(faults.get(row, fault), fault)
+
+    absent = (
+        "the value is missing (null): --missing impute puts the mean of the column "
+        "there, --missing zero a zero"
+    )
+    largest = np.finfo(dtype).max
+    X = np.empty((n, len(plan.numbers)), dtype)
+    for j, name in enumerate(plan.numbers):
+        values = _numbers(file, name, batch.column(name))
+        missing = np.isnan(values)
+        if missing.any():
+            if fill is None:
+                blame(missing, name, absent)
+            else:
+                values = np.where(missing, fill[j], values)
+        with np.errstate(invalid="ignore"):
+            large = np.abs(values) > largest
+        large |= np.isinf(values)
+        if large.any():
+            blame(large, name, f"the value is not finite, or too large for {dtype}")
+            values = np.where(large, 0.0, values)
+        X[:, j] = values
+    categories = []
+    for name in plan.categories:
+        spans = _spans(batch.column(name))
+        if fill is None and (missing := spans.stops < spans.starts).any():
+            blame(missing, name, absent)
+        categories.append(spans)
+    texts = [_spans(batch.column(name)) for name in plan.texts]
+    label: Any = None
+    if plan.label is not None and plan.label in order:
+        column = batch.column(plan.label)
+        if plan.label_is_number:
+            label = _numbers(file, plan.label, column)
+            missing = np.isnan(label)
+            blame(np.isinf(label), plan.label, "the label is not finite")
+        else:
+            label = _spans(column)
+            missing = label.stops <= label.starts
+        blame(missing, plan.label, "the label is missing")
+    weight = None
+    if plan.weight is not None and plan.weight in order:
+        weight = _numbers(file, plan.weight, batch.column(plan.weight))
+        blame(np.isnan(weight), plan.weight, "the weight is missing")
+        blame(weight < 0, plan.weight, "the weight is negative")
+        blame(np.isinf(weight), plan.weight, "the weight is not finite")
+    aside = {key: _spans(batch.column(name)) for key, name in extra.items()}
+    good: Any = slice(None)
+    if faults:
+        good = np.ones(n, bool)
+        good[list(faults)] = False
+
+    def chosen(spans: Spans) -> Spans:
+        return Spans(spans.data, spans.starts[good], spans.stops[good])
+
+    raw = None
+    if keep:
+        raw = batch.filter(pa.array(good)) if faults else batch
+    return Table(
+        numbers=X[good],
+        categories=[chosen(spans) for spans in categories],
+        texts=[chosen(spans) for spans in texts],
+        label=chosen(label) if isinstance(label, Spans) else _take(label, good),
+        weight=_take(weight, good),
+        extra={key: chosen(spans) for key, spans in aside.items()},
+        bad=[
+            BadLine(file, before + row + 1, name, problem, _text(batch, row))
+            for row, (_, name, problem) in sorted(faults.items())
+        ],
+        raw=raw,
+        after=Position(),
+        done=0,
+    )
+
+
+def _take(values: Float | None, good: Any) -> Float | None:
+    return None if values is None else values[good]
+
+
+def _text(batch: Any, row: int) -> bytes:
+    """Return a row to read, for a message or a file of bad rows."""
+    return repr(batch.slice(row, 1).to_pylist()[0]).encode("utf-8", "replace")
+
+
+def _numbers(file: str, name: str, column: Any) -> Float:
+    """Return a column as floats, NaN for missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        if pa.types.is_boolean(column.type):  # Arrow casts integers to floats only
+            column = column.cast(pa.uint8())
+        elif pa.types.is_integer(column.type):
+            return _integers(column)
+        column = column.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"{file}: column {name!r} has to be numbers, as in the data that the model "
+            f"was made from, but its type is {column.type}: {error}"
+        ) from error
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _integers(column: Any) -> Float:
+    """Return the nearest floats; a cast in Arrow refuses integers that are none."""
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+    if column.null_count:
+        values[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
+    return values
+
+
+def _spans(column: Any) -> Spans:
+    """Return a column of strings, or of what becomes one, as slices of its bytes."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        values = _spans(column.dictionary)
+        known = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
+        if not len(values.starts):
+            nothing = np.zeros(len(column), np.int64)
+            return Spans(values.data, nothing, nothing - 1)
+        starts, stops = values.starts[codes], values.stops[codes]
+        return Spans(values.data, starts, np.where(known, stops, -1))
+    if not pa.types.is_large_binary(kind):
+        column = column.cast(pa.large_string()) if _is_plain(kind) else column
+        column = column.cast(pa.large_binary())
+    _, offsets, data = column.buffers()
+    at = np.frombuffer(offsets, np.int64)[
+        column.offset : column.offset + len(column) + 1
+    ]
+    text = np.zeros(0, np.uint8)
+    if data is not None:
+        text = writeable(np.frombuffer(data, np.uint8))
+    starts, stops = at[:-1].copy(), at[1:].copy()
+    if column.null_count:
+        stops[pc.is_null(column).to_numpy(zero_copy_only=False)] = -1
+    return Spans(text, starts, stops)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Tell whether Arrow writes values of this type as strings first."""
+    return not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
