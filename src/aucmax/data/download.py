@@ -167,7 +167,12 @@ def _attempt(
             with error:
                 _judge(error, url, file)
         except URLError as error:
-            if isinstance(error.reason, gaierror | ssl.SSLCertVerificationError):
+            if isinstance(error.reason, gaierror):
+                raise DownloadError(
+                    f"Cannot download {url}: {error.reason.strerror}. Is there a "
+                    "network?"
+                ) from None
+            if isinstance(error.reason, ssl.SSLCertVerificationError):
                 raise DownloadError(f"Cannot download {url}: {error.reason}") from None
             raise _HitchError(error.reason) from None
         except (HTTPException, ConnectionError, TimeoutError) as error:
