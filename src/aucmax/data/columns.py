@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
+from inspect import signature
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
-from aucmax.data.chunk import BadLine, Chunk, Position
+from aucmax.data.chunk import START, BadLine, Chunk, Position
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -58,6 +59,8 @@ class Table(NamedTuple):
     raw: Any
     after: Position
     done: int
+    file: str
+    line: Ints
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class Plan:
 class TableSource:
     """What readers of tables have in common; the parameters are those of CsvSource."""
 
+    options: ClassVar[frozenset[str]]  # what may be said about data without a recipe
     _format: ClassVar[str]
 
     def __init__(
@@ -174,7 +178,8 @@ class TableSource:
     ) -> None:
         self.files = list(files)
         self.size = size
-        self.dtype = np.dtype(dtype)
+        known = recipe["dtype"] if recipe is not None else np.float64
+        self.dtype = np.dtype(known if dtype is None else dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype is float32 or float64, not {self.dtype}")
         self._wishes = wishes
@@ -211,7 +216,7 @@ class TableSource:
         fill = np.full(len(plan.numbers), np.nan if imputes else 0.0)
         refuse = plan.missing == "error"
         return learn(
-            plan, self._tables(plan, Position(), np.float64, None if refuse else fill)
+            plan, self._tables(plan, START, np.float64, None if refuse else fill)
         )
 
     def _adopted(self, plan: Plan) -> Plan:
@@ -234,7 +239,7 @@ class TableSource:
         """Width of X."""
         return self.plan.n_features
 
-    def chunks(self, start: Position = Position()) -> Iterator[Chunk]:  # noqa: B008
+    def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
         plan = self.plan
         fill = None if plan.missing == "error" else plan.fill
@@ -243,11 +248,20 @@ class TableSource:
 
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""
-        return {"format": self._format, **self.plan.to_json()}
+        return {
+            "format": self._format,
+            "dtype": self.dtype.name,
+            **self.plan.to_json(),
+        }
 
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
         return self.plan.feature_names()
+
+
+def options_of(source: type) -> frozenset[str]:
+    """Return the names of what a source can be told about its data."""
+    return frozenset(signature(source).parameters) - {"paths", "recipe"}
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
@@ -389,6 +403,8 @@ def to_chunk(plan: Plan, table: Table, dtype: Any) -> Chunk:
         extra={name: objects(spans) for name, spans in table.extra.items()},
         after=table.after,
         done=table.done,
+        file=table.file,
+        line=table.line,
     )
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from aucmax.core.digits import ASK, INF, NAN, NONE, OK, read_number
 from aucmax.core.jit import inlined, kernel
 from aucmax.data import text
-from aucmax.data.chunk import BadLine, Lines, Position
+from aucmax.data.chunk import START, BadLine, Lines, Position
 from aucmax.data.columns import (
     MISSING,
     Bytes,
@@ -41,6 +41,7 @@ from aucmax.data.columns import (
     dictionary,
     find,
     locate,
+    options_of,
 )
 from aucmax.data.text import STDIN, Text
 
@@ -103,8 +104,8 @@ class CsvSource(TableSource):
         What becomes of an empty field (or NA, N/A, NaN, null, None, ?): its line is a
         bad one; or it is the mean of the column over all data, which are read once
         more for it; or zero. A missing category is no feature.
-    dtype : type, default=np.float64
-        The float type of X.
+    dtype : type, default=None
+        The float type of X; that of the recipe, else float64.
     keep_text : bool, default=False
         Whether ``Chunk.raw`` has the text of the rows.
     extra : sequence of str, default=()
@@ -132,7 +133,7 @@ class CsvSource(TableSource):
         text: Sequence[str] = (),
         hash_size: int = 1 << 18,
         missing: Missing = "error",
-        dtype: Any = np.float64,
+        dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
@@ -149,6 +150,8 @@ class CsvSource(TableSource):
             extra=extra,
             recipe=recipe,
         )
+        if recipe is not None:
+            delimiter = delimiter or recipe.get("delimiter")
         self._delimiter = delimiter
         self._header = header
         if delimiter is not None and (
@@ -157,6 +160,11 @@ class CsvSource(TableSource):
             raise ValueError(f"delimiter {delimiter!r} is not one sign such as , or ;")
         self._stdin: _Reader | None = None
         self._first: _Head | None = None
+
+    def recipe(self) -> dict[str, Any]:
+        """Return, for JSON, how text becomes features."""
+        # A delimiter that was guessed can be guessed again.
+        return {**super().recipe(), "delimiter": self._delimiter}
 
     def header(self) -> bytes | None:
         """Return the first file's line of names as it is, without its end, if any."""
@@ -170,7 +178,7 @@ class CsvSource(TableSource):
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
-        counts = head.counts(self._block)
+        counts = _kinds(_all_spans(head))
         return head.names, [not others for _, others in counts], head.header
 
     def _first_head(self) -> "_Head":
@@ -181,7 +189,9 @@ class CsvSource(TableSource):
                 header = bool(self._recipe["header"])
             for number, file in enumerate(self.files):
                 with self._reader(number) as reader:
-                    head = _head(file, reader.peek(), self._delimiter, header)
+                    head = _head(
+                        file, reader.peek(), self.dtype, self._delimiter, header
+                    )
                 if head is not None:
                     self._first = head
                     break
@@ -208,7 +218,7 @@ class CsvSource(TableSource):
             file = self.files[number]
             here = start if number == start.file else Position(number)
             with self._reader(number) as reader:
-                head = _head(file, reader.peek(), self._delimiter, header)
+                head = _head(file, reader.peek(), self.dtype, self._delimiter, header)
             if head is None:
                 continue
             scan = _Scan(file, head, plan, dtype, fill, self._extra, self._keep_text)
@@ -220,6 +230,9 @@ class CsvSource(TableSource):
                     here = reader.use(here, table.after)
                     if table.bad or len(table.numbers):
                         yield table._replace(after=here, done=before + reader.done)
+
+
+CsvSource.options = options_of(CsvSource)
 
 
 class _Reader:
@@ -242,14 +255,14 @@ class _Reader:
         """Bytes of the file that have been read."""
         return self._stream.done
 
-    def peek(self) -> Bytes:
-        """Return the first block without using it: whole lines, each with its end."""
+    def peek(self) -> tuple[Bytes, bool]:
+        """Return what ``blocks`` will give first, without using it."""
         size = self._block
         while True:
             data, final = self._fill(size)
             lines = _whole_lines(data, final)
             if len(lines) or final:
-                return lines
+                return lines, final
             size = self._larger(size)
 
     def skip(self, offset: int) -> None:
@@ -316,6 +329,8 @@ class _Head(NamedTuple):
     """What the first block of a file tells."""
 
     data: Bytes
+    final: bool  # whether this is all there is
+    dtype: Any  # of X, so that the kernel need not be compiled for another
     names: list[str]  # of the columns
     header: bool
     delimiter: int
@@ -323,15 +338,16 @@ class _Head(NamedTuple):
     body: int  # where the rows begin, in bytes and in lines
     body_line: int
 
-    def counts(self, limit: int) -> list[tuple[int, int]]:
-        """Return how many values of each column are numbers, and how many others."""
-        return _kinds(_all_spans(self, limit))
-
 
 def _head(
-    file: str, data: Bytes, delimiter: str | None, header: bool | None
+    file: str,
+    beginning: tuple[Bytes, bool],
+    dtype: Any,
+    delimiter: str | None,
+    header: bool | None,
 ) -> _Head | None:
     """Look at the beginning of a file; None if there is nothing."""
+    data, final = beginning
     start = 3 if data[:3].tobytes() == _BOM else 0
     if data[:2].tobytes() in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(
@@ -347,7 +363,7 @@ def _head(
     line = block[first:body].rstrip(b"\r\n")
     skipped = block.count(b"\n", 0, body)
     names = _names(fields)
-    head = _Head(data, names, True, sign, line, body, skipped)
+    head = _Head(data, final, dtype, names, True, sign, line, body, skipped)
     if header is None:
         header = _guess_header(fields, head)
     if header:
@@ -401,7 +417,7 @@ def _guess_header(fields: list[bytes], head: _Head) -> bool:
     ]
     if not any(name):
         return False
-    spans = _all_spans(head, len(head.data))
+    spans = _all_spans(head)
     counts = _kinds(spans)
     if any(
         is_name and numbers and not others
@@ -445,12 +461,12 @@ def _record(
             return fields, at
 
 
-def _all_spans(head: _Head, limit: int) -> list[Spans]:
+def _all_spans(head: _Head) -> list[Spans]:
     """Return the values of all columns in the first block."""
     names = [str(i) for i in range(len(head.names))]
     plan = Plan(names, True, [], [], names, None, False, None, "hash", 1, "zero")
-    scan = _Scan("", head._replace(names=names), plan, np.float64, None, [], False)
-    return scan(head.data, Position(), True, limit).texts
+    scan = _Scan("", head._replace(names=names), plan, head.dtype, None, [], False)
+    return scan(head.data, START, head.final, len(head.data)).texts
 
 
 def _kinds(columns: list[Spans]) -> list[tuple[int, int]]:
@@ -513,7 +529,7 @@ class _Scan:
         aside = np.empty((bound, 2))
         starts = np.empty((n_kept, bound), np.int64)
         stops = np.empty((n_kept, bound), np.int64)
-        rows = np.empty((2, bound), np.int64)
+        rows = np.empty((3, bound), np.int64)
         bad = np.empty((bound, 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
         doubled = n_kept > 0 and b'""' in data.tobytes()
@@ -555,7 +571,9 @@ class _Scan:
             (X if role == _NUMBER else aside)[row, self._slots[column]] = value
             if problem and not gone[row]:
                 gone[row] = True
-                entries.append([problem, column, line, *rows[:, row], first, last])
+                entries.append(
+                    [problem, column, line, *rows[:2, row].tolist(), first, last]
+                )
         good: Any = ~gone if gone.any() else slice(0, n)
         block = np.concatenate([data, side[:n_side]]) if n_side else data
 
@@ -588,6 +606,8 @@ class _Scan:
             ),
             after=Position(start.file, start.offset + at, start.line + lines),
             done=0,
+            file=self._file,
+            line=start.line + 1 + rows[2, :n][good],
         )
 
     def _bad_line(
@@ -873,6 +893,7 @@ def _scan(
         if problem == _FINE:
             rows[0, row] = begin
             rows[1, row] = end
+            rows[2, row] = first_line
             row += 1
             n_asks, n_side = new_asks, new_side
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
-from aucmax.data.chunk import BadLine, Position
+from aucmax.data.chunk import START, BadLine, Position
 from aucmax.data.columns import (
     Float,
     Missing,
@@ -28,6 +28,7 @@ from aucmax.data.columns import (
     Wishes,
     find,
     locate,
+    options_of,
 )
 from aucmax.data.text import STDIN, Text
 
@@ -76,7 +77,7 @@ extra, recipe
         text: Sequence[str] = (),
         hash_size: int = 1 << 18,
         missing: Missing = "error",
-        dtype: Any = np.float64,
+        dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
@@ -136,6 +137,9 @@ extra, recipe
                         after=Position(number, at, at),
                         done=done + int(part * self._sizes[number]),
                     )
+
+
+ParquetSource.options = options_of(ParquetSource)
 
 
 def _files(paths: Sequence[str]) -> list[str]:
@@ -366,8 +370,10 @@ def _table(
             for row, (_, name, problem) in sorted(faults.items())
         ],
         raw=raw,
-        after=Position(),
+        after=START,
         done=0,
+        file=file,
+        line=np.arange(before + 1, before + n + 1)[good],
     )
 
 
