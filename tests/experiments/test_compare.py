@@ -142,14 +142,16 @@ def test_the_best_comes_first_and_the_others_are_behind_it(toys):
         name: Direction(i) for i, name in enumerate(["good", "fair", "same", "no"])
     }
     toys["same"] = Direction(1)
-    rows = []
+    seen = []
+    names = ["no", "fair", "good", "same"]
     result = compare(
-        X, y, ["no", "fair", "good", "same"], folds=4, repeats=2, advance=rows.append
+        X, y, names, folds=4, repeats=2, watch=lambda *step: seen.append(step)
     )
+    assert [done for name, done in seen if name == "fair"] == list(range(8, 17))
+    assert seen[-1] == ("same", 32)
     order = [row.algorithm for row in result.rows]
     assert order[0] == "good"
     assert order[-1] == "no"
-    assert sum(rows) == 4 * 2 * 4 * 225
     assert len(result.trials) == 4 * 2 * 4
     best, second, third, last = result.rows
     assert best.behind is None

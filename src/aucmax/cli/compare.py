@@ -1,12 +1,22 @@
 """``aucmax compare``: algorithms on the same folds, and which differences count."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from aucmax.cli.screen import Screen, reading, table
 from aucmax.data import registry
@@ -37,10 +47,9 @@ def run(
     if output is not None and not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
     X, y, task = _load(data, positive, options)
-    rows = len(y) * (folds - 1) * repeats * len(set(names))
-    with screen.step(f"Comparing {len(names)} algorithms", rows) as advance:
+    with _bar(folds * repeats * len(set(names))) as watch:
         result = compare(
-            X, y, names, folds=folds, repeats=repeats, seed=seed, advance=advance
+            X, y, names, folds=folds, repeats=repeats, seed=seed, watch=watch
         )
     if output is not None:
         write_atomically(output, result.table().encode())
@@ -52,6 +61,24 @@ def run(
         if output is not None:
             screen.print(f"Every fold: {output}", wrap=False)
     return int(any(row.error for row in result.rows))
+
+
+@contextmanager
+def _bar(fits: int) -> Iterator[Callable[[str, int], None]]:
+    """Show which algorithm is at work, how many fits are done, and the time left."""
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        bar = bars.add_task("", total=fits)
+        yield lambda name, done: bars.update(bar, description=name, completed=done)
 
 
 def _load(

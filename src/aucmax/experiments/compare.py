@@ -135,8 +135,7 @@ def compare(
     folds: int = 5,
     repeats: int = 1,
     seed: int = 0,
-    begin: Callable[[str], None] = lambda algorithm: None,
-    advance: Callable[[int], None] = lambda rows: None,
+    watch: Callable[[str, int], None] = lambda algorithm, done: None,
 ) -> Comparison:
     """Train every algorithm on the same folds and compare their AUCs.
 
@@ -155,8 +154,9 @@ def compare(
         ``repeats`` times.
     seed : int, default=0
         Of the folds and of all algorithms.
-    begin, advance : callable
-        Are told which algorithm is next, and the rows that have been trained on.
+    watch : callable
+        Is told which algorithm is at work, and how many fits are done, of all
+        algorithms on all folds.
 
     Returns
     -------
@@ -178,8 +178,9 @@ def compare(
     )
     splits = list(splitter.split(np.zeros(len(y)), y))
     trials, problems, errors = [], {}, {}
-    for name in names:
-        begin(name)
+    for i, name in enumerate(names):
+        before = i * len(splits)
+        watch(name, before)
         model = build(name, seed, sparse.issparse(X))
         noted: dict[str, int] = {}
         problems[name] = noted
@@ -187,11 +188,10 @@ def compare(
             _compile(model, X, y)
             for trial in _trials(name, model, X, y, splits, folds, noted):
                 trials.append(trial)
-                advance(trial.train_rows)
+                watch(name, before + trial.repeat * folds + trial.fold + 1)
         except (ArithmeticError, MemoryError, RuntimeError, ValueError) as error:
             errors[name] = f"{type(error).__name__}: {error}"
             trials = [trial for trial in trials if trial.algorithm != name]
-            advance(0)
     rows = _ranked(names, trials, problems, errors)
     return Comparison(
         rows, trials, X.shape[0], X.shape[1], int(y.sum()), folds, repeats, seed
