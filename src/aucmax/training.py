@@ -28,13 +28,14 @@ from aucmax.core.base import widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
-from aucmax.data.text import ahead
+from aucmax.data.text import ahead, ticking
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 
 _MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
+_PATIENCE = 0.2  # seconds to wait for data before looking around
 _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
 
 Positive = NDArray[np.bool_]
@@ -397,7 +398,13 @@ def _stream(
     again = run.source.size is not None
     while progress.passes < run.passes:
         begun, run.begun = run.begun, None
-        for chunk in ahead(begun or run.source.chunks(progress.position)):
+        reading = begun or run.source.chunks(progress.position)
+        for chunk in ticking(reading, _PATIENCE):
+            if chunk is None:  # a pipe that says nothing; is there a wish to stop?
+                if reason := stop():
+                    saver.write(lines)
+                    raise StoppedError(saver.path, reason)
+                continue
             learnt, held, bad = _part(run, chunk, lines)
             if progress.passes == 0:
                 _note(progress, learnt, held, bad)

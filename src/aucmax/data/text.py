@@ -13,21 +13,20 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from queue import Queue
+from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.chunk import Position
+from aucmax.data.chunk import START, Position
 
 T = TypeVar("T")
 
 BLOCK = 1 << 22  # bytes
 LONGEST = 1 << 30  # a line that is longer is none
 STDIN = "-"
-START = Position()
 
 _NEWLINE = ord("\n")
 _STEP = 1 << 16  # bytes at a time where the whole would be too much
@@ -79,7 +78,7 @@ class Text:
             try:
                 stream.skip(begin.offset)
                 for data, offset in _blocks(stream, begin.offset):
-                    lines = count(data, _NEWLINE) + (data[-1] != _NEWLINE)
+                    lines = int(count(data, _NEWLINE)) + int(data[-1] != _NEWLINE)
                     after = Position(number, offset, begin.line + lines)
                     yield Block(data, file, begin, after, done + stream.done)
                     begin = after
@@ -88,12 +87,45 @@ class Text:
                 stream.close()
 
 
+_seen: list[bytes] = []  # of standard input, by ``beginning``
+
+
+def beginning(path: str) -> bytes:
+    """Return some of the first bytes of a text; none are lost, not even of a pipe."""
+    if path == STDIN:
+        plain = _Plain(path)
+        try:
+            some = np.empty(_STEP, np.uint8)
+            size = plain.readinto(memoryview(some))
+            size += plain.readinto(memoryview(some)[size:])  # the first were the head
+        finally:
+            _seen.append(some[:size].tobytes())
+        for packing in _PACKINGS:
+            if _seen[0].startswith(packing.magic):
+                return bytes(packing.decoder(path).decompress(_seen[0], _STEP))
+        return _seen[0]
+    stream = _open(path)
+    try:
+        some = np.empty(_STEP, np.uint8)
+        return some[: _fill(stream, memoryview(some))].tobytes()
+    finally:
+        stream.close()
+
+
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     """Iterate in a thread of its own, which is at most ``depth`` items ahead.
 
     What ``items`` raises is raised here. Closing this iterator stops the thread, which
     then closes ``items``.
     """
+    for item in ticking(items, None, depth):
+        yield cast(T, item)
+
+
+def ticking(
+    items: Iterable[T], seconds: float | None, depth: int = 2
+) -> Iterator[T | None]:
+    """Iterate as :func:`ahead` does; give None whenever nothing has come for long."""
     results: Queue[tuple[bool, Any]] = Queue(depth)
     stopped = Event()
     iterator = iter(items)
@@ -115,7 +147,11 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     thread.start()
     try:
         while True:
-            more, item = results.get()
+            try:
+                more, item = results.get(timeout=seconds)
+            except Empty:
+                yield None
+                continue
             if not more:
                 break
             yield item
@@ -184,10 +220,12 @@ class _Plain:
             # Not buffered: a thread that waits in a buffered file holds a lock, without
             # which the interpreter cannot end.
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+            self._head = _seen.pop() if _seen else b""
         else:
             self._file = open(path, "rb", buffering=0)
         head = bytearray(_LONGEST_MAGIC)
-        self._head = bytes(head[: _fill(self, memoryview(head))])
+        size = _fill(self, memoryview(head))
+        self._head = bytes(head[:size]) + self._head
         self.done = 0
 
     @property
