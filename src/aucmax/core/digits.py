@@ -268,7 +268,7 @@ def _word(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
 def read_number(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
     """Read a float at ``start``; return its value, the verdict and where it ends."""
     sign = byte_at(buf, start) if start < stop else 0
-    first = start + (sign == _MINUS or sign == _PLUS)
+    first = start + (sign in (_MINUS, _PLUS))
     w, at = _read_digits(buf, first, stop, np.uint64(0))
     digits, q = at - first, 0
     if at < stop and byte_at(buf, at) == _POINT:
@@ -276,15 +276,27 @@ def read_number(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
         w, at = _read_digits(buf, point, stop, w)
         q = point - at
         digits -= q
-    last = at
-    exponent = 0
-    if digits > 0 and at < stop and byte_at(buf, at) | _LOWER == _E:
+    simple = at == stop or byte_at(buf, at) | _LOWER != _E
+    if simple and 0 < digits <= 19 and w <= np.uint64(_EXACT):
+        value, verdict = np.float64(w) / _TENS[-q], OK
+    else:
+        value, verdict, at = _read_rest(buf, first, at, stop, w, q, digits)
+    return -value if sign == _MINUS else value, verdict, at
+
+
+@kernel
+def _read_rest(
+    buf: Any, first: int, at: int, stop: int, w: Any, q: int, digits: int
+) -> tuple[float, int, int]:
+    """Go on after the digits of a number that is not a simple one."""
+    if digits == 0:
+        return _word(buf, first, stop)
+    last, exponent = at, 0
+    if at < stop and byte_at(buf, at) | _LOWER == _E:
         exponent, at = _read_exponent(buf, at, stop)
         q += exponent
     verdict = OK
-    if digits == 0:
-        value, verdict, at = _word(buf, first, stop)
-    elif digits > 19:  # w may have overflowed
+    if digits > 19:  # w may have overflowed
         value, verdict = _long(buf, first, last, exponent)
     elif w <= np.uint64(_EXACT) and -22 <= q <= 22:
         value = np.float64(w)
@@ -293,7 +305,7 @@ def read_number(buf: Any, start: int, stop: int) -> tuple[float, int, int]:
         value = scaled(w, q)
     if verdict == OK and value == np.inf:
         verdict = INF
-    return -value if sign == _MINUS else value, verdict, at
+    return value, verdict, at
 
 
 @kernel
@@ -327,16 +339,26 @@ def read_integer(buf: Any, start: int, stop: int) -> Any:
 
     More than 18 digits are for Python.
     """
-    sign = byte_at(buf, start) if start < stop else 0
-    first = start + (sign == _MINUS or sign == _PLUS)
-    w, at = _read_digits(buf, first, stop, np.uint64(0))
+    w, at = _read_digits(buf, start, stop, np.uint64(0))
+    value, digits = np.int64(w), at - start
+    if digits == 0:  # so that a sign, which is rare, costs nothing where there is none
+        value, digits, at = _read_signed(buf, start, stop)
     verdict = OK
-    if at == first:
+    if digits == 0:
         at, verdict = start, NONE
-    elif at - first > 18:
+    elif digits > 18:
         verdict = ASK
-    value = np.int64(w)
-    return -value if sign == _MINUS else value, verdict, at
+    return value, verdict, at
+
+
+@kernel
+def _read_signed(buf: Any, start: int, stop: int) -> Any:
+    """Read an integer that has a sign; return it, the number of digits and the end."""
+    sign = byte_at(buf, start) if start < stop else 0
+    if sign != _MINUS and sign != _PLUS:
+        return np.int64(0), 0, start
+    w, at = _read_digits(buf, start + 1, stop, np.uint64(0))
+    return -np.int64(w) if sign == _MINUS else np.int64(w), at - start - 1, at
 
 
 @inlined

@@ -19,7 +19,7 @@ from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.data.text import Block, Text, count
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
-_NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _NINE = b"\n\r\t #:9"
+_NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
 # Places in ``found``: how many rows, entries, bad lines and numbers for Python there
 # are; how many features; whether the entries of some row have to be sorted.
 _ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED = range(6)
@@ -148,14 +148,12 @@ class SvmlightSource:
             if found[_ASKED] <= len(asked):
                 break
             asked = np.empty((found[_ASKED], 4), np.int64)
-        n, nnz = int(found[_ROWS]), int(found[_ENTRIES])
-        wrong = _ask_python(data, asked[: found[_ASKED]], y, values)
-        X = sparse.csr_array(
-            (values[:nnz], indices[:nnz], indptr[: n + 1]),
-            shape=(n, int(found[_WIDTH])),
-        )
-        y, lines, bad = y[:n], lines[:n], bad[: found[_BAD]]
-        if found[_UNSORTED]:
+        n, nnz, n_bad, n_asked, wide, unsorted = found.tolist()
+        y, lines, bad = y[:n], lines[:n], bad[:n_bad]
+        wrong = _ask_python(data, asked[:n_asked], y, values)
+        parts = values[:nnz], indices[:nnz], indptr[: n + 1]
+        X = sparse.csr_array(parts, shape=(n, wide))
+        if unsorted:
             wrong += _sort(X)
         if wrong:
             good = np.ones(n, bool)
@@ -163,6 +161,8 @@ class SvmlightSource:
             bad = np.concatenate([bad, lines[~good]])
             bad = bad[np.argsort(bad[:, 0])]
             X, y, lines = X[good], y[good], lines[good]
+            width = max(width, int(X.indices.max(initial=-1)) + 1)
+            X = sparse.csr_array((X.data, X.indices, X.indptr), (len(y), width))
         X.has_sorted_indices = X.has_canonical_format = True
         return Chunk(
             X=X,
@@ -240,8 +240,8 @@ class SvmlightSource:
             return f"the value {_show(value)} is too large for {self._dtype}"
         if self._missing == "error":
             return (
-                f"the value {_show(value)} is not finite; leave it out, or have missing "
-                "values read as zero"
+                f"the value {_show(value)} is not finite; leave it out, or have "
+                "missing values read as zero"
             )
         return None
 
@@ -352,7 +352,7 @@ def _read(
         if good:
             token = at
             label, verdict, at = _read_label(buf, at)
-            good = (verdict == OK or verdict == ASK) and _is_end(buf, at)
+            good = verdict in (OK, ASK) and _is_end(buf, at)
             if good:
                 y[row] = label
             if verdict == ASK:
@@ -382,18 +382,24 @@ def _read(
             ):
                 good = False
                 break
-            value, verdict, at = read_number(buf, token, stop)
+            indices[k] = column
+            at = token + 1
+            digit = byte_at(buf, token) - _ZERO
+            if at < stop and byte_at(buf, at) == _SPACE and 0 <= digit <= 9:
+                values[k] = digit  # many a file has no other values
+                verdict = OK
+            else:
+                number, verdict, at = read_number(buf, token, stop)
+                values[k] = number
             kept = column < limit
             if verdict != OK:
                 if verdict == ASK:
                     _ask(asked, n_asked, row, k if kept else _LEFT_OUT, token, at)
                     n_asked += 1
                 elif verdict != NONE and zero and byte_at(buf, at - 1) > _NINE:
-                    value = 0.0
+                    values[k] = 0.0
                 else:
                     good = False
-            indices[k] = column
-            values[k] = value
             # The last test is for float32, in which a finite value may be infinite.
             good = good and _is_end(buf, at) and abs(values[k]) < np.inf
             if kept:

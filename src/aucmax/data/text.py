@@ -222,7 +222,7 @@ class _Plain:
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
             self._head = _seen.pop() if _seen else b""
         else:
-            self._file = open(path, "rb", buffering=0)
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115
         head = bytearray(_LONGEST_MAGIC)
         size = _fill(self, memoryview(head))
         self._head = bytes(head[:size]) + self._head
@@ -307,7 +307,7 @@ class _Unpacked:
     def _decode(self, data: bytes) -> None:
         try:
             self._ready = memoryview(self._decoder.decompress(data, 1 << 20))
-        except (OSError, ValueError, EOFError, *self._packing.errors()) as error:
+        except self._packing.errors() as error:
             raise OSError(
                 f"{self.path}: the {self._packing.name} data are damaged at about byte "
                 f"{self.done} ({error}). Copy or fetch the file again"
@@ -346,7 +346,7 @@ def _discard(stream: _Stream, offset: int) -> None:
 
 def _shorter(path: str, offset: int, size: int) -> ValueError:
     return ValueError(
-        f"{path}: reading was to go on at byte {offset} of the text, but there are only "
+        f"{path}: reading was to go on at byte {offset} of the text, which has only "
         f"{size}: this is not the file that was read before"
     )
 
@@ -410,11 +410,9 @@ def _zstd(path: str) -> Any:
     return zstd.ZstdDecompressor()
 
 
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    for name in ("compression.zstd", "zstandard"):
-        if name in sys.modules:
-            return (sys.modules[name].ZstdError,)
-    return ()
+def _zstd_errors() -> Any:
+    names = {"compression.zstd", "zstandard"} & sys.modules.keys()
+    return tuple(sys.modules[name].ZstdError for name in names)
 
 
 class _Packing(NamedTuple):
@@ -422,14 +420,14 @@ class _Packing(NamedTuple):
     ending: str
     magic: tuple[bytes, ...]
     decoder: Callable[[str], Any]
-    errors: Callable[[], tuple[type[Exception], ...]]
+    errors: Callable[[], Any]
     # Bytes that are unpacked at once; where the result has no limit they are few.
     step: int = _STEP
 
 
 _PACKINGS = (
     _Packing(
-        "gzip", ".gz", (b"\x1f\x8b\x08",), lambda path: _Gzip(), lambda: (zlib.error,)
+        "gzip", ".gz", (b"\x1f\x8b\x08",), lambda path: _Gzip(), lambda: zlib.error
     ),
     _Packing(
         "bzip2",
@@ -440,14 +438,14 @@ _PACKINGS = (
             for block in (b"1AY&SY", b"\x17rE8P\x90")
         ),
         lambda path: bz2.BZ2Decompressor(),
-        tuple,
+        lambda: (OSError, ValueError),
     ),
     _Packing(
         "xz",
         ".xz",
         (b"\xfd7zXZ\0",),
         lambda path: lzma.LZMADecompressor(),
-        lambda: (lzma.LZMAError,),
+        lambda: lzma.LZMAError,
     ),
     _Packing(
         "Zstandard",
@@ -471,8 +469,8 @@ def _open(path: str) -> _Stream:
             if path.endswith(packing.ending):
                 raise OSError(
                     f"{path}: this is no {packing.name} file, it begins with "
-                    f"{plain.head[:8]!r}; if it is not packed, give it a name that does "
-                    f"not end in {packing.ending}"
+                    f"{plain.head[:8]!r}; if it is not packed, its name must not end "
+                    f"in {packing.ending}"
                 )
     except BaseException:
         plain.close()
@@ -515,7 +513,7 @@ def _whole_lines(
         buffer[searched : searched + known] = rest[:known]
         rest = rest[known:]
         filled = searched + known
-        filled += _fill(stream, memoryview(buffer)[filled:])
+        filled += _fill(stream, memoryview(buffer.data)[filled:])
         if filled < size:  # the end of the file
             return buffer[:filled], rest
         cut = _after_last_line(buffer, searched, filled)
@@ -544,4 +542,4 @@ def _after_last_line(data: NDArray[np.uint8], start: int, stop: int) -> int:
 def count(data: NDArray[np.uint8], byte: int) -> int:
     """Return how often ``byte`` occurs."""
     steps = range(0, data.size, _STEP)  # so that the comparison stays in the cache
-    return sum(np.count_nonzero(data[k : k + _STEP] == byte) for k in steps)
+    return sum(int(np.count_nonzero(data[k : k + _STEP] == byte)) for k in steps)
