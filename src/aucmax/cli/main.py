@@ -346,3 +346,87 @@ def export(
     from aucmax.cli.export import run
 
     run(model, output, form)
+
+
+@app.command()
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="A set: all that is known of it.")
+    ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Download it, if it is not here.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON.")
+    ] = False,
+) -> None:
+    """List the named data sets: what they are, and whether they are here."""
+    from aucmax.cli.datasets import run
+
+    if fetch and name is None:
+        raise typer.BadParameter("which set is to be fetched?", param_hint="NAME")
+    run(name, fetch, as_json)
+
+
+@app.command(
+    epilog="Example: aucmax compare german --algorithm SPAM --algorithm lightgbm "
+    "--repeats 3 -o folds.csv",
+)
+def compare(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, or a named set (aucmax datasets).", show_default=False
+        ),
+    ],
+    algorithm: Annotated[
+        list[str],
+        typer.Option(
+            help="Take this one, and others given so: an estimator of aucmax, "
+            "balanced-logistic or lightgbm.",
+            show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
+        ),
+    ] = [],  # noqa: B006
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the data.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Partitions.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The labels to rank high, with commas.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Missing values: error, impute or zero.")
+    ] = None,
+    reader: Annotated[
+        list[str],
+        typer.Option(
+            "--input", metavar="KEY=VALUE", help="Of the reader, as for train."
+        ),
+    ] = [],  # noqa: B006
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", dir_okay=False, help="Every fold, as CSV."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON.")
+    ] = False,
+) -> None:
+    """Compare algorithms on the same folds of the data."""
+    from aucmax.cli.compare import run
+    from aucmax.cli.train import reader_options
+
+    code = run(
+        data,
+        algorithm,
+        positive=positive,
+        options=reader_options(reader, label=label, missing=missing),
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        output=output,
+        as_json=as_json,
+    )
+    if code:
+        raise typer.Exit(code)
