@@ -17,6 +17,7 @@ MATRIX: dict[str, Any] = {
 _PART = 8192
 
 MOST = 1e150  # its square is finite, and so is one over it
+_MOST_BYTES = 4e9  # of matrices with a row for each feature
 
 
 def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
@@ -32,6 +33,15 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
         raise ValueError(
             f"sample_weight is {weight[row]} at row {row}: "
             f"weights must be finite and not negative{size}"
+        )
+
+
+def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
+    """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
+    size = 8.0 * matrices * n_features**2
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"{what}: {n_features} features would take {size / 1e9:.1f} GB. {remedy}"
         )
 
 
