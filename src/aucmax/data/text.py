@@ -92,24 +92,22 @@ _seen: list[bytes] = []  # of standard input, by ``beginning``
 
 def beginning(path: str) -> bytes:
     """Return some of the first bytes of a text; none are lost, not even of a pipe."""
-    if path == STDIN:
-        plain = _Plain(path)
+    some = bytearray(_STEP)
+    if path != STDIN:
+        stream = _open(path)
         try:
-            some = np.empty(_STEP, np.uint8)
-            size = plain.readinto(memoryview(some))
-            size += plain.readinto(memoryview(some)[size:])  # the first were the head
+            return bytes(some[: _fill(stream, memoryview(some))])
         finally:
-            _seen.append(some[:size].tobytes())
-        for packing in _PACKINGS:
-            if _seen[0].startswith(packing.magic):
-                return bytes(packing.decoder(path).decompress(_seen[0], _STEP))
-        return _seen[0]
-    stream = _open(path)
-    try:
-        some = np.empty(_STEP, np.uint8)
-        return some[: _fill(stream, memoryview(some))].tobytes()
-    finally:
-        stream.close()
+            stream.close()
+    plain = _Plain(path)
+    size = plain.readinto(memoryview(some))  # what has been seen, or is there now
+    size += plain.readinto(memoryview(some)[size:])
+    seen = bytes(some[:size])
+    _seen.append(seen)
+    for packing in _PACKINGS:
+        if seen.startswith(packing.magic):
+            return bytes(packing.decoder(path).decompress(seen, _STEP))
+    return seen
 
 
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
