@@ -52,8 +52,8 @@ class Text:
     paths : str or sequence of str
         Files; folders, for the files in them whose names do not begin with a dot;
         patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
-        is in a folder or fits a pattern is taken in the order of the names. Files may be packed (gzip, bzip2, xz,
-        Zstandard); what is in a file counts, not what it is called.
+        is in a folder or fits a pattern is taken in the order of the names. Files may
+        be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
 
     Attributes
     ----------
