@@ -50,9 +50,9 @@ class Text:
     ----------
     paths : str or sequence of str
         Files; folders, for the files in them whose names do not begin with a dot;
-        patterns such as ``part-*.svm``; ``-`` for standard input. Folders and patterns
-        are taken in the order of the names. Files may be packed (gzip, bzip2, xz,
-        Zstandard); what is in a file counts, not what it is called.
+        patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
+        is in a folder or fits a pattern is taken in the order of the names. Files may
+        be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
 
     Attributes
     ----------
@@ -70,6 +70,11 @@ class Text:
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Read on from ``start``."""
+        if start.file >= len(self.files):
+            raise ValueError(
+                f"reading was to go on in file number {start.file + 1}, but there are "
+                f"only {len(self.files)}: these are not the files that were read before"
+            )
         done = sum(size or 0 for size in self._sizes[: start.file])
         for number in range(start.file, len(self.files)):
             begin = start if number == start.file else Position(number)
@@ -185,7 +190,8 @@ def _expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
         elif os.path.exists(path) or not glob.has_magic(path):
             files.append(path)
         else:
-            found = [name for name in glob.glob(path) if not os.path.isdir(name)]
+            names = glob.glob(path, recursive=True)
+            found = [name for name in names if not os.path.isdir(name)]
             if not found:
                 raise FileNotFoundError(f"{path}: no file has such a name")
             files += sorted(found)
