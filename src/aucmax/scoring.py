@@ -4,6 +4,7 @@ A model that was trained from files knows how to read more of them; its recipe s
 """
 
 import csv
+import errno
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -312,17 +313,17 @@ def _write(
 @contextmanager
 def _opened(output: Path | None) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, packed if its name says so."""
-    if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     try:
-        with replacing(output) as file, _packing(file, output.suffix) as packed:
-            yield packed
+        if output is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with replacing(output) as file, _packing(file, output.suffix) as packed:
+                yield packed
     except OSError as error:
-        if error.filename is None and error.strerror is not None:
-            # The disk is full: it is good to know which.
-            raise OSError(error.errno, error.strerror, str(output)) from error
+        if error.errno == errno.ENOSPC:  # it is good to know which disk is full
+            name = "standard output" if output is None else str(output)
+            raise OSError(error.errno, error.strerror, name) from error
         raise
 
 
