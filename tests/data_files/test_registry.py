@@ -247,6 +247,13 @@ def test_a_download_of_something_else_is_not_kept(toy, server, text, message):
     assert not list(sets.folders()[-1].iterdir())
 
 
+def test_zeros_beyond_the_width_do_no_harm(toy, server):
+    (server / "toy").write_bytes(TRAIN.replace(b"3:-2", b"3:-2 9:0"))
+    data = load("toy", "train")
+    assert data.X.shape == (3, 4)
+    np.testing.assert_array_equal(data.X.toarray()[0], [1.5, 0, -2, 0])
+
+
 def test_a_download_that_was_not_read_yet_is_pinned_when_it_is(toy, server):
     paths = sets.fetch("toy")
     lock = sets._lock(paths[0])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.data.chunk import Source
+from aucmax.data.text import ahead
 
 
 class Rows(NamedTuple):
@@ -29,10 +30,10 @@ def collect(
         If a line is no row, or if there is no row at all.
     """
     chunks, rows = [], 0
-    for chunk in source.chunks():
+    for chunk in ahead(source.chunks()):
         if chunk.bad:
             more = len(chunk.bad) - 1
-            others = f" (and {more:,} more lines nearby)" if more else ""
+            others = f" (and {more:,} more nearby)" if more else ""
             raise ValueError(f"{chunk.bad[0]}{others}")
         if chunk.X.shape[0]:
             chunks.append(chunk)

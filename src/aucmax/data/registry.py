@@ -16,7 +16,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.data.collect import collect
 from aucmax.data.download import ChecksumError, Progress, checksum, download
+from aucmax.data.svmlight import SvmlightSource
 from aucmax.data.task import Task
 from aucmax.files import write_atomically
 
@@ -292,11 +293,15 @@ def _read(
     for there, here in known.url_labels.items():
         labels[y == there] = here
     counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
-    if wrong := _differences(known, part, X.shape, counts):
+    # A publisher may have written zeros down.
+    width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
+    if wrong := _differences(known, part, (X.shape[0], width), counts):
         raise ValueError(
             f"{path}, from {part.url}, is not {part.name} as the registry knows it: "
             f"{'; '.join(wrong)}."
         )
+    if X.shape[1] > known.features:
+        X = X[:, : known.features]
     X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], known.features))
     if not lock.exists():
         pin = {"url": part.url, "sha256": found, "trusted": "on first use"}
@@ -327,16 +332,8 @@ def _expect(path: Path, found: str, expected: str) -> None:
         )
 
 
-def _parse(
-    path: Path, dtype: type, n_features: int | None
-) -> tuple[Any, NDArray[np.float64]]:
-    import lzma
-
-    from sklearn.datasets import load_svmlight_file
-
-    opened = lzma.open(path) if path.suffix == ".xz" else nullcontext(str(path))  # noqa: SIM115
-    with opened as file:
-        X, y = load_svmlight_file(
-            file, n_features=n_features, dtype=dtype, zero_based=False
-        )
-    return sparse.csr_array(X), y
+def _parse(path: Path, dtype: type, n_features: int | None) -> tuple[Any, NDArray[Any]]:
+    source = SvmlightSource([str(path)], dtype=dtype, n_features=n_features)
+    X, y, _ = collect(source)
+    assert y is not None  # lines of svmlight begin with a label
+    return X, y
