@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bench import Row, best_of, main
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import SGDClassifier
 
 from aucmax.training import Plan, train
+from bench import Row, best_of, main
 
 SIZES = [int(size) for size in os.environ.get("AUCMAX_BENCH_MB", "75,1000").split(",")]
 _PART = 50_000  # rows
@@ -38,7 +38,7 @@ def numbers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, i
 def write(
     folder: Path, make: Callable[..., tuple[np.ndarray, np.ndarray, int]], size: int
 ) -> tuple[Path, Path, int]:
-    """Write some rows again and again until there are ``size`` bytes, in two formats."""
+    """Write rows until there are ``size`` bytes, in two formats."""
     rng = np.random.default_rng(0)
     ours, theirs = folder / "rows.svm", folder / "rows.vw"
     rows = 0
