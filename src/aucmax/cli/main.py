@@ -230,6 +230,124 @@ def train(
         raise typer.Exit(code)
 
 
+_Model = Annotated[
+    Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
+]
+_Data = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, folders or globs; - for a pipe.",
+        metavar="DATA…",
+        show_default=False,
+    ),
+]
+_OnBadLine = Annotated[
+    str, typer.Option(help="Lines that are no rows: fail, or skip them.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@app.command(
+    epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv"
+)
+def score(
+    model: _Model,
+    data: _Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File for the scores, packed if it ends in .gz etc."
+        ),
+    ] = None,
+    on_bad_line: _OnBadLine = "fail",
+) -> None:
+    """Score data: print the rows, in their order, with a column more.
+
+    CSV stays as it is, with a column "score" at the end ("score_2" if there is one).
+    svmlight data give one score a line. Parquet gives Parquet if the file's name ends
+    so, else CSV. Labels are not needed. The file appears when it is complete.
+    """
+    from aucmax.cli.score import run
+
+    run(model, data, output, on_bad_line)
+
+
+@app.command(
+    epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city"
+)
+def evaluate(
+    model: _Model,
+    data: _Data,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K,K,…",
+            help="Lengths of lists: rows, as 100, or shares, as 0.01 or 1%.",
+            show_default=False,
+        ),
+    ] = None,
+    max_fpr: Annotated[
+        float, typer.Option(help="False positive rate up to which AUC is taken, too.")
+    ] = 0.1,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="AUC for each of its values.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the ROC curve.")
+    ] = None,
+    on_bad_line: _OnBadLine = "fail",
+    as_json: _Json = False,
+) -> None:
+    """Judge a model by data with labels.
+
+    AUC with its interval (DeLong), partial AUC, precision and lift of the top of the
+    ranking (Wilson's intervals), and what thresholds would do.
+    """
+    from aucmax.cli.evaluate import run
+
+    run(
+        model,
+        data,
+        at=at,
+        max_fpr=max_fpr,
+        by=by,
+        level=level,
+        plot=plot,
+        on_bad_line=on_bad_line,
+        as_json=as_json,
+    )
+
+
+@app.command(epilog="Example: aucmax info clicks.aucmax")
+def info(model: _Model, as_json: _Json = False) -> None:
+    """Say what is in a model file: class, training, the largest weights."""
+    from aucmax.cli.info import run
+
+    run(model, as_json)
+
+
+@app.command(epilog="Example: aucmax export clicks.aucmax -o clicks.json")
+def export(
+    model: _Model,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="json or onnx; by the file's name, or json."),
+    ] = None,
+) -> None:
+    """Write a model for other programs.
+
+    JSON has the weights by name, so that score = intercept + the sum of weight · value.
+    ONNX has a graph from X (doubles, a row each) to score; it needs aucmax[onnx].
+    """
+    from aucmax.cli.export import run
+
+    run(model, output, form)
+
+
 @app.command()
 def datasets(
     name: Annotated[

@@ -135,9 +135,9 @@ def _size(paths: Sequence[str]) -> int | None:
 def table(first: str, *others: str) -> Table:
     """Return an empty table: a column of names, then columns of numbers."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)
-    grid.add_column(first)
-    for name in others:
-        grid.add_column(name, justify="right")
+    grid.add_column(first, overflow="fold")
+    for name in others:  # in a narrow terminal, half a number would be a wrong one
+        grid.add_column(name, justify="right", overflow="fold")
     return grid
 
 

@@ -117,6 +117,7 @@ class CsvSource(TableSource):
 
     _format = "csv"
     _block = 1 << 22  # bytes
+    _longest_quoted = 1 << 22
 
     def __init__(
         self,
@@ -226,7 +227,7 @@ class CsvSource(TableSource):
             with self._reader(number) as reader:
                 reader.skip(here.offset)
                 for data, final in reader.blocks():
-                    table = scan(data, here, final, self._block)
+                    table = scan(data, here, final, self._longest_quoted)
                     here = reader.use(here, table.after)
                     if table.bad or len(table.numbers):
                         yield table._replace(after=here, done=before + reader.done)

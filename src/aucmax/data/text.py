@@ -50,9 +50,9 @@ class Text:
     ----------
     paths : str or sequence of str
         Files; folders, for the files in them whose names do not begin with a dot;
-        patterns such as ``part-*.svm``; ``-`` for standard input. Folders and patterns
-        are taken in the order of the names. Files may be packed (gzip, bzip2, xz,
-        Zstandard); what is in a file counts, not what it is called.
+        patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
+        is in a folder or fits a pattern is taken in the order of the names. Files may
+        be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
 
     Attributes
     ----------
@@ -70,6 +70,11 @@ class Text:
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Read on from ``start``."""
+        if start.file >= len(self.files):
+            raise ValueError(
+                f"reading was to go on in file number {start.file + 1}, but there are "
+                f"only {len(self.files)}: these are not the files that were read before"
+            )
         done = sum(size or 0 for size in self._sizes[: start.file])
         for number in range(start.file, len(self.files)):
             begin = start if number == start.file else Position(number)
@@ -92,24 +97,22 @@ _seen: list[bytes] = []  # of standard input, by ``beginning``
 
 def beginning(path: str) -> bytes:
     """Return some of the first bytes of a text; none are lost, not even of a pipe."""
-    if path == STDIN:
-        plain = _Plain(path)
+    some = bytearray(_STEP)
+    if path != STDIN:
+        stream = _open(path)
         try:
-            some = np.empty(_STEP, np.uint8)
-            size = plain.readinto(memoryview(some))
-            size += plain.readinto(memoryview(some)[size:])  # the first were the head
+            return bytes(some[: _fill(stream, memoryview(some))])
         finally:
-            _seen.append(some[:size].tobytes())
-        for packing in _PACKINGS:
-            if _seen[0].startswith(packing.magic):
-                return bytes(packing.decoder(path).decompress(_seen[0], _STEP))
-        return _seen[0]
-    stream = _open(path)
-    try:
-        some = np.empty(_STEP, np.uint8)
-        return some[: _fill(stream, memoryview(some))].tobytes()
-    finally:
-        stream.close()
+            stream.close()
+    plain = _Plain(path)
+    size = plain.readinto(memoryview(some))  # what has been seen, or is there now
+    size += plain.readinto(memoryview(some)[size:])
+    seen = bytes(some[:size])
+    _seen.append(seen)
+    for packing in _PACKINGS:
+        if seen.startswith(packing.magic):
+            return bytes(packing.decoder(path).decompress(seen, _STEP))
+    return seen
 
 
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
@@ -187,7 +190,8 @@ def _expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
         elif os.path.exists(path) or not glob.has_magic(path):
             files.append(path)
         else:
-            found = [name for name in glob.glob(path) if not os.path.isdir(name)]
+            names = glob.glob(path, recursive=True)
+            found = [name for name in names if not os.path.isdir(name)]
             if not found:
                 raise FileNotFoundError(f"{path}: no file has such a name")
             files += sorted(found)

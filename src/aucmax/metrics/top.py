@@ -313,15 +313,19 @@ def breakeven(
     >>> breakeven([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.5
     """
-    ranking = steps(y, score, sample_weight, pos_label)
-    positives = float(ranking.tp[-1])
-    return _hits(ranking, positives) / positives
+    return precision_of_all_positives(steps(y, score, sample_weight, pos_label))
 
 
 def mean_precision(ranking: Steps) -> float:
     """Return :func:`average_precision` of rows that have been ranked."""
     _, tp, fp = ranking
     return float(each(tp / tp[-1]) @ (tp / (tp + fp)))
+
+
+def precision_of_all_positives(ranking: Steps) -> float:
+    """Return :func:`breakeven` of rows that have been ranked."""
+    positives = float(ranking.tp[-1])
+    return _hits(ranking, positives) / positives
 
 
 def base_rate(ranking: Steps) -> float:
