@@ -1,6 +1,5 @@
 """What a person sees: bars while something runs, then lines and tables."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
@@ -19,7 +18,9 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text as Line
+
+from aucmax.data.text import Text
 
 # What users call their columns is not to be taken for colours or emoji.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
@@ -98,7 +99,7 @@ def reading(
     or that of the present one if nobody knows how many there will be.
     """
     console = Console(stderr=True, **_PLAIN)
-    size = _size(paths)
+    size = Text(paths).size
     columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
     if size:  # without it nobody knows how much is left
         columns = [BarColumn(bar_width=None), _Share(), *columns, _Left()]
@@ -125,13 +126,6 @@ def reading(
         yield meter
 
 
-def _size(paths: Sequence[str]) -> int | None:
-    """Return the bytes of all files; None if there are others than plain ones."""
-    if not paths or not all(os.path.isfile(path) for path in paths):
-        return None
-    return sum(os.path.getsize(path) for path in paths)
-
-
 def table(first: str, *others: str) -> Table:
     """Return an empty table: a column of names, then columns of numbers."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -151,30 +145,30 @@ def seconds(time: float) -> str:
 
 
 class _Share(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.percentage:3.0f} %")
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.percentage:3.0f} %")
 
 
 class _Rows(ProgressColumn):
-    def render(self, task: Task) -> Text:
+    def render(self, task: Task) -> Line:
         rows = task.fields["rows"]
         rate = f", {rows / task.elapsed:,.0f}/s" if rows and task.elapsed else ""
         auc = task.fields["auc"]
         judged = "" if auc is None else f", AUC {auc:.4f}"
-        return Text(f"{rows:,} rows{rate}{judged}")
+        return Line(f"{rows:,} rows{rate}{judged}")
 
 
 class _Megabytes(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
 
 
 class _Left(ProgressColumn):
-    def render(self, task: Task) -> Text:
+    def render(self, task: Task) -> Line:
         left = task.time_remaining
-        return Text("" if left is None else f"{seconds(left)} left", "cyan")
+        return Line("" if left is None else f"{seconds(left)} left", "cyan")
 
 
 class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")
