@@ -17,7 +17,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text as Line
 
 from aucmax.data.text import Text
@@ -102,7 +102,12 @@ def reading(
     size = Text(paths).size
     columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
     if size:  # without it nobody knows how much is left
-        columns = [BarColumn(bar_width=None), _Share(), *columns, _Left()]
+        columns = [
+            BarColumn(None, table_column=Column(ratio=1)),
+            _Share(),
+            *columns,
+            _Left(),
+        ]
     with Progress(
         SpinnerColumn(),
         TextColumn(label, markup=False),
@@ -144,12 +149,19 @@ def seconds(time: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class _Share(ProgressColumn):
+class _Words(ProgressColumn):
+    """Words that stay on one line; the bar is what gives way."""
+
+    def __init__(self) -> None:
+        super().__init__(Column(no_wrap=True))
+
+
+class _Share(_Words):
     def render(self, task: Task) -> Line:
         return Line(f"{task.percentage:3.0f} %")
 
 
-class _Rows(ProgressColumn):
+class _Rows(_Words):
     def render(self, task: Task) -> Line:
         rows = task.fields["rows"]
         rate = f", {rows / task.elapsed:,.0f}/s" if rows and task.elapsed else ""
@@ -158,17 +170,19 @@ class _Rows(ProgressColumn):
         return Line(f"{rows:,} rows{rate}{judged}")
 
 
-class _Megabytes(ProgressColumn):
+class _Megabytes(_Words):
     def render(self, task: Task) -> Line:
         return Line(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
 
 
-class _Left(ProgressColumn):
+class _Left(_Words):
     def render(self, task: Task) -> Line:
-        left = task.time_remaining
-        return Line("" if left is None else f"{seconds(left)} left", "cyan")
+        left = task.time_remaining  # whole seconds
+        if left is None:
+            return Line("")
+        return Line(f"{seconds(left) if left >= 10 else f'{left:.0f} s'} left", "cyan")
 
 
-class _Speed(ProgressColumn):
+class _Speed(_Words):
     def render(self, task: Task) -> Line:
         return Line(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")
