@@ -169,62 +169,88 @@ def write_scores(
     source = model.open(data, keep_text=True)
     rows = 0
     with _opened(output) as file, watch(source.files) as meter:
-        writer: Writer | None = None
+        writer = _writer(model, source, output, file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
-            writer = writer or _writer(source, chunk, output, file)
             writer.write(chunk, scores)
             rows += scores.size
-        if writer is not None:
-            writer.close()
+        writer.close()
     return rows
 
 
 def _writer(
-    source: Source, chunk: Chunk, output: Path | None, file: BinaryIO
+    model: Model, source: Source, output: Path | None, file: BinaryIO
 ) -> Writer:
+    known = source.recipe()["format"]
     to_parquet = output is not None and output.suffix in (".parquet", ".pq")
-    if chunk.raw is not None and not isinstance(chunk.raw, Lines):
+    if known == "parquet":
         return _Batches(file, to_parquet)
     if to_parquet:
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
-    if hasattr(source, "delimiter"):
-        return _Text(file, source)
-    return _Text(file)
+    if known == "csv":
+        return _Table(file, source, lambda name: model.open([name]))
+    return _Plain(file)
 
 
-class _Text:
-    """A score a line, after the line of the input if that is a table."""
+class _Plain:
+    """A score a line."""
 
-    def __init__(self, file: BinaryIO, table: Any = None) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._table = table
-        self._delimiter = -1 if table is None else ord(table.delimiter)
-        self._end = b"\n"
-        self._begun = table is None
+
+    def write(self, chunk: Chunk, scores: Scores) -> None:
+        self._file.write(as_text(scores))
+
+    def close(self) -> None:
+        pass
+
+
+class _Table:
+    """The lines of the input as they are, with one field more."""
+
+    def __init__(
+        self, file: BinaryIO, source: Any, reopened: Callable[[str], Any]
+    ) -> None:
+        self._file = file
+        self._source, self._reopened = source, reopened
+        self._names: bytes | None = source.header()
+        self._end: bytes | None = None  # of a line, as in the input
+        self._seen: str | None = None  # the file that rows were last from
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         if not scores.size:
             return
-        if not self._begun:
+        if self._end is None:
             data, _, stops = chunk.raw
-            if data[stops[0] : stops[0] + 2] == b"\r\n":
-                self._end = b"\r\n"
-            self._begin()
-        lines = chunk.raw if self._table is not None else _NO_LINES
-        self._file.write(as_text(scores, lines, self._delimiter, self._end))
-
-    def _begin(self) -> None:
-        self._begun = True
-        header = self._table.header()
-        if header is not None:
-            delimiter = self._table.delimiter
-            names = next(csv.reader([header.decode()], delimiter=delimiter))
-            more = f"{delimiter}{free_name(names)}".encode()
-            self._file.write(header + more + self._end)
+            two = data[stops[0] : stops[0] + 2]
+            self._begin(b"\r\n" if two == b"\r\n" else b"\n")
+        elif chunk.file != self._seen:
+            self._compare(chunk.file)
+        self._seen = chunk.file
+        delimiter = ord(self._source.delimiter)
+        self._file.write(as_text(scores, chunk.raw, delimiter, self._end or b"\n"))
 
     def close(self) -> None:
-        pass
+        if self._end is None:
+            self._begin(b"\n")
+
+    def _begin(self, end: bytes) -> None:
+        self._end = end
+        if self._names is not None:
+            delimiter = self._source.delimiter
+            text = self._names.decode(errors="replace")
+            names = next(csv.reader([text], delimiter=delimiter), [])
+            more = f"{delimiter}{free_name(names)}".encode()
+            self._file.write(self._names + more + end)
+
+    def _compare(self, name: str) -> None:
+        """Raise an error if a file's lines do not go with the header above them."""
+        other = self._reopened(name)
+        if (other.header(), other.delimiter) != (self._names, self._source.delimiter):
+            raise ValueError(
+                f"{name} has other columns than {self._source.files[0]}, or in another "
+                "order: score them one by one."
+            )
 
 
 class _Batches:

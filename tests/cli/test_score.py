@@ -86,6 +86,21 @@ def test_several_files_have_one_header(model, data, expected):
     assert [float(row["score"]) for row in fields(out)] == 2 * expected
 
 
+def test_files_whose_columns_differ_are_not_mixed(model, data, tmp_path):
+    rows = [f"{age},no,York,1" for age in range(20, 40)]
+    other = write_table(tmp_path / "other.csv", rows, "age,clicked,town,income")
+    assert invoke("score", model, other).exit_code == 0
+    result = invoke("score", model, data, other, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 1
+    assert f"{other} has other columns than {data}" in result.stderr
+    assert os.listdir(tmp_path) == ["other.csv"]
+
+
+def test_no_rows_are_no_rows(model, tmp_path):
+    path = write_table(tmp_path / "new.csv", [])
+    assert invoke("score", model, path).stdout == f"{HEADER},score\n"
+
+
 @pytest.mark.parametrize(
     ("name", "unpack"),
     [

@@ -1,6 +1,5 @@
 """What a person sees: bars while something runs, then lines and tables."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
@@ -18,8 +17,10 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
-from rich.text import Text
+from rich.table import Column, Table
+from rich.text import Text as Line
+
+from aucmax.data.text import Text
 
 # What users call their columns is not to be taken for colours or emoji.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
@@ -98,10 +99,15 @@ def reading(
     or that of the present one if nobody knows how many there will be.
     """
     console = Console(stderr=True, **_PLAIN)
-    size = _size(paths)
+    size = Text(paths).size
     columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
     if size:  # without it nobody knows how much is left
-        columns = [BarColumn(bar_width=None), _Share(), *columns, _Left()]
+        columns = [
+            BarColumn(None, table_column=Column(ratio=1)),
+            _Share(),
+            *columns,
+            _Left(),
+        ]
     with Progress(
         SpinnerColumn(),
         TextColumn(label, markup=False),
@@ -125,13 +131,6 @@ def reading(
         yield meter
 
 
-def _size(paths: Sequence[str]) -> int | None:
-    """Return the bytes of all files; None if there are others than plain ones."""
-    if not paths or not all(os.path.isfile(path) for path in paths):
-        return None
-    return sum(os.path.getsize(path) for path in paths)
-
-
 def table(first: str, *others: str) -> Table:
     """Return an empty table: a column of names, then columns of numbers."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -150,31 +149,40 @@ def seconds(time: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class _Share(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.percentage:3.0f} %")
+class _Words(ProgressColumn):
+    """Words that stay on one line; the bar is what gives way."""
+
+    def __init__(self) -> None:
+        super().__init__(Column(no_wrap=True))
 
 
-class _Rows(ProgressColumn):
-    def render(self, task: Task) -> Text:
+class _Share(_Words):
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.percentage:3.0f} %")
+
+
+class _Rows(_Words):
+    def render(self, task: Task) -> Line:
         rows = task.fields["rows"]
         rate = f", {rows / task.elapsed:,.0f}/s" if rows and task.elapsed else ""
         auc = task.fields["auc"]
         judged = "" if auc is None else f", AUC {auc:.4f}"
-        return Text(f"{rows:,} rows{rate}{judged}")
+        return Line(f"{rows:,} rows{rate}{judged}")
 
 
-class _Megabytes(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
+class _Megabytes(_Words):
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
 
 
-class _Left(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        left = task.time_remaining
-        return Text("" if left is None else f"{seconds(left)} left", "cyan")
+class _Left(_Words):
+    def render(self, task: Task) -> Line:
+        left = task.time_remaining  # whole seconds
+        if left is None:
+            return Line("")
+        return Line(f"{seconds(left) if left >= 10 else f'{left:.0f} s'} left", "cyan")
 
 
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")
+class _Speed(_Words):
+    def render(self, task: Task) -> Line:
+        return Line(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")

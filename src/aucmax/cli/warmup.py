@@ -11,6 +11,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax import metrics
+from aucmax.scoring import as_text
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)
@@ -56,6 +57,7 @@ def compile_kernels(
             metrics.auc(y, scores, sample_weight=sample_weight)
             metrics.roc_curve(y, scores, sample_weight=sample_weight)
         metrics.auc_interval(y, scores)
+    as_text(dense[:, 0].copy())
     return perf_counter() - start
 
 
