@@ -533,8 +533,7 @@ class _Scan:
         rows = np.empty((3, bound), np.int64)
         bad = np.empty((bound, 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
-        doubled = n_kept > 0 and b'""' in data.tobytes()
-        side = np.empty(len(data) if doubled else 0, np.uint8)
+        side = np.empty(len(data), np.uint8)  # memory that is not used costs nothing
         state = np.zeros(6, np.int64)
         if start.offset < self._head.body:
             state[_AT] = self._head.body - start.offset
