@@ -109,7 +109,7 @@ def test_stopped_anywhere_and_resumed(data, tmp_path, name):
 
 def test_killed_at_random_moments_and_resumed(data, tmp_path):
     path, *_ = data
-    plan = Plan([path], "SPAM", passes=30)
+    plan = Plan([path], "SPAM", passes=4)
     start = time.monotonic()
     whole = model_of(plan, tmp_path / "whole.aucmax", checkpoint_rows=1)
     needed = time.monotonic() - start
@@ -310,11 +310,11 @@ def test_which_algorithm():
 
     def first(n, d, done):
         X = np.zeros((n, d))
-        return Chunk(X, None, None, [], None, {}, Position(), done)
+        return Chunk(X, None, None, [], None, {}, Position(), done, "", np.arange(n))
 
     assert choose(Data, first(100, 10, 10_000)) == "BAMCV"
     assert choose(Data, first(100, 10, 400)) == "LeastSquaresAUCCV"
-    assert choose(Data, first(100, 600, 4000)) == "BAMCV"
+    assert choose(Data, first(100, 600, 40_000)) == "BAMCV"
     assert choose(Data, first(100, 600, 1000)) == "SPAM"
     Data.size = 10**15
     assert choose(Data, first(100, 10, 10_000)) == "SPAM"

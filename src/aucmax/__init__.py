@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.batch.mba import MBA as MBA
     from aucmax.batch.spdam import SPDAM as SPDAM
+    from aucmax.batch.svmperf import SVMPerf as SVMPerf
     from aucmax.core.moments import Moments as Moments
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
@@ -51,6 +52,7 @@ ESTIMATORS = {
     "MBA": "aucmax.batch.mba",
     "BAM": "aucmax.batch.bam",
     "BAMCV": "aucmax.batch.bam_cv",
+    "SVMPerf": "aucmax.batch.svmperf",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
 }

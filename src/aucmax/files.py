@@ -20,8 +20,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     A process that is killed can leave its unfinished file behind, under a name that
     begins with a dot and says who wrote it; whoever writes to ``path`` next sweeps it.
+
+    A link stays one: what it points to is replaced. A device or a pipe, such as
+    /dev/null, is written to as it is.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with open(path, "wb") as file:
+            yield file
+        return
     _sweep(path)
     try:
         handle, name = tempfile.mkstemp(

@@ -24,17 +24,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import aucmax
-from aucmax.core.base import widen
+from aucmax.core.base import product, widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
-from aucmax.data.text import ahead
+from aucmax.data.text import ahead, ticking
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 
 _MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
+_PATIENCE = 0.2  # seconds to wait for data before looking around
 _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
 
 Positive = NDArray[np.bool_]
@@ -397,7 +398,13 @@ def _stream(
     again = run.source.size is not None
     while progress.passes < run.passes:
         begun, run.begun = run.begun, None
-        for chunk in ahead(begun or run.source.chunks(progress.position)):
+        reading = begun or run.source.chunks(progress.position)
+        for chunk in ticking(reading, _PATIENCE):
+            if chunk is None:  # a pipe that says nothing; is there a wish to stop?
+                if reason := stop():
+                    saver.write(lines)
+                    raise StoppedError(saver.path, reason)
+                continue
             learnt, held, bad = _part(run, chunk, lines)
             if progress.passes == 0:
                 _note(progress, learnt, held, bad)
@@ -435,7 +442,7 @@ def _learn(run: _Run, rows: Rows) -> None:
             widen(estimator, X.shape[1])
         X = _as_wide(X, estimator.n_features_in_)
         if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
-            scores = estimator.decision_function(X)
+            scores = product(X, estimator.coef_[0])
             pairs = float(rows.positive.sum()) * float((~rows.positive).sum())
             run.progress.wins += pairs * auc(rows.positive, scores)
             run.progress.pairs += pairs
@@ -461,7 +468,7 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
 
 def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, int]:
     """Return the rows to be learnt, those held out, and how many lines were bad."""
-    rows, unknown = _labelled(chunk, run.task)
+    rows, unknown = labelled(chunk, run.task)
     bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
     if run.progress.passes == 0:
         run.progress.quarantined += lines.take(bad)
@@ -471,7 +478,7 @@ def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, 
     return rows.where(~out), rows.where(out), len(bad)
 
 
-def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
+def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
     """Return the rows whose labels mean something, and the lines of the others."""
     if chunk.y is None:
         raise ValueError(f"{chunk.file} has no labels: name their --label column.")
@@ -484,7 +491,7 @@ def _labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
     bad = []
     for row in np.flatnonzero(~known):
         problem = str(problems[which[row]])
-        text = _text(chunk.raw, row)
+        text = _text(chunk.raw, int(row))
         line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
         bad.append(line)
     weight = None if chunk.weight is None else chunk.weight[known]
@@ -589,4 +596,4 @@ def _judge(
 
 def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
     for chunk in ahead(source.chunks()):
-        yield _labelled(chunk, task)[0]
+        yield labelled(chunk, task)[0]

@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -10,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import aucmax
-from aucmax.cli import demo
+from aucmax.cli import demo, main, warmup
 from aucmax.cli.main import app
 
+COMMANDS = app.registered_commands
 SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
 
 
@@ -88,6 +90,83 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")
     assert len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("data.csv, line 3: x is no number"), "x is no number"),
+        (ValueError("of two\nlines"), "of two lines"),
+        (OSError(errno.ENOSPC, "No space left on device", "a.csv"), "a.csv: No space"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a"), "a: No such file"),
+        (OSError("words of our own"), "words of our own"),
+        (ImportError("pip install 'aucmax[data]'"), "pip install 'aucmax[data]'"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_what_is_no_fault_of_the_program_is_one_line(monkeypatch, error, line):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(warmup, "run", fail)
+    result = invoke("warmup")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert line in result.stderr
+    assert result.stderr.count("\n") == 1
+    # These were raised outside the package: for a bug, that is worth knowing.
+    assert ("--debug" in result.stderr) == (getattr(error, "filename", None) is None)
+
+
+def test_errors_of_the_package_need_no_traceback(tmp_path):
+    (tmp_path / "model").write_bytes(b"no model")
+    with pytest.raises(ValueError, match="not an aucmax model file") as caught:
+        aucmax.load(tmp_path / "model")
+    assert main._is_ours(caught.value)
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_debug_shows_where_an_error_comes_from(monkeypatch, how):
+    def fail():
+        raise ValueError("words")
+
+    monkeypatch.setattr(warmup, "run", fail)
+    if how == "environment":
+        monkeypatch.setenv("AUCMAX_DEBUG", "1")
+    result = invoke(*(["--debug"] if how == "option" else []), "warmup")
+    assert isinstance(result.exception, ValueError)
+    assert result.stderr == ""
+
+
+def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(monkeypatch):
+    def fail():
+        raise AssertionError("impossible")
+
+    monkeypatch.setattr(warmup, "run", fail)
+    assert isinstance(invoke("warmup").exception, AssertionError)
+
+
+def test_a_closed_pipe_is_quiet(monkeypatch):
+    def fail():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(warmup, "run", fail)
+    result = invoke("warmup")
+    assert result.exit_code == 1
+    assert result.output == ""
+
+
+@pytest.mark.parametrize(
+    "verb", [command.name or command.callback.__name__ for command in COMMANDS]
+)
+def test_help_fits_a_screen(verb):
+    result = invoke(verb, "-h")
+    assert result.exit_code == 0
+    lines = result.output.rstrip().splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert lines == invoke(verb, "--help").output.rstrip().splitlines()
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,8 @@ def test_folders_and_patterns(tmp_path):
     assert Text(tmp_path).files == names
     assert Text([str(tmp_path / "[ab]"), names[3]]).files == [*names[:2], names[3]]
     assert Text(str(tmp_path / "*")).files == names
+    inside = write(tmp_path / "folder" / "e", b"e")
+    assert Text(str(tmp_path / "**" / "[ae]")).files == [names[0], inside]
     assert Text(names[2]).files == [names[2]]  # a file of that name, not a pattern
     assert together(Text([names[1], names[0]]).blocks()) == b"ba"
     positions = [block.after for block in Text(names).blocks()]
@@ -213,6 +215,8 @@ def test_what_is_not_there(tmp_path):
         Text([])
     with pytest.raises(ValueError, match="once"):
         Text(["-", "-"])
+    with pytest.raises(ValueError, match="file number 2, but there are only 1"):
+        next(Text("-").blocks(Position(1)))
     source = Text(write(tmp_path / "gone", b"a\n"))
     (tmp_path / "gone").unlink()
     with pytest.raises(FileNotFoundError, match="gone"):

@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval
 from aucmax.core.base import LinearRanker, generator
 from aucmax.core.implicit import SomePairs
 from aucmax.core.jit import kernel
-from aucmax.core.moments import check_width, in_threads, one_blas_thread
+from aucmax.core.moments import check_features, in_threads, one_blas_thread
 from aucmax.core.normal import solve_any
 from aucmax.core.rows import Rows, copy_row, raw_add_row
 from aucmax.core.table import Float, threshold
@@ -61,7 +61,7 @@ def draw(
 
 def statistics(X: Rows, pos: Index, neg: Index, d: int) -> tuple[Float, Float]:
     """Return the mean of zzᵀ and of z over the pairs."""
-    check_width(d, "Second moments")
+    check_features(d, "Second moments")
     size = max(_BLOCK_VALUES // d, 256)
     zero = np.zeros(d)
 

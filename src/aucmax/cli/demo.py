@@ -1,8 +1,7 @@
 """``aucmax demo``: what the library does, on data that need no download."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -10,20 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table
-from rich.text import Text
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
@@ -32,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import aucmax
 from aucmax import SOLAM, SPAM
+from aucmax.cli.screen import Screen, table
 from aucmax.cli.warmup import compile_kernels
 from aucmax.metrics import auc_interval, auc_test, roc_curve
 
@@ -96,9 +82,9 @@ def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
         compile_seconds = compile_kernels(["SPAM", "SOLAM"], [np.asarray])
 
     tumours = breast_cancer(seed)
-    screen.show(tumours)
+    show(tumours, screen)
     stream, spam, X_test = rare_positives(rows, seed, screen)
-    screen.show(stream)
+    show(stream, screen)
 
     model = output / "spam.aucmax"
     spam.save(model)
@@ -108,7 +94,7 @@ def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
         raise RuntimeError(f"{model} gives other scores than the model saved to it.")
     picture = draw(stream, output / "roc.png")
     seconds = perf_counter() - start
-    screen.farewell(model, picture, seconds)
+    farewell(model, picture, seconds, screen)
     if as_json:
         report = {
             "version": aucmax.__version__,
@@ -144,7 +130,7 @@ def breast_cancer(seed: int) -> Contest:
 
 
 def rare_positives(
-    n_rows: int, seed: int, screen: "Screen"
+    n_rows: int, seed: int, screen: Screen
 ) -> tuple[Contest, SPAM, Features]:
     """Train SPAM and SOLAM on a stream as it comes by, the others on all its rows."""
     X_test, y_test = (
@@ -252,84 +238,44 @@ def draw(contest: Contest, path: Path) -> Path | None:
     return path
 
 
-class Screen:
-    """What a person sees: bars while something runs, then lines and tables.
-
-    Without a terminal there are no bars, and a line for each step when it is done.
-    """
-
-    def __init__(self, quiet: bool) -> None:
-        self._console = Console(quiet=quiet, highlight=False, markup=False)
-        self._bars = Console(stderr=quiet)  # stdout belongs to the machine then
-
-    def print(self, text: str, style: str = "", wrap: bool = True) -> None:
-        """Print a line or more; ``wrap=False`` for what is to be copied."""
-        self._console.print(text, style=style, soft_wrap=not wrap)
-
-    @contextmanager
-    def step(
-        self, label: str, n_rows: int | None = None
-    ) -> Iterator[Callable[[int], None]]:
-        """Show that something runs; the function given counts the rows done."""
-        start = perf_counter()
-        terminal = self._bars.is_terminal
-        columns = [SpinnerColumn(), TextColumn(label), TimeElapsedColumn()]
-        if n_rows is not None:
-            columns[2:] = [BarColumn(), MofNCompleteColumn(), _RowsPerSecond()]
-        with Progress(
-            *columns, console=self._bars, transient=True, disable=not terminal
-        ) as progress:
-            task = progress.add_task(label, total=n_rows)
-            yield lambda rows: progress.advance(task, rows)
-        if not terminal:
-            self.print(f"{label}: {perf_counter() - start:.1f} s")
-
-    def show(self, contest: Contest) -> None:
-        """Print a table of the models, and what to think of it."""
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("model")
-        table.add_column("AUC", justify="right")
-        table.add_column("95 % interval", justify="right")
-        table.add_column("seconds", justify="right")
-        best = max(contest.results, key=lambda result: result.auc)
-        for result in contest.results:
-            table.add_row(
-                result.name,
-                f"{result.auc:.4f}",
-                f"{result.low:.4f}–{result.high:.4f}",
-                f"{result.seconds:.3f}",
-                style="bold" if result is best else "",
-            )
-        self.print(f"\n{contest.data}", style="bold")
-        self.print(
-            f"{contest.train_rows:,} rows to train on, {contest.y.size:,} to test on; "
-            f"positive: {contest.positive}"
+def show(contest: Contest, screen: Screen) -> None:
+    """Print a table of the models, and what to think of it."""
+    models = table("model", "AUC", "95 % interval", "seconds")
+    best = max(contest.results, key=lambda result: result.auc)
+    for result in contest.results:
+        models.add_row(
+            result.name,
+            f"{result.auc:.4f}",
+            f"{result.low:.4f}–{result.high:.4f}",
+            f"{result.seconds:.3f}",
+            style="bold" if result is best else "",
         )
-        self._console.print(table)
-        self.print(contest.note, style="dim")
-        self.print(_verdict(contest) + "\n")
-
-    def farewell(self, model: Path, picture: Path | None, seconds: float) -> None:
-        """Say where things are and what to do with them."""
-        lines = [f"Model:   {model} (loaded again, it gives the same scores)"]
-        if picture is None:
-            lines += ["No picture: matplotlib is missing; pip install 'aucmax[plot]'"]
-        else:
-            lines += [f"Picture: {picture}"]
-        lines += [
-            f"All in all {seconds:.1f} s. To go on, in Python:",
-            "",
-            "    import aucmax",
-            f"    model = aucmax.load({str(model)!r})",
-            "    model.decision_function(X)  # scores: higher ranks higher",
-            "    model.partial_fit(X, y)     # learns on from where it stopped",
-        ]
-        self.print("\n".join(lines), wrap=False)
+    screen.print(f"\n{contest.data}", style="bold")
+    screen.print(
+        f"{contest.train_rows:,} rows to train on, {contest.y.size:,} to test on; "
+        f"positive: {contest.positive}"
+    )
+    screen.show(models)
+    screen.print(contest.note, style="dim")
+    screen.print(_verdict(contest) + "\n")
 
 
-class _RowsPerSecond(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")
+def farewell(model: Path, picture: Path | None, seconds: float, screen: Screen) -> None:
+    """Say where things are and what to do with them."""
+    lines = [f"Model:   {model} (loaded again, it gives the same scores)"]
+    if picture is None:
+        lines += ["No picture: matplotlib is missing; pip install 'aucmax[plot]'"]
+    else:
+        lines += [f"Picture: {picture}"]
+    lines += [
+        f"All in all {seconds:.1f} s. To go on, in Python:",
+        "",
+        "    import aucmax",
+        f"    model = aucmax.load({str(model)!r})",
+        "    model.decision_function(X)  # scores: higher ranks higher",
+        "    model.partial_fit(X, y)     # learns on from where it stopped",
+    ]
+    screen.print("\n".join(lines), wrap=False)
 
 
 def _verdict(contest: Contest) -> str:

@@ -5,6 +5,7 @@ at once.
 """
 
 import errno
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,16 +21,42 @@ class _Commands(TyperGroup):
     """Turns what is no fault of the program into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if debug:
+                raise
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(_INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has gone: typer ends quietly
+        except (OSError, ValueError, ImportError, MemoryError) as error:
+            if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
                 raise
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {_in_words(error)}", err=True)
             raise typer.Exit(1) from None
+
+
+def _is(error: Exception, number: int) -> bool:
+    return isinstance(error, OSError) and error.errno == number
+
+
+def _in_words(error: Exception) -> str:
+    """Return what is wrong in one line, the file first if there is one."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    words = " ".join(str(error).split()) or type(error).__name__
+    if _is_ours(error):
+        return words
+    return f"{words} (aucmax --debug … shows where this comes from)"
+
+
+def _is_ours(error: Exception) -> bool:
+    """Return whether the package itself raised it, with words meant for people."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    source = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    return Path(source).is_relative_to(Path(__file__).parents[1])
 
 
 class _BadLineCommand(TyperCommand):
@@ -52,6 +79,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is three times as fast
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -68,6 +96,10 @@ def options(
         typer.Option(
             "--version", callback=_version, is_eager=True, help="Print the version."
         ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show where errors come from (AUCMAX_DEBUG=1)."),
     ] = False,
 ) -> None:
     """Take the options that come before the verb."""
@@ -192,6 +224,208 @@ def train(
         checkpoint_rows=checkpoint_rows,
         checkpoint_seconds=checkpoint_seconds,
         resume=resume,
+        as_json=as_json,
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+_Model = Annotated[
+    Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
+]
+_Data = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, folders or globs; - for a pipe.",
+        metavar="DATA…",
+        show_default=False,
+    ),
+]
+_OnBadLine = Annotated[
+    str, typer.Option(help="Lines that are no rows: fail, or skip them.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@app.command(
+    epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv"
+)
+def score(
+    model: _Model,
+    data: _Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File for the scores, packed if it ends in .gz etc."
+        ),
+    ] = None,
+    on_bad_line: _OnBadLine = "fail",
+) -> None:
+    """Score data: print the rows, in their order, with a column more.
+
+    CSV stays as it is, with a column "score" at the end ("score_2" if there is one).
+    svmlight data give one score a line. Parquet gives Parquet if the file's name ends
+    so, else CSV. Labels are not needed. The file appears when it is complete.
+    """
+    from aucmax.cli.score import run
+
+    run(model, data, output, on_bad_line)
+
+
+@app.command(
+    epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city"
+)
+def evaluate(
+    model: _Model,
+    data: _Data,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K,K,…",
+            help="Lengths of lists: rows, as 100, or shares, as 0.01 or 1%.",
+            show_default=False,
+        ),
+    ] = None,
+    max_fpr: Annotated[
+        float, typer.Option(help="False positive rate up to which AUC is taken, too.")
+    ] = 0.1,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="AUC for each of its values.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the ROC curve.")
+    ] = None,
+    on_bad_line: _OnBadLine = "fail",
+    as_json: _Json = False,
+) -> None:
+    """Judge a model by data with labels.
+
+    AUC with its interval (DeLong), partial AUC, precision and lift of the top of the
+    ranking (Wilson's intervals), and what thresholds would do.
+    """
+    from aucmax.cli.evaluate import run
+
+    run(
+        model,
+        data,
+        at=at,
+        max_fpr=max_fpr,
+        by=by,
+        level=level,
+        plot=plot,
+        on_bad_line=on_bad_line,
+        as_json=as_json,
+    )
+
+
+@app.command(epilog="Example: aucmax info clicks.aucmax")
+def info(model: _Model, as_json: _Json = False) -> None:
+    """Say what is in a model file: class, training, the largest weights."""
+    from aucmax.cli.info import run
+
+    run(model, as_json)
+
+
+@app.command(epilog="Example: aucmax export clicks.aucmax -o clicks.json")
+def export(
+    model: _Model,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="json or onnx; by the file's name, or json."),
+    ] = None,
+) -> None:
+    """Write a model for other programs.
+
+    JSON has the weights by name, so that score = intercept + the sum of weight · value.
+    ONNX has a graph from X (doubles, a row each) to score; it needs aucmax[onnx].
+    """
+    from aucmax.cli.export import run
+
+    run(model, output, form)
+
+
+@app.command()
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="A set: all that is known of it.")
+    ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Download it, if it is not here.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON.")
+    ] = False,
+) -> None:
+    """List the named data sets: what they are, and whether they are here."""
+    from aucmax.cli.datasets import run
+
+    if fetch and name is None:
+        raise typer.BadParameter("which set is to be fetched?", param_hint="NAME")
+    run(name, fetch, as_json)
+
+
+@app.command(
+    epilog="Example: aucmax compare german --algorithm SPAM --algorithm lightgbm "
+    "--repeats 3 -o folds.csv",
+)
+def compare(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, or a named set (aucmax datasets).", show_default=False
+        ),
+    ],
+    algorithm: Annotated[
+        list[str],
+        typer.Option(
+            help="Take this one, and others given so: an estimator of aucmax, "
+            "balanced-logistic or lightgbm.",
+            show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
+        ),
+    ] = [],  # noqa: B006
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the data.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Partitions.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The labels to rank high, with commas.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Missing values: error, impute or zero.")
+    ] = None,
+    reader: Annotated[
+        list[str],
+        typer.Option(
+            "--input", metavar="KEY=VALUE", help="Of the reader, as for train."
+        ),
+    ] = [],  # noqa: B006
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", dir_okay=False, help="Every fold, as CSV."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON.")
+    ] = False,
+) -> None:
+    """Compare algorithms on the same folds of the data."""
+    from aucmax.cli.compare import run
+    from aucmax.cli.train import reader_options
+
+    code = run(
+        data,
+        algorithm,
+        positive=positive,
+        options=reader_options(reader, label=label, missing=missing),
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        output=output,
         as_json=as_json,
     )
     if code:

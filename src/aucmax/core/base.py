@@ -205,7 +205,9 @@ class OnlineAUC(LinearRanker):
 
     def _fitted_to(self, state: Any, rows: Rows) -> Any:
         """Return the state as rows of this layout like it stored."""
-        return state._replace(hot=as_hot(state.hot, rows))
+        return state._replace(
+            hot=as_hot(state.hot, rows), cold=as_hot(state.cold, rows)
+        )
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         """Return the state with room for these rows, if it keeps any."""

@@ -1,5 +1,6 @@
 """Checks of numbers that come from users, shared by estimators and measures."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ MATRIX: dict[str, Any] = {
     "ensure_all_finite": False,
 }
 
+_PART = 8192
+
 MOST = 1e150  # its square is finite, and so is one over it
+_MOST_BYTES = 4e9  # of matrices with a row for each feature
 
 
 def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
@@ -32,6 +36,15 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
         )
 
 
+def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
+    """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
+    size = 8.0 * matrices * n_features**2
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"{what}: {n_features} features would take {size / 1e9:.1f} GB. {remedy}"
+        )
+
+
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -45,6 +58,16 @@ def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     return weight
 
 
+def _squares(flat: NDArray[Any]) -> Iterator[float]:
+    """Yield sums of squares, of parts too small for BLAS to call in more threads.
+
+    A second thread gains little here, and is in the way of one that reads data.
+    """
+    for start in range(0, flat.size, _PART):
+        part = flat[start : start + _PART]
+        yield float(np.dot(part, part))
+
+
 def check_values(
     X: Any, names: NDArray[Any] | None = None, present: NDArray[np.bool_] | None = None
 ) -> None:
@@ -55,7 +78,7 @@ def check_values(
     values = X.data if sparse.issparse(X) else X
     flat = values.ravel(order="K")
     with np.errstate(over="ignore"):
-        if np.isfinite(np.dot(flat, flat)):
+        if np.isfinite(sum(_squares(flat))):
             return
     bad = ~(np.abs(values) <= min(MOST, float(np.finfo(values.dtype).max)))
     if present is not None:

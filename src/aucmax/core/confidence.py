@@ -18,23 +18,22 @@ derivatives to zero gives
 
 import numpy as np
 
+from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.table import Float
 
 # A variance below this share of the parts that it is the difference of is rounding.
 ROUNDING = 1e-12
 
-_LIMIT = 4e9  # bytes
-
 
 def identity(n_features: int, name: str) -> Float:
     """Return the lower triangle of the identity matrix, row after row."""
-    size = 4.0 * n_features * (n_features + 1)
-    if size > _LIMIT:
-        raise ValueError(
-            f"{name} keeps a symmetric d x d matrix: {n_features} features would take "
-            f"{size / 1e9:.1f} GB. With covariance='diag' it keeps the diagonal."
-        )
+    check_width(
+        n_features,
+        0.5,
+        f"{name} keeps a symmetric d x d matrix",
+        "With covariance='diag' it keeps the diagonal.",
+    )
     S = np.zeros(n_features * (n_features + 1) // 2)
     S[np.cumsum(np.arange(1, n_features + 1)) - 1] = 1.0
     return S

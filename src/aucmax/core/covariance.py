@@ -13,11 +13,14 @@ then S w is (Σ x̃x̃ᵀ w)/T - c̃ (c̃·w), which cancels badly only if the c
 the reference point. A matrix is its lower triangle, row after row.
 """
 
+from typing import Any
+
 import numpy as np
 
+from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.table import MEAN_TO_SPREAD, TOLERANCE, Float, fitting_scale, proper
-from aucmax.core.tally import NEG, POS
+from aucmax.core.tally import NEG, POS, Tally
 
 # The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
 # Σ x̃ and Σ x̃² of the positives and (next) of the negatives; more may follow.
@@ -25,20 +28,22 @@ W, D, MEAN, REF, SUM = range(5)
 SQ = SUM + 2  # the diagonals once more, side by side
 SLOTS = 8
 
-_LIMIT = 4e9  # bytes
+# The numbers in z: rows whose statistics are in; rows whose scales were known before;
+# mean squared norm of a row; about how many features make it up; more may follow.
+ROWS, KNOWN, NORM, WIDTH = range(4)
 
 
 def empty(
     n_features: int, precondition: bool, name: str, slots: int = SLOTS
 ) -> tuple[Float, Float]:
     """Return V and both triangles before the first row."""
-    size = 8.0 * n_features * (n_features + 1)
-    if size > _LIMIT:
-        raise ValueError(
-            f"{name} keeps two symmetric d x d matrices: {n_features} features would "
-            f"take {size / 1e9:.1f} GB. OPAUC(rank=50) keeps sketches of them, SPAM "
-            "minimises the same loss without any."
-        )
+    check_width(
+        n_features,
+        1,
+        f"{name} keeps two symmetric d x d matrices",
+        "OPAUC(rank=50) keeps sketches of them, SPAM minimises the same loss without "
+        "any.",
+    )
     V = np.zeros((slots, n_features))
     if not precondition:
         V[D] = 1.0
@@ -181,7 +186,7 @@ def rescale(
 
 
 @kernel
-def know(
+def _know(
     V: Float, sums: Float, squares: Float, n: Float, l2: float, precondition: bool
 ) -> tuple[float, float]:
     """Take reference points and scales from exact class moments; return as above.
@@ -206,6 +211,19 @@ def know(
     if norm == 0.0:
         return 1.0, 1.0
     return norm, norm / share
+
+
+def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:
+    """Give exact reference points and scales to a learner that is to see the rows."""
+    state.z[KNOWN] = tally.rows.sum()
+    state.z[NORM], state.z[WIDTH] = _know(
+        state.V,
+        np.ascontiguousarray(tally.sums),
+        np.ascontiguousarray(tally.squares),
+        tally.weight,
+        l2,
+        precondition,
+    )
 
 
 def weights(V: Float, n: Float) -> tuple[Float, float]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from threadpoolctl import ThreadpoolController
 
-from aucmax.core.check import check_values, row_weights
+from aucmax.core.check import check_values, check_width, row_weights
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Rows, as_rows, copy_row, row_bytes
 from aucmax.core.table import Float
@@ -29,7 +29,6 @@ from aucmax.core.tally import NEG, POS
 _BLOCK_VALUES = 1 << 18  # of rows that go through BLAS at a time: they stay in cache
 _TASK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 _SAMPLE = 32  # rows of a class whose mean is a good enough reference point
-_MOST_BYTES = 1 << 32  # of second moments: beyond that, another solver is the answer
 
 # A feature whose spread is below this share of its mean is constant: what differs are
 # the last bits.
@@ -65,7 +64,7 @@ class Moments(NamedTuple):
     @classmethod
     def empty(cls, n_features: int) -> "Moments":
         """Return the moments of no rows."""
-        check_width(n_features, "Moments")
+        check_features(n_features, "Moments")
         d = n_features
         return cls(np.zeros(2), np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)))
 
@@ -271,7 +270,7 @@ def gather(
     ``y`` holds the weights, signed by class. One pass; memory beside the result is a
     block of rows and a result for each thread.
     """
-    check_width(n_features, "Second moments")
+    check_features(n_features, "Second moments")
     order = np.flatnonzero(y) if order is None else order[y[order] != 0.0]
     if not len(order):
         return Moments.empty(n_features)
@@ -313,12 +312,12 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries
 
 
-def check_width(n_features: int, who: str) -> None:
+def check_features(n_features: int, who: str) -> None:
     """Raise an error if second moments of so many features do not fit."""
-    size = 2 * 8 * n_features**2
-    if size > _MOST_BYTES:
-        raise ValueError(
-            f"{who} are two d x d matrices: {n_features} features would take "
-            f"{size / 1e9:.1f} GB. The fit of LeastSquaresAUC can do without them; for "
-            "streams there are learners in O(d) memory, such as SPAM."
-        )
+    check_width(
+        n_features,
+        2,
+        f"{who} are two d x d matrices",
+        "The fit of LeastSquaresAUC can do without them; for streams there are "
+        "learners in O(d) memory, such as SPAM.",
+    )

@@ -84,7 +84,7 @@ def noise(tally: Tally, pairs: float = np.inf) -> float:
     variance = np.maximum(second - mean**2, 0.0)
     delta = mean[POS] - mean[NEG]
     diagonal = variance.sum(axis=0) + delta**2
-    unit = np.divide(1.0, diagonal, out=np.zeros_like(delta), where=diagonal > 0.0)
+    unit = np.divide(1.0, diagonal, out=np.zeros_like(delta), where=diagonal > 1e-300)
     error = variance.sum(axis=0) / pairs + (variance / tally.rows[:, None]).sum(axis=0)
     signal = float(np.sum(unit * delta**2))
     return float(np.sqrt(np.sum(unit * error) / signal)) if signal > 0.0 else 1.0

@@ -1,15 +1,13 @@
 """From names of files to a reader: which format, by name or by looking."""
 
-import bz2
-import gzip
-import lzma
 import re
-import sys
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
+from aucmax.data.text import Text, beginning
 
 FORMATS = ("svmlight", "csv", "parquet")
 
@@ -26,12 +24,9 @@ _ENDINGS = {
     ".feather": "parquet",
 }
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 # A label, then only index:value pairs; a comment may follow. At least one pair.
 _SVMLIGHT = re.compile(rb"\s*[^\s,;:#]+(\s+(qid|[+-]?\d+):[^\s:,;]+)+\s*(#.*)?$")
-
-_FEW = 1 << 16  # bytes to look at
 
 
 def open_data(
@@ -49,11 +44,11 @@ def open_data(
         raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
     reader = _reader(known)
     options = {name: value for name, value in options.items() if value is not None}
-    unknown = options.keys() - reader.options
-    if unknown:
+    understood = set(signature(reader).parameters) - {"paths", "recipe"}
+    if unknown := options.keys() - understood:
         raise ValueError(
             f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
-            f"{', '.join(sorted(reader.options))}."
+            f"{', '.join(sorted(understood))}."
         )
     source: Source = reader(paths, **options)
     return source
@@ -77,14 +72,14 @@ def reopen(
     if known != "svmlight":
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
-    reader = _reader(known)
-    options = {"recipe": recipe, "keep_text": keep_text}
+    reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
     if known == "svmlight":
-        options["n_features"] = n_features
         if extra:
-            raise ValueError(f"svmlight data have no columns with names like {extra}.")
+            raise ValueError(f"svmlight data have no column {extra[0]!r}: no names.")
+        options |= {name: recipe[name] for name in ("zero_based", "missing")}
+        options["n_features"] = n_features
     else:
-        options["extra"] = extra
+        options |= {"recipe": recipe, "extra": extra}
     source: Source = reader(paths, **options)
     return source
 
@@ -95,24 +90,16 @@ def guess_format(path: str) -> str:
         inside = sorted(one for one in Path(path).iterdir() if one.is_file())
         path = next((str(one) for one in inside if one.name[0] != "."), path)
     endings = [ending.lower() for ending in Path(path).suffixes]
-    packed = endings.pop() if endings and endings[-1] in _PACKED else ""
+    if endings and endings[-1] in _PACKED:
+        endings.pop()
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
-    lines = (line.strip() for line in _beginning(path, packed).split(b"\n"))
+    path = Text([path]).files[0]
+    lines = (line.strip() for line in beginning(path).split(b"\n"))
     first = next((line for line in lines if line and line[:1] != b"#"), b"")
     if first[:4] == b"PAR1" or first[:6] == b"ARROW1":
         return "parquet"
     return "svmlight" if _SVMLIGHT.match(first) else "csv"
-
-
-def _beginning(path: str, packed: str) -> bytes:
-    if path == "-":
-        return bytes(sys.stdin.buffer.peek(_FEW))  # type: ignore[attr-defined]
-    try:
-        with _OPEN.get(packed, open)(path, "rb") as file:
-            return bytes(file.read(_FEW))
-    except (OSError, EOFError):
-        return b""  # a glob, or something that the reader will complain about
 
 
 def _reader(format: str) -> Any:

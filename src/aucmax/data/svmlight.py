@@ -15,8 +15,8 @@ from scipy import sparse
 
 from aucmax.core.digits import ASK, NONE, OK, byte_at, read_integer, read_number
 from aucmax.core.jit import inlined, kernel
-from aucmax.data.chunk import BadLine, Chunk, Lines, Position
-from aucmax.data.text import START, Block, Text, count
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.text import Block, Text, count
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
@@ -101,6 +101,7 @@ class SvmlightSource:
             "format": "svmlight",
             "zero_based": self._base == 0,
             "missing": self._missing,
+            "dtype": self._dtype.name,
         }
 
     def feature_names(self) -> list[str] | None:
@@ -172,6 +173,8 @@ class SvmlightSource:
             extra={},
             after=block.after,
             done=block.done,
+            file=block.file,
+            line=block.start.line + lines[:, 0],
         )
 
     def _bad_line(self, block: Block, line: int, first: int, last: int) -> BadLine:

@@ -13,21 +13,20 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from queue import Queue
+from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.chunk import Position
+from aucmax.data.chunk import START, Position
 
 T = TypeVar("T")
 
 BLOCK = 1 << 22  # bytes
 LONGEST = 1 << 30  # a line that is longer is none
 STDIN = "-"
-START = Position()
 
 _NEWLINE = ord("\n")
 _STEP = 1 << 16  # bytes at a time where the whole would be too much
@@ -51,9 +50,9 @@ class Text:
     ----------
     paths : str or sequence of str
         Files; folders, for the files in them whose names do not begin with a dot;
-        patterns such as ``part-*.svm``; ``-`` for standard input. Folders and patterns
-        are taken in the order of the names. Files may be packed (gzip, bzip2, xz,
-        Zstandard); what is in a file counts, not what it is called.
+        patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
+        is in a folder or fits a pattern is taken in the order of the names. Files may
+        be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
 
     Attributes
     ----------
@@ -71,6 +70,11 @@ class Text:
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Read on from ``start``."""
+        if start.file >= len(self.files):
+            raise ValueError(
+                f"reading was to go on in file number {start.file + 1}, but there are "
+                f"only {len(self.files)}: these are not the files that were read before"
+            )
         done = sum(size or 0 for size in self._sizes[: start.file])
         for number in range(start.file, len(self.files)):
             begin = start if number == start.file else Position(number)
@@ -79,7 +83,7 @@ class Text:
             try:
                 stream.skip(begin.offset)
                 for data, offset in _blocks(stream, begin.offset):
-                    lines = count(data, _NEWLINE) + (data[-1] != _NEWLINE)
+                    lines = int(count(data, _NEWLINE)) + int(data[-1] != _NEWLINE)
                     after = Position(number, offset, begin.line + lines)
                     yield Block(data, file, begin, after, done + stream.done)
                     begin = after
@@ -88,12 +92,43 @@ class Text:
                 stream.close()
 
 
+_seen: list[bytes] = []  # of standard input, by ``beginning``
+
+
+def beginning(path: str) -> bytes:
+    """Return some of the first bytes of a text; none are lost, not even of a pipe."""
+    some = bytearray(_STEP)
+    if path != STDIN:
+        stream = _open(path)
+        try:
+            return bytes(some[: _fill(stream, memoryview(some))])
+        finally:
+            stream.close()
+    plain = _Plain(path)
+    size = plain.readinto(memoryview(some))  # what has been seen, or is there now
+    size += plain.readinto(memoryview(some)[size:])
+    seen = bytes(some[:size])
+    _seen.append(seen)
+    for packing in _PACKINGS:
+        if seen.startswith(packing.magic):
+            return bytes(packing.decoder(path).decompress(seen, _STEP))
+    return seen
+
+
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     """Iterate in a thread of its own, which is at most ``depth`` items ahead.
 
     What ``items`` raises is raised here. Closing this iterator stops the thread, which
     then closes ``items``.
     """
+    for item in ticking(items, None, depth):
+        yield cast(T, item)
+
+
+def ticking(
+    items: Iterable[T], seconds: float | None, depth: int = 2
+) -> Iterator[T | None]:
+    """Iterate as :func:`ahead` does; give None whenever nothing has come for long."""
     results: Queue[tuple[bool, Any]] = Queue(depth)
     stopped = Event()
     iterator = iter(items)
@@ -115,7 +150,11 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     thread.start()
     try:
         while True:
-            more, item = results.get()
+            try:
+                more, item = results.get(timeout=seconds)
+            except Empty:
+                yield None
+                continue
             if not more:
                 break
             yield item
@@ -151,7 +190,8 @@ def _expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
         elif os.path.exists(path) or not glob.has_magic(path):
             files.append(path)
         else:
-            found = [name for name in glob.glob(path) if not os.path.isdir(name)]
+            names = glob.glob(path, recursive=True)
+            found = [name for name in names if not os.path.isdir(name)]
             if not found:
                 raise FileNotFoundError(f"{path}: no file has such a name")
             files += sorted(found)
@@ -184,10 +224,12 @@ class _Plain:
             # Not buffered: a thread that waits in a buffered file holds a lock, without
             # which the interpreter cannot end.
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+            self._head = _seen.pop() if _seen else b""
         else:
             self._file = open(path, "rb", buffering=0)  # noqa: SIM115
         head = bytearray(_LONGEST_MAGIC)
-        self._head = bytes(head[: _fill(self, memoryview(head))])
+        size = _fill(self, memoryview(head))
+        self._head = bytes(head[:size]) + self._head
         self.done = 0
 
     @property

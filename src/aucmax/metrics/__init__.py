@@ -1,15 +1,37 @@
-"""AUC, its statistics and the ROC curve: plain functions of (y, score)."""
+"""AUC, its statistics and what else a ranking is judged by: functions of (y, score)."""
 
-from aucmax.metrics.area import auc
+from aucmax.metrics.area import auc, partial_auc
 from aucmax.metrics.curve import ROCCurve, roc_curve
 from aucmax.metrics.delong import AUCInterval, AUCTest, auc_interval, auc_test
+from aucmax.metrics.operating import OperatingPoint, operating_point
+from aucmax.metrics.top import (
+    LiftCurve,
+    PrecisionInterval,
+    average_precision,
+    breakeven,
+    lift_at,
+    lift_curve,
+    precision_at,
+    precision_interval,
+)
 
 __all__ = [
     "AUCInterval",
     "AUCTest",
+    "LiftCurve",
+    "OperatingPoint",
+    "PrecisionInterval",
     "ROCCurve",
     "auc",
     "auc_interval",
     "auc_test",
+    "average_precision",
+    "breakeven",
+    "lift_at",
+    "lift_curve",
+    "operating_point",
+    "partial_auc",
+    "precision_at",
+    "precision_interval",
     "roc_curve",
 ]

@@ -159,3 +159,9 @@ def _odd_label(labels: NDArray[Any], known: NDArray[np.bool_]) -> str:
 def _show(label: object) -> str:
     """Return the label as a user would type it: 1 rather than np.int64(1)."""
     return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def check_level(level: float) -> None:
+    """Raise an error if a confidence level is none."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, not be {level}")

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.ranking import ladder, staircase
-from aucmax.metrics._check import classes
+from aucmax.metrics._steps import Steps, from_zero, steps
 
 
 class ROCCurve(NamedTuple):
@@ -70,8 +69,12 @@ def roc_curve(
     >>> thresholds.tolist()
     [inf, 0.8, 0.4, 0.35, 0.1]
     """
-    pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
-    thresholds, tp, fp = staircase(ladder(pos, w_pos), ladder(neg, w_neg))
+    return roc_points(steps(y, score, sample_weight, pos_label), drop_intermediate)
+
+
+def roc_points(ranking: Steps, drop_intermediate: bool = True) -> ROCCurve:
+    """Return :func:`roc_curve` of rows that have been ranked."""
+    thresholds, tp, fp = ranking
     if drop_intermediate and tp.size > 2:
         step_up, step_right = np.diff(tp), np.diff(fp)
         corner = np.ones(tp.size, dtype=np.bool_)
@@ -79,7 +82,7 @@ def roc_curve(
         corner[1:-1] |= step_right[1:] != step_right[:-1]
         thresholds, tp, fp = thresholds[corner], tp[corner], fp[corner]
     return ROCCurve(
-        fpr=np.append(0.0, fp / fp[-1]),
-        tpr=np.append(0.0, tp / tp[-1]),
+        fpr=from_zero(fp / fp[-1]),
+        tpr=from_zero(tp / tp[-1]),
         thresholds=np.append(np.inf, thresholds.astype(np.float64)),
     )

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.ranking import Scores, Weights, split, wins
-from aucmax.metrics._check import as_scores, classes, positives
+from aucmax.metrics._check import as_scores, check_level, positives
+from aucmax.metrics._steps import Steps, each, steps
 
 
 class AUCInterval(NamedTuple):
@@ -103,14 +104,25 @@ def auc_interval(
     >>> print(f"{value:.4f} in [{low:.4f}, {high:.4f}]")
     0.8125 in [0.3293, 0.9745]
     """
-    _check_level(level)
+    check_level(level)
     if method not in ("logit", "wald"):
         raise ValueError(f'method must be "logit" or "wald", not {method!r}')
-    pos, neg, _, _ = classes(y, score, pos_label=pos_label)
-    k = min(pos.size, neg.size)
-    beaten, beats = wins(pos, neg)
-    value = _mean_win(beaten, neg.size)
-    se = _standard_error(beaten, beats) if k > 1 else sqrt(value * (1.0 - value))
+    return interval(steps(y, score, pos_label=pos_label), level, method)
+
+
+def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval:
+    """Return :func:`auc_interval` of rows that have been ranked."""
+    _, tp, fp = ranking
+    m, n = tp[-1], fp[-1]
+    pos, neg = each(tp), each(fp)
+    # Tied rows have the same placement, so one number a step is enough.
+    beaten, beats = n - fp + 0.5 * neg, tp - 0.5 * pos
+    k = int(min(m, n))
+    value = int(2.0 * float(pos @ beaten)) / (2 * int(m) * int(n))
+    if k > 1:
+        se = sqrt(_variance(beaten, pos) / n**2 / m + _variance(beats, neg) / m**2 / n)
+    else:
+        se = sqrt(value * (1.0 - value))
     if k == 1 or se == 0.0 or value in (0.0, 1.0):
         return AUCInterval(value, *_clopper_pearson(value, k, level), se)
     half = _normal_quantile(level) * se
@@ -187,7 +199,7 @@ def auc_test(
     >>> print(f"{test.difference:.4f}, p = {test.pvalue:.3f}")
     0.2500, p = 0.157
     """
-    _check_level(level)
+    check_level(level)
     positive = positives(y, pos_label)
     beaten_a, beats_a = _wins(positive, as_scores(score_a, positive.size, "score_a"))
     beaten_b, beats_b = _wins(positive, as_scores(score_b, positive.size, "score_b"))
@@ -224,6 +236,16 @@ def _standard_error(beaten: Weights, beats: Weights) -> float:
     return sqrt(variance_pos / m + variance_neg / n)
 
 
+def _variance(values: Weights, times: Weights) -> float:
+    """Return the sample variance of ``values``, each there so many ``times``.
+
+    The sums are exact as :func:`_standard_error` wants them to be.
+    """
+    n = float(times.sum())
+    deviations = values - float(times @ values) / n
+    return float(times @ deviations**2) / (n - 1.0)
+
+
 def _clopper_pearson(share: float, k: int, level: float) -> tuple[float, float]:
     """Return the exact interval of a share of ``k`` trials, or of any ``share * k``."""
     from scipy.special import betaincinv  # only here: imports take time
@@ -252,8 +274,3 @@ def _normal_quantile(level: float) -> float:
 
 def _expit(x: float) -> float:
     return 1.0 / (1.0 + exp(-x)) if x >= 0.0 else exp(x) / (1.0 + exp(x))
-
-
-def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, not be {level}")

@@ -35,10 +35,9 @@ from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally
 
-# The numbers in State.z: rows whose statistics are in; rows whose scales were known
-# before; mean squared norm of a row; about how many features make it up; steps; Σ γ
-# (the weights of the average).
-ROWS, KNOWN, NORM, WIDTH, T, SUM_GAMMA = range(6)
+# The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
+# weights of the average).
+T, SUM_GAMMA = 4, 5
 H = SLOTS  # of V: Σ g² for unit-scale features
 
 
@@ -129,19 +128,6 @@ def pull(V: Float, factor: float, share: float) -> None:
     for j in range(V.shape[1]):
         V[W, j] *= factor
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
-
-
-def know(state: State, tally: Tally, l2: float) -> None:
-    """Give exact reference points and scales to a learner that is to see the rows."""
-    state.z[KNOWN] = tally.rows.sum()
-    state.z[NORM], state.z[WIDTH] = covariance.know(
-        state.V,
-        np.ascontiguousarray(tally.sums),
-        np.ascontiguousarray(tally.squares),
-        tally.weight,
-        l2,
-        True,
-    )
 
 
 class AdaOAM(OnlineAUC):
@@ -241,7 +227,7 @@ class AdaOAM(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        know(state, tally, float(self.l2))
+        covariance.know(state, tally, float(self.l2), True)
         return state
 
     def _fitted_to(self, state: State, rows: Rows) -> State:

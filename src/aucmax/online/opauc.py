@@ -45,10 +45,9 @@ from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally
 from aucmax.online import opaucr
 
-# The numbers in State.z: rows whose statistics are in; rows whose scales were known
-# before; mean squared norm of a row; about how many features make it up; steps; Σ γ
-# (the weights of the average).
-ROWS, KNOWN, NORM, WIDTH, T, SUM_GAMMA = range(6)
+# The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
+# weights of the average).
+T, SUM_GAMMA = 4, 5
 
 
 class State(NamedTuple):
@@ -130,19 +129,6 @@ def move(V: Float, g: Float, eta: float, l2: float, share: float) -> None:
         step = eta * V[D, j]
         V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2 * step)
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
-
-
-def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
-    """Give exact reference points and scales to a learner that is to see the rows."""
-    state.z[KNOWN] = tally.rows.sum()
-    state.z[NORM], state.z[WIDTH] = covariance.know(
-        state.V,
-        np.ascontiguousarray(tally.sums),
-        np.ascontiguousarray(tally.squares),
-        tally.weight,
-        l2,
-        precondition,
-    )
 
 
 class OPAUC(OnlineAUC):
@@ -270,7 +256,7 @@ class OPAUC(OnlineAUC):
         if self.rank is not None:
             opaucr.know(state, tally, *hyper)
         else:
-            know(state, tally, *hyper)
+            covariance.know(state, tally, *hyper)
         return state
 
     def _fitted_to(self, state: Any, rows: Rows) -> Any:

@@ -1,0 +1,166 @@
+"""``aucmax compare``: algorithms on the same folds, and which differences count."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from aucmax.cli.screen import Screen, reading, table
+from aucmax.data import registry
+from aucmax.data.collect import collect
+from aucmax.data.open import open_data
+from aucmax.data.task import Task
+from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
+from aucmax.files import write_atomically
+
+_CLEAR = 0.05  # a p-value below this one is a difference
+
+
+def run(
+    data: Sequence[str],
+    algorithms: Sequence[str],
+    *,
+    positive: str | None,
+    options: dict[str, Any],
+    folds: int,
+    repeats: int,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare, show how it goes, say what came out; return the exit code."""
+    screen = Screen(quiet=as_json)
+    names = [full_name(name) for name in algorithms or DEFAULT]
+    if output is not None and not output.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    X, y, task = _load(data, positive, options)
+    with _bar(folds * repeats * len(set(names))) as watch:
+        result = compare(
+            X, y, names, folds=folds, repeats=repeats, seed=seed, watch=watch
+        )
+    if output is not None:
+        write_atomically(output, result.table().encode())
+    if as_json:
+        head = {"data": list(data), "task": task.to_json()}
+        print(json.dumps(head | result.summary(), indent=2))
+    else:
+        _show(result, f"{', '.join(data)}: {task}", screen)
+        if output is not None:
+            screen.print(f"Every fold: {output}", wrap=False)
+    return int(any(row.error for row in result.rows))
+
+
+@contextmanager
+def _bar(fits: int) -> Iterator[Callable[[str, int], None]]:
+    """Show which algorithm is at work, how many fits are done, and the time left."""
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        bar = bars.add_task("", total=fits)
+        yield lambda name, done: bars.update(bar, description=name, completed=done)
+
+
+def _load(
+    data: Sequence[str], positive: str | None, options: dict[str, Any]
+) -> tuple[Any, NDArray[np.bool_], Task]:
+    """Return features, classes and task of files, or of a named set."""
+    task = Task.of(positive)
+    if len(data) == 1 and not Path(data[0]).exists() and _is_named(data[0]):
+        if options:
+            raise ValueError(f"{data[0]} is a named set: it takes no reader's options.")
+        named = registry.load(data[0], task=None if positive is None else task)
+        return named.X, named.y, named.task
+    source = open_data(data, **options)
+    with reading(data) as meter:
+        rows = collect(source, lambda done, n_rows: meter(done, n_rows))
+    if rows.weight is not None:
+        raise ValueError("compare does not take weights: every row counts once.")
+    task = task.settle(rows.y)
+    side = task.sides(rows.y)
+    kept = side != 0
+    return (rows.X if kept.all() else rows.X[kept]), side[kept] > 0, task
+
+
+def _is_named(name: str) -> bool:
+    return name in registry.names() or name.rpartition(".")[0] in registry.names()
+
+
+def _show(result: Comparison, title: str, screen: Screen) -> None:
+    grid = table("algorithm", "AUC", "95 % interval", "behind the best", "p", "train s")
+    for row in result.rows:
+        grid.add_row(*_cells(row), style="bold" if row is result.rows[0] else "")
+    share = 100.0 * result.n_positives / result.n_rows
+    screen.print(title, style="bold")
+    screen.print(
+        f"{result.n_rows:,} rows, {result.n_features:,} features, "
+        f"{result.n_positives:,} positives ({share:.3g} %)"
+    )
+    screen.show(grid)
+    times = f" x {result.repeats}" if result.repeats > 1 else ""
+    pairs = len(result.rows) * (len(result.rows) - 1) // 2
+    screen.print(
+        f"Means over {result.folds} stratified folds{times}. Intervals and p: the "
+        "corrected resampled t-test of Nadeau and Bengio, which allows for the overlap "
+        f"of training sets; p is Holm's, for all {pairs} pairs. Parameters are the "
+        "defaults. Seconds are of one fold, without compilation.",
+        style="dim",
+    )
+    screen.print(_verdict(result))
+    for row in result.rows:
+        if row.error is not None:
+            screen.warn(f"{row.algorithm} failed: {row.error}")
+        for kind, count in row.warnings.items():
+            screen.warn(f"{row.algorithm}: {kind} in {count} folds.")
+
+
+def _cells(row: Row) -> list[str]:
+    if row.auc is None:
+        return [row.algorithm, "failed", "", "", "", ""]
+    cells = [
+        row.algorithm,
+        f"{row.auc.mean:.4f}",
+        f"{row.auc.low:.4f}–{row.auc.high:.4f}",
+    ]
+    if row.behind is None or row.p_holm is None:
+        cells += ["", ""]
+    else:
+        cells += [f"{row.behind.mean:+.4f}", _p(row.p_holm)]
+    return [*cells, f"{row.seconds:.3f}"]
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _verdict(result: Comparison) -> str:
+    ranked = [row for row in result.rows if row.auc is not None]
+    if len(ranked) < 2:
+        return ""
+    best, rest = ranked[0].algorithm, ranked[1:]
+    alike = [r.algorithm for r in rest if r.p_holm is None or r.p_holm >= _CLEAR]
+    if not alike:
+        return f"{best} is the best; all others are behind it by more than chance."
+    if len(alike) == len(rest):
+        return f"{best} is ahead, but these folds cannot tell it from any other."
+    return f"{best} is ahead, but cannot be told from {', '.join(alike)}."

@@ -1,0 +1,157 @@
+"""``aucmax evaluate``: how well a model ranks data with labels."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from aucmax.cli.screen import Screen, reading, table
+from aucmax.evaluation import Evaluation, collect, evaluate
+from aucmax.metrics._check import check_level
+from aucmax.metrics._steps import check_share
+from aucmax.metrics.delong import interval
+from aucmax.scoring import BadLines, Model
+
+_MOST_GROUPS = 30  # in a table: JSON has them all
+
+
+def run(
+    model: Path,
+    data: Sequence[str],
+    *,
+    at: str | None,
+    max_fpr: float,
+    by: str | None,
+    level: float,
+    plot: Path | None,
+    on_bad_line: str,
+    as_json: bool,
+) -> None:
+    """Score the data, measure, print."""
+    lengths = None if at is None else [_length(word) for word in at.split(",")]
+    check_share("--max-fpr", max_fpr)
+    check_level(level)
+    start = perf_counter()
+    ranker, bad = Model.load(model), BadLines(on_bad_line)
+    source = ranker.open(data, extra=() if by is None else (by,))
+    with reading(source.files) as watch:
+        judged = collect(ranker, source, bad, watch, by)
+    found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
+    if plot is not None:
+        _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
+    seconds = perf_counter() - start
+    screen = Screen(quiet=as_json)
+    if as_json:
+        report: dict[str, Any] = {"model": str(model), "data": source.files}
+        report |= found.to_json() | {"by": by, "bad_lines": bad.count}
+        report["seconds"] = round(seconds, 3)
+        print(json.dumps(report, indent=2, allow_nan=False))
+    else:
+        show(found, bad.count, by, screen)
+        if plot is not None:
+            screen.print(f"Picture: {plot}", wrap=False)
+    if judged.weighted:
+        screen.warn("Weights of rows are not used here: each row counts once.")
+    if remark := bad.remark():
+        screen.warn(remark)
+
+
+def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
+    """Print what there is to say, for people."""
+    area, level = found.auc, f"{_percent(found.level)} interval"
+    screen.print(
+        f"AUC {area.value:.4f}, {level} {area.low:.4f} to {area.high:.4f}", style="bold"
+    )
+    share = _percent(found.positives / found.rows)
+    left_out = f"; {bad:,} bad lines left out" if bad else ""
+    screen.print(
+        f"{found.rows:,} rows, {found.positives:,} positive ({share}){left_out}"
+    )
+    screen.print(
+        f"Partial AUC up to a false positive rate of {_percent(found.max_fpr)}: "
+        f"{found.standardised:.4f} (area {found.partial:.5f})"
+    )
+    screen.print(
+        f"Average precision {found.average_precision:.4f}; precision = recall = "
+        f"{found.breakeven:.4f}"
+    )
+    tops = table("top", "rows", "precision", level, "lift", "recall")
+    for top in found.tops:
+        low, high = top.precision.low, top.precision.high
+        tops.add_row(
+            f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k),
+            f"{top.rows:,.0f}",
+            f"{top.precision.value:.4f}",
+            f"{low:.4f}–{high:.4f}",
+            f"{top.lift:.3g}",
+            _percent(top.recall),
+        )
+    screen.show(tops)
+    points = table("threshold for", "score ≥", "found", "false", "precision", "rows")
+    for purpose, wanted, point in found.points:
+        of_model = purpose == "threshold"
+        points.add_row(
+            "the model's classes" if of_model else f"fpr ≤ {_percent(wanted)}",
+            "> 0" if of_model else f"{point.threshold:.5g}",
+            _percent(point.tpr),
+            _percent(point.fpr),
+            f"{point.precision:.4f}" if point.rows else "–",
+            f"{point.rows:,.0f}",
+        )
+    screen.show(points)
+    screen.print(
+        "found: share of the positives; false: share of the negatives", style="dim"
+    )
+    if by is not None:
+        screen.print()
+        screen.show(_groups(found, by, level))
+        if len(found.groups) > _MOST_GROUPS:
+            more = len(found.groups) - _MOST_GROUPS
+            screen.print(f"… and {more:,} smaller groups: --json has all", style="dim")
+
+
+def _groups(found: Evaluation, by: str, level: str) -> Any:
+    groups = table(by, "AUC", level, "rows", "positive")
+    for group in found.groups[:_MOST_GROUPS]:
+        area = group.auc
+        only = "positives" if group.positives else "negatives"
+        groups.add_row(
+            group.name,
+            "–" if area is None else f"{area.value:.4f}",
+            f"{only} only" if area is None else f"{area.low:.4f}–{area.high:.4f}",
+            f"{group.rows:,}",
+            f"{group.positives:,}",
+        )
+    return groups
+
+
+def _length(word: str) -> int | float:
+    """Return 100 for "100", 0.01 for "0.01" or "1%"."""
+    try:
+        if word.strip().endswith("%"):
+            return float(word.strip()[:-1]) / 100.0
+        return float(word) if "." in word or "e" in word.lower() else int(word)
+    except ValueError:
+        raise ValueError(
+            f"--at {word}: it has to be a number of rows, as 100, or a share, as 0.01."
+        ) from None
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %" if share < 0.9995 else f"{100.0 * share:.5g} %"
+
+
+def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
+    try:
+        from aucmax.report.roc import Curve, roc_figure, save_figure
+    except ImportError:
+        raise ImportError(
+            "A picture needs matplotlib: pip install 'aucmax[plot]'"
+        ) from None
+    from aucmax.metrics.curve import roc_points
+
+    fpr, tpr, _ = roc_points(found.ranking)
+    area = interval(found.ranking, 0.95)  # which is what the legend says
+    curve = Curve(name, fpr, tpr, area.value, area.low, area.high)
+    save_figure(roc_figure([curve], title), path)

@@ -1,0 +1,98 @@
+"""``aucmax export``: a model for other programs."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax.files import write_atomically
+from aucmax.scoring import Model
+
+FORMATS = ("json", "onnx")
+
+_MOST_NAMES = 10_000  # in ONNX: those of hashed features say nothing
+
+
+def run(model: Path, output: Path | None, form: str | None) -> None:
+    """Write the model as JSON or ONNX."""
+    if form is None:
+        suffix = "" if output is None else output.suffix[1:]
+        form = suffix if suffix in FORMATS else "json"
+    if form not in FORMATS:
+        raise ValueError(f"--format is json or onnx, not {form}.")
+    found = Model.load(model)
+    if form == "json":
+        content = (json.dumps(to_json(found), indent=2) + "\n").encode()
+    else:
+        content = to_onnx(found)
+    if output is None or output == Path("-"):
+        if form == "onnx" and sys.stdout.isatty():
+            raise ValueError("ONNX is not for terminals: name a file with -o.")
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        write_atomically(output, content)
+
+
+def to_json(model: Model) -> dict[str, Any]:
+    """Return the weights that are not zero: score = intercept + Σ weight · value."""
+    estimator, names = model.estimator, model.names()
+    weights = estimator.coef_[0]
+    return {
+        "format": "aucmax weights",
+        "version": 1,
+        "class": type(estimator).__name__,
+        "classes": estimator.classes_.tolist(),
+        "positive": str(model.task()),
+        "features": model.width,
+        "intercept": float(estimator.intercept_[0]),
+        "weights": [
+            {"feature": names[index], "index": index, "weight": float(weights[index])}
+            for index in np.flatnonzero(weights).tolist()
+        ],
+        "recipe": model.recipe,
+    }
+
+
+def to_onnx(model: Model) -> bytes:
+    """Return a graph: X, double (n, features), to score, double (n,)."""
+    try:
+        from onnx import TensorProto, checker, helper
+    except ImportError:
+        raise ImportError("ONNX needs a package: pip install 'aucmax[onnx]'") from None
+    estimator = model.estimator
+    weights, intercept = estimator.coef_[0], estimator.intercept_
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["X", "weights"], ["product"]),
+            helper.make_node("Add", ["product", "intercept"], ["score"]),
+        ],
+        "aucmax",
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", weights.size])],
+        [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["n"])],
+        [
+            helper.make_tensor(
+                name, TensorProto.DOUBLE, values.shape, values.tobytes(), raw=True
+            )
+            for name, values in (("weights", weights), ("intercept", intercept))
+        ],
+    )
+    # Old versions, which every runtime reads.
+    proto = helper.make_model(
+        graph,
+        producer_name="aucmax",
+        ir_version=8,
+        opset_imports=[helper.make_opsetid("", 13)],
+    )
+    about = {
+        "class": type(estimator).__name__,
+        "positive": str(model.task()),
+        "recipe": json.dumps(model.recipe),
+    }
+    if model.width <= _MOST_NAMES:
+        about["features"] = json.dumps(model.names())
+    helper.set_model_props(proto, about)
+    checker.check_model(proto)
+    return bytes(proto.SerializeToString())

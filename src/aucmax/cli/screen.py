@@ -1,0 +1,180 @@
+"""What a person sees: bars while something runs, then lines and tables."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Protocol
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+# What users call their columns is not to be taken for colours or emoji.
+_PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+
+
+class Screen:
+    """Lines and tables on standard output, bars on standard error.
+
+    Bars are for terminals. Elsewhere there are none, and a line for each step when it
+    is done. ``quiet`` leaves standard output to the machine.
+    """
+
+    def __init__(self, quiet: bool = False, bars: bool = True) -> None:
+        self._console = Console(quiet=quiet, **_PLAIN)
+        self._bars = Console(stderr=True, **_PLAIN)
+        self._has_bars = bars and self._bars.is_terminal
+
+    def print(self, text: str = "", style: str = "", wrap: bool = True) -> None:
+        """Print a line or more; ``wrap=False`` for what is to be copied."""
+        self._console.print(text, style=style, soft_wrap=not wrap)
+
+    def show(self, table: RenderableType) -> None:
+        """Print a table, or whatever else rich can draw."""
+        self._console.print(table)
+
+    def warn(self, text: str) -> None:
+        """Print to standard error, where it is in nobody's way."""
+        self._bars.print(text, style="yellow", soft_wrap=True)
+
+    @contextmanager
+    def step(
+        self, label: str, n_rows: int | None = None
+    ) -> Iterator[Callable[[int], None]]:
+        """Show that something runs; the function given counts the rows done."""
+        start = perf_counter()
+        columns: list[ProgressColumn] = [TimeElapsedColumn()]
+        if n_rows is not None:
+            columns = [BarColumn(), MofNCompleteColumn(), _Speed()]
+        with self._progress(label, *columns) as progress:
+            task = progress.add_task(label, total=n_rows)
+            yield lambda rows: progress.advance(task, rows)
+        if not self._has_bars:
+            self.print(f"{label}: {perf_counter() - start:.1f} s")
+
+    def _progress(self, label: str, *columns: ProgressColumn) -> Progress:
+        return Progress(
+            SpinnerColumn(),
+            TextColumn(label, markup=False),
+            *columns,
+            console=self._bars,
+            transient=True,
+            disable=not self._has_bars,
+        )
+
+
+class Meter(Protocol):
+    """Takes how far reading has come."""
+
+    def __call__(
+        self, done: int, rows: int, passes: int = 0, auc: float | None = None
+    ) -> None:
+        """Take bytes read in this pass, rows of all passes, passes that are over."""
+
+
+@contextmanager
+def reading(
+    paths: Sequence[str],
+    *,
+    passes: int | None = 1,
+    label: str = "Reading",
+    shown: bool = True,
+) -> Iterator[Meter]:
+    """Show how far reading has come, how fast it is, and how long it will take.
+
+    On standard error, if that is a terminal. The time left is that of all ``passes``,
+    or that of the present one if nobody knows how many there will be.
+    """
+    console = Console(stderr=True, **_PLAIN)
+    size = _size(paths)
+    columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
+    if size:  # without it nobody knows how much is left
+        columns = [BarColumn(bar_width=None), _Share(), *columns, _Left()]
+    with Progress(
+        SpinnerColumn(),
+        TextColumn(label, markup=False),
+        *columns,
+        console=console,
+        transient=True,
+        expand=bool(size),
+        disable=not (shown and console.is_terminal),
+    ) as progress:
+        total = None if size is None else size * (passes or 1)
+        task = progress.add_task(label, total=total, rows=0, auc=None)
+
+        def meter(
+            done: int, rows: int, passes: int = 0, auc: float | None = None
+        ) -> None:
+            before = (size or 0) * passes
+            if total is not None and before + done > total:
+                before = 0
+            progress.update(task, completed=before + done, rows=rows, auc=auc)
+
+        yield meter
+
+
+def _size(paths: Sequence[str]) -> int | None:
+    """Return the bytes of all files; None if there are others than plain ones."""
+    if not paths or not all(os.path.isfile(path) for path in paths):
+        return None
+    return sum(os.path.getsize(path) for path in paths)
+
+
+def table(first: str, *others: str) -> Table:
+    """Return an empty table: a column of names, then columns of numbers."""
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+    grid.add_column(first, overflow="fold")
+    for name in others:  # in a narrow terminal, half a number would be a wrong one
+        grid.add_column(name, justify="right", overflow="fold")
+    return grid
+
+
+def seconds(time: float) -> str:
+    """Return a time as people say it: 0.4 s, 12 s, 3:05, 2:10:00."""
+    if time < 60.0:
+        return f"{time:.1f} s" if time < 10.0 else f"{time:.0f} s"
+    minutes, rest = divmod(round(time), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class _Share(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.percentage:3.0f} %")
+
+
+class _Rows(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        rows = task.fields["rows"]
+        rate = f", {rows / task.elapsed:,.0f}/s" if rows and task.elapsed else ""
+        auc = task.fields["auc"]
+        judged = "" if auc is None else f", AUC {auc:.4f}"
+        return Text(f"{rows:,} rows{rate}{judged}")
+
+
+class _Megabytes(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed / 1e6:,.0f} MB/s" if task.speed else "")
+
+
+class _Left(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        left = task.time_remaining
+        return Text("" if left is None else f"{seconds(left)} left", "cyan")
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "", "progress.data")

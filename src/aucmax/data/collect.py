@@ -1,0 +1,62 @@
+"""All rows of a source at once, for what cannot do with less."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.data.chunk import Source
+from aucmax.data.text import ahead
+
+
+class Rows(NamedTuple):
+    """What the chunks of a source hold together."""
+
+    X: Any
+    y: NDArray[Any] | None  # labels as they stand in the data
+    weight: NDArray[Any] | None
+
+
+def collect(
+    source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
+) -> Rows:
+    """Read all chunks of ``source``; ``watch`` is told the bytes and rows so far.
+
+    Raises
+    ------
+    ValueError
+        If a line is no row, or if there is no row at all.
+    """
+    chunks, rows = [], 0
+    for chunk in ahead(source.chunks()):
+        if chunk.bad:
+            more = len(chunk.bad) - 1
+            others = f" (and {more:,} more nearby)" if more else ""
+            raise ValueError(f"{chunk.bad[0]}{others}")
+        if chunk.X.shape[0]:
+            chunks.append(chunk)
+        rows += chunk.X.shape[0]
+        watch(chunk.done, rows)
+    if not chunks:
+        raise ValueError(f"There is no row in {', '.join(source.files)}.")
+    parts = [chunk.X for chunk in chunks]
+    if sparse.issparse(parts[0]):
+        width = max(X.shape[1] for X in parts)
+        X = sparse.vstack([_widen(X, width) for X in parts], format="csr")
+    else:
+        X = np.concatenate(parts)
+    return Rows(
+        X, _join([chunk.y for chunk in chunks]), _join([c.weight for c in chunks])
+    )
+
+
+def _widen(X: Any, width: int) -> Any:
+    """Return CSR rows with more columns, on the same arrays."""
+    return sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
+
+
+def _join(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    there = [part for part in parts if part is not None]
+    return np.concatenate(there) if there else None

@@ -1,0 +1,229 @@
+"""How good a model is on data with labels: everything from one sort of the scores.
+
+Of the data, only the score of each row is kept, and whether it is positive.
+"""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.chunk import Source
+from aucmax.metrics._steps import Steps, steps
+from aucmax.metrics.area import partial_area
+from aucmax.metrics.delong import AUCInterval, interval
+from aucmax.metrics.operating import OperatingPoint, point
+from aucmax.metrics.top import (
+    PrecisionInterval,
+    base_rate,
+    mean_precision,
+    precision_of_all_positives,
+    top,
+    wilson,
+)
+from aucmax.scoring import BadLines, Model, Scores, scored
+from aucmax.training import labelled
+
+LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
+RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
+
+Positive = NDArray[np.bool_]
+
+
+class Judged(NamedTuple):
+    """The rows of some data, as far as they are needed."""
+
+    scores: Scores
+    positive: Positive
+    group: NDArray[np.int32] | None  # the place of each row's group in ``groups``
+    groups: list[str]
+    weighted: bool  # whether the data have weights
+
+
+class Top(NamedTuple):
+    """The head of the ranking."""
+
+    k: int | float  # as asked for
+    rows: float
+    precision: PrecisionInterval
+    lift: float
+    recall: float
+
+
+class Group(NamedTuple):
+    """The rows that have one value in a column."""
+
+    name: str
+    rows: int
+    positives: int
+    auc: AUCInterval | None  # None if all are of one class
+
+
+class Evaluation(NamedTuple):
+    """What there is to say about a ranking."""
+
+    rows: int
+    positives: int
+    level: float
+    auc: AUCInterval
+    max_fpr: float
+    partial: float  # area up to max_fpr …
+    standardised: float  # … on the scale of an AUC
+    average_precision: float
+    breakeven: float
+    tops: list[Top]
+    points: list[tuple[str, float, OperatingPoint]]  # what was wanted, and what is
+    groups: list[Group]
+    ranking: Steps  # for a picture
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON can hold; what is not a number is null."""
+        return {
+            "rows": self.rows,
+            "positives": self.positives,
+            "level": self.level,
+            "auc": _interval(self.auc),
+            "partial_auc": {
+                "max_fpr": self.max_fpr,
+                "value": self.partial,
+                "standardised": self.standardised,
+            },
+            "average_precision": self.average_precision,
+            "breakeven": self.breakeven,
+            "at": [
+                {
+                    "k": top.k,
+                    "rows": top.rows,
+                    "precision": _interval(top.precision),
+                    "lift": top.lift,
+                    "recall": top.recall,
+                }
+                for top in self.tops
+            ],
+            "operating_points": [
+                {"for": purpose, "wanted": wanted, **_finite(point._asdict())}
+                for purpose, wanted, point in self.points
+            ],
+            "groups": [
+                {
+                    "group": group.name,
+                    "rows": group.rows,
+                    "positives": group.positives,
+                    "auc": None if group.auc is None else _interval(group.auc),
+                }
+                for group in self.groups
+            ],
+        }
+
+
+def collect(
+    model: Model,
+    source: Source,
+    bad: BadLines,
+    watch: Callable[[int, int], None],
+    by: str | None = None,
+) -> Judged:
+    """Score all rows that have a label."""
+    task = model.task()
+    scores, positive, codes = [], [], []
+    place: dict[str, int] = {}
+    weighted = False
+    for chunk, some in scored(model, source, watch):
+        if chunk.y is not None and not task.settled:
+            task = task.settle(chunk.y)
+        known, unknown = labelled(chunk._replace(X=np.arange(some.size)), task)
+        bad.take(sorted([*chunk.bad, *unknown], key=lambda line: line.line))
+        weighted |= chunk.weight is not None
+        scores.append(some[known.X])
+        positive.append(known.positive)
+        if by is not None:
+            values = chunk.extra[by][known.X].tolist()
+            codes.append(
+                np.fromiter(
+                    (place.setdefault(value, len(place)) for value in values),
+                    np.int32,
+                    len(values),
+                )
+            )
+    if not any(part.size for part in scores):
+        why = f"; {bad.remark()}" if bad.count else "."
+        raise ValueError(f"There is no row in {', '.join(source.files)}{why}")
+    return Judged(
+        np.concatenate(scores),
+        np.concatenate(positive),
+        np.concatenate(codes) if by is not None else None,
+        [str(value) for value in place],
+        weighted,
+    )
+
+
+def evaluate(
+    judged: Judged,
+    *,
+    at: Sequence[int | float] | None = None,
+    max_fpr: float = 0.1,
+    level: float = 0.95,
+) -> Evaluation:
+    """Measure a ranking; ``at`` are lengths of lists, see ``metrics.precision_at``."""
+    n, positives = judged.positive.size, int(np.count_nonzero(judged.positive))
+    if positives in (0, n):
+        which = "positive" if positives else "negative"
+        raise ValueError(
+            f"All {n:,} rows are {which}: a ranking is judged by rows of both classes."
+        )
+    ranking = steps(judged.positive, judged.scores)
+    if at is None:
+        at = [k for k in LISTS if k <= n]
+    points = [("fpr", rate, point(ranking, "fpr", rate)) for rate in RATES]
+    # A model calls rows positive whose score is above zero: zero itself is not.
+    above = point(ranking, "threshold", float(np.nextafter(0.0, 1.0)))
+    points.append(("threshold", 0.0, above._replace(threshold=0.0)))
+    return Evaluation(
+        rows=n,
+        positives=positives,
+        level=level,
+        auc=interval(ranking, level),
+        max_fpr=max_fpr,
+        partial=partial_area(ranking, max_fpr),
+        standardised=partial_area(ranking, max_fpr, standardise=True),
+        average_precision=mean_precision(ranking),
+        breakeven=precision_of_all_positives(ranking),
+        tops=[_top(ranking, k, level) for k in at],
+        points=points,
+        groups=_groups(judged, level),
+        ranking=ranking,
+    )
+
+
+def _top(ranking: Steps, k: int | float, level: float) -> Top:
+    hits, rows = top(ranking, k)
+    precision = wilson(hits, rows, level)
+    lift = precision.value / base_rate(ranking)
+    return Top(k, rows, precision, lift, hits / float(ranking.tp[-1]))
+
+
+def _groups(judged: Judged, level: float) -> list[Group]:
+    """Return the groups, the largest first."""
+    if judged.group is None:
+        return []
+    # One stable sort instead of a search for each group: there may be many.
+    order = np.argsort(judged.group, kind="stable")
+    ends = np.cumsum(np.bincount(judged.group, minlength=len(judged.groups)))
+    found = []
+    for name, rows in zip(judged.groups, np.split(order, ends[:-1]), strict=True):
+        positive, scores = judged.positive[rows], judged.scores[rows]
+        positives = int(np.count_nonzero(positive))
+        mixed = 0 < positives < rows.size
+        area = interval(steps(positive, scores), level) if mixed else None
+        found.append(Group(name, rows.size, positives, area))
+    return sorted(found, key=lambda group: (-group.rows, group.name))
+
+
+def _interval(found: AUCInterval | PrecisionInterval) -> dict[str, float]:
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value if isfinite(value) else None for key, value in values.items()}

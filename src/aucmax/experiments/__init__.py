@@ -1,0 +1,1 @@
+"""Comparisons of algorithms, with the statistics that they need."""

@@ -1,0 +1,57 @@
+"""The rows from the top of the ranking down, counted: what every measure is made of.
+
+Measures that are asked for together share the one sort behind it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucmax.core.ranking import Scores, Weights, ladder, staircase
+from aucmax.metrics._check import classes
+
+
+class Steps(NamedTuple):
+    """For each distinct score, falling, the rows of either class from it up.
+
+    Rows, or their weights. Tied rows are one step: no threshold can part them.
+    """
+
+    thresholds: Scores
+    tp: Weights  # positives that score at least the threshold; the last is all of them
+    fp: Weights  # negatives that do
+
+
+def steps(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> Steps:
+    """Check the rows, sort each class and go down both together."""
+    pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
+    return Steps(*staircase(ladder(pos, w_pos), ladder(neg, w_neg)))
+
+
+def from_zero(counts: Weights) -> Weights:
+    """Return the counts with those of no rows at all before them."""
+    return np.append(0.0, counts)
+
+
+def each(counts: Weights) -> Weights:
+    """Return what each step adds."""
+    return np.diff(counts, prepend=0.0)
+
+
+def check_share(name: str, value: Any, low: str = "(", high: str = "]") -> float:
+    """Return ``value`` if it is a share; brackets say whether 0 and 1 are allowed."""
+    try:
+        share = float(value)
+    except (TypeError, ValueError):
+        share = np.nan
+    above = share >= 0.0 if low == "[" else share > 0.0
+    below = share <= 1.0 if high == "]" else share < 1.0
+    if not (above and below):
+        raise ValueError(f"{name} must lie in {low}0, 1{high}, not be {value!r}")
+    return share

@@ -1,0 +1,358 @@
+"""Scores from files and streams: chunk by chunk, in the order of the data.
+
+A model that was trained from files knows how to read more of them; its recipe says so.
+"""
+
+import csv
+import errno
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.core.jit import kernel
+from aucmax.core.shortest import LONGEST, write_float
+from aucmax.data.chunk import BadLine, Chunk, Lines, Source
+from aucmax.data.open import guess_format, open_data, reopen
+from aucmax.data.task import Task
+from aucmax.data.text import ahead
+from aucmax.files import replacing
+from aucmax.model import load_with_recipe
+
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
+
+Bytes = NDArray[np.uint8]
+Scores = NDArray[np.float64]
+
+
+class Model(NamedTuple):
+    """What a model file holds."""
+
+    estimator: Any
+    recipe: dict[str, Any] | None  # None if the model was trained in Python
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Model":
+        """Read a model file."""
+        return cls(*load_with_recipe(path))
+
+    @property
+    def width(self) -> int:
+        """Return the number of features."""
+        return int(self.estimator.n_features_in_)
+
+    def task(self) -> Task:
+        """Return which labels are positive."""
+        if self.recipe is not None:
+            return Task.from_json(self.recipe["task"])
+        negative, positive = self.estimator.classes_.tolist()
+        if isinstance(positive, bool):
+            return Task()
+        return Task.of([positive], [negative])
+
+    def names(self) -> list[str]:
+        """Return what each feature is called, or its number in the data."""
+        if hasattr(self.estimator, "feature_names_in_"):
+            return [str(name) for name in self.estimator.feature_names_in_]
+        reading = {"format": None} if self.recipe is None else self.recipe["input"]
+        if reading["format"] in ("csv", "parquet"):
+            from aucmax.data.columns import Plan
+
+            return Plan.from_json(reading).feature_names()
+        one_based = reading["format"] == "svmlight" and not reading["zero_based"]
+        return [str(index + one_based) for index in range(self.width)]
+
+    def open(
+        self, data: Sequence[str], *, keep_text: bool = False, extra: Sequence[str] = ()
+    ) -> Source:
+        """Return a reader that makes the features this model was trained on."""
+        if self.recipe is not None:
+            return reopen(
+                data,
+                self.recipe["input"],
+                keep_text=keep_text,
+                extra=extra,
+                n_features=self.width,
+            )
+        known = guess_format(data[0]) if data else "svmlight"
+        if known != "svmlight" or extra:
+            raise ValueError(
+                "The model was trained in Python, and does not say how columns become "
+                f"features: it cannot read {known} data. Train it with aucmax train, "
+                "or score in Python: aucmax.load(MODEL).decision_function(X)."
+            )
+        return open_data(data, format=known, n_features=self.width)
+
+    def score(self, X: Any) -> Scores:
+        """Return the score of each row; features it has never seen do not matter."""
+        width = self.width
+        if X.shape[1] > width:
+            X = X[:, :width]
+        elif X.shape[1] < width and sparse.issparse(X):
+            X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
+        scores: Scores = self.estimator.decision_function(X)
+        return scores
+
+
+class BadLines:
+    """Counts lines that are no rows, or refuses the first of them."""
+
+    def __init__(self, policy: str) -> None:
+        if policy not in ("fail", "skip"):
+            raise ValueError(f"--on-bad-line is fail or skip, not {policy}.")
+        self._policy = policy
+        self.count = 0
+        self.first: BadLine | None = None
+
+    def take(self, bad: Sequence[BadLine]) -> None:
+        """Raise an error, or note that they are left out."""
+        if bad and self._policy == "fail":
+            raise ValueError(f"{bad[0]} To leave such lines out: --on-bad-line skip.")
+        self.count += len(bad)
+        if bad and self.first is None:
+            self.first = bad[0]
+
+    def remark(self) -> str | None:
+        """Return what to tell the user, if there is anything."""
+        if self.first is None:
+            return None
+        lines = (
+            "1 bad line was" if self.count == 1 else f"{self.count:,} bad lines were"
+        )
+        return f"{lines} left out; the first: {self.first}"
+
+
+def scored(
+    model: Model, source: Source, watch: Callable[[int, int], None]
+) -> Iterator[tuple[Chunk, Scores]]:
+    """Yield chunks of the data and the scores of their rows.
+
+    ``watch`` is told the bytes and the rows that are done.
+    """
+    rows = 0
+    for chunk in ahead(source.chunks()):
+        n = chunk.X.shape[0]
+        scores = model.score(chunk.X) if n else np.empty(0)
+        rows += n
+        yield chunk, scores
+        watch(chunk.done, rows)
+
+
+class Writer(Protocol):
+    """Writes scores, with the rows they are of or without."""
+
+    def write(self, chunk: Chunk, scores: Scores) -> None:
+        """Write some rows."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+def write_scores(
+    model: Model,
+    data: Sequence[str],
+    output: Path | None,
+    bad: BadLines,
+    watch: Callable[[Sequence[str]], Any],
+) -> int:
+    """Score data and write them to ``output``, or to standard output; return the rows.
+
+    The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
+    or something like it.
+    """
+    source = model.open(data, keep_text=True)
+    rows = 0
+    with _opened(output) as file, watch(source.files) as meter:
+        writer: Writer | None = None
+        for chunk, scores in scored(model, source, meter):
+            bad.take(chunk.bad)
+            writer = writer or _writer(source, chunk, output, file)
+            writer.write(chunk, scores)
+            rows += scores.size
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def _writer(
+    source: Source, chunk: Chunk, output: Path | None, file: BinaryIO
+) -> Writer:
+    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
+    if chunk.raw is not None and not isinstance(chunk.raw, Lines):
+        return _Batches(file, to_parquet)
+    if to_parquet:
+        raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
+    if hasattr(source, "delimiter"):
+        return _Text(file, source)
+    return _Text(file)
+
+
+class _Text:
+    """A score a line, after the line of the input if that is a table."""
+
+    def __init__(self, file: BinaryIO, table: Any = None) -> None:
+        self._file = file
+        self._table = table
+        self._delimiter = -1 if table is None else ord(table.delimiter)
+        self._end = b"\n"
+        self._begun = table is None
+
+    def write(self, chunk: Chunk, scores: Scores) -> None:
+        if not scores.size:
+            return
+        if not self._begun:
+            data, _, stops = chunk.raw
+            if data[stops[0] : stops[0] + 2] == b"\r\n":
+                self._end = b"\r\n"
+            self._begin()
+        lines = chunk.raw if self._table is not None else _NO_LINES
+        self._file.write(as_text(scores, lines, self._delimiter, self._end))
+
+    def _begin(self) -> None:
+        self._begun = True
+        header = self._table.header()
+        if header is not None:
+            delimiter = self._table.delimiter
+            names = next(csv.reader([header.decode()], delimiter=delimiter))
+            more = f"{delimiter}{free_name(names)}".encode()
+            self._file.write(header + more + self._end)
+
+    def close(self) -> None:
+        pass
+
+
+class _Batches:
+    """Arrow's batches with one column more, as Parquet or as CSV."""
+
+    def __init__(self, file: BinaryIO, to_parquet: bool) -> None:
+        self._file, self._to_parquet = file, to_parquet
+        self._sink: Any = None
+
+    def write(self, chunk: Chunk, scores: Scores) -> None:
+        import pyarrow as pa
+
+        names = chunk.raw.schema.names
+        column = pa.array(scores)
+        batch = pa.RecordBatch.from_arrays(
+            [*chunk.raw.columns, column], names=[*names, free_name(names)]
+        )
+        if self._sink is None:
+            self._sink = self._begin(batch.schema)
+        self._sink.write(batch)
+
+    def _begin(self, schema: Any) -> Any:
+        if self._to_parquet:
+            from pyarrow.parquet import ParquetWriter
+
+            return ParquetWriter(self._file, schema)
+        from pyarrow.csv import CSVWriter, WriteOptions
+
+        return CSVWriter(self._file, schema, write_options=WriteOptions())
+
+    def close(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+
+
+def as_text(
+    scores: Scores, lines: Lines = _NO_LINES, delimiter: int = -1, end: bytes = b"\n"
+) -> memoryview:
+    """Return a line for each score: the shortest text that reads as the same float.
+
+    A row's text and the delimiter come before it, if there is one.
+    """
+    starts, stops = (np.asarray(side, np.int64) for side in lines[1:])
+    size = int((stops - starts).sum()) + scores.size * (LONGEST + 1 + len(end))
+    out, length = np.empty(size, np.uint8), np.zeros(1, np.int64)
+    data, last = np.frombuffer(lines.data, np.uint8), np.frombuffer(end, np.uint8)
+    _write(scores.view(np.uint64), data, starts, stops, delimiter, last, out, length)
+    return out[: length[0]].data
+
+
+def free_name(names: Sequence[str]) -> str:
+    """Return "score", or "score_2" and so on if there is such a column."""
+    name, number = "score", 1
+    while name in names:
+        number += 1
+        name = f"score_{number}"
+    return name
+
+
+@kernel
+def _write(
+    bits: NDArray[np.uint64],
+    data: Bytes,
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    delimiter: int,
+    end: Bytes,
+    out: Bytes,
+    length: NDArray[np.int64],
+) -> None:
+    at = 0
+    for row in range(bits.size):
+        if delimiter >= 0:
+            for k in range(starts[row], stops[row]):
+                out[at] = data[k]
+                at += 1
+            out[at] = delimiter
+            at += 1
+        at = write_float(bits[row], out, at)
+        for k in range(end.size):
+            out[at] = end[k]
+            at += 1
+    length[0] = at
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    """Open a file that appears when it is complete, packed if its name says so."""
+    try:
+        if output is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with replacing(output) as file, _packing(file, output.suffix) as packed:
+                yield packed
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # it is good to know which disk is full
+            name = "standard output" if output is None else str(output)
+            raise OSError(error.errno, error.strerror, name) from error
+        raise
+
+
+@contextmanager
+def _packing(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    if suffix not in _PACKED:
+        yield file
+        return
+    packed: Any
+    if suffix == ".gz":
+        import gzip
+
+        # No time and no name inside: the same scores give the same file.
+        packed = gzip.GzipFile("", "wb", 6, file, mtime=0)
+    elif suffix == ".bz2":
+        import bz2
+
+        packed = bz2.BZ2File(file, "wb")
+    elif suffix == ".xz":
+        import lzma
+
+        packed = lzma.LZMAFile(file, "wb", preset=1)  # noqa: SIM115
+    else:
+        try:
+            import zstandard
+        except ImportError:
+            raise ImportError(
+                "Files .zst need a package: pip install 'aucmax[data]'"
+            ) from None
+        packed = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    with packed:
+        yield packed

@@ -1,0 +1,10 @@
+"""One model for all commands that use one."""
+
+import pytest
+
+from commands import train_model
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return train_model(tmp_path_factory.mktemp("model"))

@@ -1,0 +1,149 @@
+"""``aucmax compare`` as a user meets it."""
+
+import json
+from csv import DictReader
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from aucmax.cli.main import app
+from aucmax.data import registry
+from aucmax.data.task import Task
+from data import gaussian
+
+PAIR = ("--algorithm", "spam", "--algorithm", "balanced-logistic")
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Return a CSV file with words for labels."""
+    X, y = gaussian(300)
+    path = tmp_path_factory.mktemp("compare") / "mail.csv"
+    with open(path, "w") as file:
+        print("kind", *(f"x{j}" for j in range(X.shape[1])), sep=",", file=file)
+        for x, positive in zip(X, y, strict=True):
+            print("spam" if positive else "ham", *x, sep=",", file=file)
+    return path
+
+
+@pytest.fixture(scope="module")
+def comparison(table, tmp_path_factory):
+    folds = tmp_path_factory.mktemp("folds") / "folds.csv"
+    result = invoke(table, *PAIR, "--label", "kind", "--json", "-o", folds)
+    return result, folds
+
+
+def test_json_has_a_number_for_everything(comparison, table):
+    result, _ = comparison
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert report["data"] == [str(table)]
+    assert Task.from_json(report["task"]) == Task.of("spam", "ham")
+    assert (report["rows"], report["features"], report["positives"]) == (300, 6, 90)
+    assert {row["name"] for row in report["algorithms"]} == {
+        "SPAM",
+        "balanced-logistic",
+    }
+    for row in report["algorithms"]:
+        assert 0.6 < row["auc"]["low"] < row["auc"]["value"] < row["auc"]["high"] <= 1
+        assert row["error"] is None
+
+
+def test_every_fold_goes_to_a_file(comparison):
+    result, folds = comparison
+    with open(folds) as lines:
+        rows = list(DictReader(lines))
+    assert len(rows) == 10
+    report = json.loads(result.stdout)
+    for algorithm in report["algorithms"]:
+        mine = [float(r["auc"]) for r in rows if r["algorithm"] == algorithm["name"]]
+        assert np.mean(mine) == pytest.approx(algorithm["auc"]["value"])
+
+
+def test_people_get_a_table_and_how_to_read_it(table):
+    result = invoke(table, *PAIR, "--label", "kind", "--positive", "ham", "--folds", 3)
+    assert result.exit_code == 0
+    text = " ".join(result.stdout.split())
+    for words in ("ham against rest", "95 % interval", "Nadeau and Bengio", "Holm",
+                  "300 rows, 6 features, 210 positives", "3 stratified folds",
+                  "cannot tell it from any other"):  # fmt: skip
+        assert words in text
+    assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
+
+
+def test_a_named_set_needs_no_file(table, tmp_path, monkeypatch):
+    X, y = gaussian(200)
+    data = registry.Data(X, y == 1, y, Task.of(1, 0), "toy")
+    asked = []
+
+    def load(name, task):
+        asked.append((name, task))
+        return data
+
+    monkeypatch.setattr(registry, "load", load)
+    monkeypatch.chdir(tmp_path)
+    result = invoke("german", *PAIR, "--folds", 2, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["task"] == data.task.to_json()
+    assert asked == [("german", None)]
+    invoke("a9a.train", "--positive", "1", *PAIR, "--folds", 2)
+    assert asked[1] == ("a9a.train", Task.of("1"))
+    assert invoke("german", "--label", "kind").exit_code == 1
+    # A file of that name comes first.
+    (tmp_path / "german").write_bytes(table.read_bytes())
+    result = invoke("german", *PAIR, "--label", "kind", "--folds", 2, "--json")
+    assert json.loads(result.stdout)["rows"] == 300
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        (["{table}", "--label", "kind", "--algorithm", "SPA"], "no algorithm 'SPA'"),
+        (["{table}", "--label", "kind", "--folds", "200"], "only 90 rows"),
+        (["{table}", "--label", "kind", "-o", "no/where.csv"], "no such folder"),
+        (["{table}", "--label", "nothing"], "nothing"),
+    ],
+)
+def test_what_is_wrong_is_one_line(table, arguments, message):
+    result = invoke(*(word.replace("{table}", str(table)) for word in arguments))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("wrong", [["--folds", "1"], ["--repeats", "0"], ["--colour"]])
+def test_wrong_use_is_exit_code_2(table, wrong):
+    assert invoke(table, *wrong).exit_code == 2
+
+
+def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monkeypatch):
+    from aucmax.experiments import compare
+
+    class Broken:
+        def get_params(self, deep=True):
+            return {}
+
+        def fit(self, X, y):
+            raise MemoryError("36 GB are too many")
+
+    real = compare.build
+    monkeypatch.setattr(
+        compare,
+        "build",
+        lambda name, *rest: Broken() if name == "OPAUC" else real(name, *rest),
+    )
+    result = invoke(
+        table, *PAIR, "--algorithm", "OPAUC", "--label", "kind", "--folds", 2
+    )
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert "OPAUC failed: MemoryError: 36 GB are too many" in result.stderr
+    assert "SPAM" in result.stdout

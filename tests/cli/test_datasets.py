@@ -1,0 +1,83 @@
+"""``aucmax datasets`` as a user meets it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from aucmax.cli.main import app
+from aucmax.data import registry
+
+
+@pytest.fixture(autouse=True)
+def nothing_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path / "given"))
+    monkeypatch.setattr(registry, "_cache", lambda: tmp_path / "cache")
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, ["datasets", *arguments])
+
+
+def test_the_list_fits_a_terminal_and_names_every_set(tmp_path):
+    result = invoke()
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    cells = {line.split()[0]: line.split() for line in lines if line.strip()}
+    for name in registry.names():
+        entry = registry.entry(name)
+        assert cells[name][1:4] == [
+            f"{entry.rows:,}",
+            f"{entry.features:,}",
+            f"{entry.positives:,}",
+        ]
+    assert cells["a9a"][4:] == ["1", ":", "-1", "fetch"]
+    assert cells["glass"][4:] == ["1", ":", "rest", "no"]
+    assert cells["sector"][4:7] == ["1–52", ":", "53–105"]
+    assert max(map(len, lines)) <= 80
+    assert str(tmp_path / "given") in result.stdout.replace("\n", "")
+
+
+def test_a_set_in_detail(tmp_path):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a9a.test.svm.xz").touch()
+    result = invoke("a9a")
+    assert result.exit_code == 0
+    for part in registry.entry("a9a").parts.values():
+        for fact in (part.sha256, part.url, part.source):
+            assert fact in result.stdout
+    assert str(tmp_path / "given" / "a9a.test.svm.xz") in result.stdout
+    assert "here:     no" in result.stdout
+    assert "1 against -1" in result.stdout
+
+
+def test_json_of_all_and_of_one():
+    everything = json.loads(invoke("--json").stdout)
+    assert [facts["name"] for facts in everything] == registry.names()
+    usps = json.loads(invoke("usps", "--json").stdout)
+    assert usps == next(facts for facts in everything if facts["name"] == "usps")
+    assert usps["positives"] == 5427
+    assert usps["labels"]["0"] == 1553
+    assert usps["parts"]["train"]["path"] is None
+    assert usps["parts"]["train"]["url"].startswith("https://")
+
+
+def test_what_is_wrong_is_one_line():
+    unknown = invoke("new20")
+    assert unknown.exit_code == 1
+    assert unknown.stderr.startswith("Error: There is no data set 'new20'.")
+    homeless = invoke("glass", "--fetch")
+    assert homeless.exit_code == 1
+    assert "no address" in homeless.stderr
+    for result in (unknown, homeless):
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stdout == ""
+    assert invoke("--fetch").exit_code == 2
+
+
+def test_fetch_downloads_and_then_describes(monkeypatch):
+    fetched = []
+    monkeypatch.setattr(registry, "fetch", lambda name, progress: fetched.append(name))
+    result = invoke("a9a", "--fetch", "--json")
+    assert fetched == ["a9a"]
+    assert json.loads(result.stdout)["name"] == "a9a"

@@ -1,0 +1,117 @@
+"""aucmax info and aucmax export: what is in a model file, for people and programs."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import aucmax
+from aucmax.scoring import Model
+from commands import fields, invoke, table, write_table
+
+
+def test_info_says_it_all(model):
+    result = invoke("info", model, "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["class"] == "LeastSquaresAUC"
+    assert found["parameters"] == aucmax.load(model).get_params()
+    assert found["features"] == found["nonzero"] == 6
+    assert found["training"]["rows"] == 300
+    assert found["training"]["positives"] == 60
+    assert found["task"] == "yes against no"
+    assert found["bytes"] == model.stat().st_size
+    assert found["format_version"] == 1
+    sizes = [abs(entry["weight"]) for entry in found["largest_weights"]]
+    assert sizes == sorted(sizes, reverse=True)
+    features = {entry["feature"] for entry in found["largest_weights"]}
+    assert {"age", "income", "town=York"} < features
+
+
+def test_info_for_people(model):
+    result = invoke("info", model)
+    assert result.exit_code == 0
+    for words in ("LeastSquaresAUC", "yes against no", "rows: 300", "town=York", "l2="):
+        assert words in result.stdout
+
+
+def test_info_of_a_model_made_in_python(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 20))
+    path = tmp_path / "m.aucmax"
+    model = aucmax.LeastSquaresAUC().fit(X, np.where(X[:, 7] > 0, "cat", "ant"))
+    model.save(path)
+    found = json.loads(invoke("info", path, "--json").stdout)
+    assert found["training"] is None
+    assert found["classes"] == ["ant", "cat"]
+    assert len(found["largest_weights"]) == 10
+    assert found["largest_weights"][0]["feature"] == "7"
+    assert "cat" in invoke("info", path).stdout
+    exported = json.loads(invoke("export", path).stdout)
+    assert [entry["weight"] for entry in exported["weights"]] == model.coef_[0].tolist()
+
+
+def test_exported_weights_score_by_hand(model, tmp_path):
+    data = write_table(tmp_path / "new.csv", table(30, seed=3))
+    output = tmp_path / "model.json"
+    assert invoke("export", model, "-o", output).exit_code == 0
+    exported = json.loads(output.read_text())
+    assert exported == json.loads(invoke("export", model).stdout)
+    weights = {entry["feature"]: entry["weight"] for entry in exported["weights"]}
+    for row in fields(invoke("score", model, data).stdout):
+        score = exported["intercept"]
+        for name in ("age", "income"):
+            score += weights[name] * float(row[name])
+        score += weights[f"town={row['town']}"]
+        assert score == pytest.approx(float(row["score"]), rel=1e-12)
+    assert exported["recipe"]["input"]["label"] == "clicked"
+
+
+def test_weights_of_zero_are_left_out(tmp_path):
+    model = aucmax.SPAM(random_state=0).fit([[0.0, 1.0], [0.0, 2.0]], [0, 1])
+    model.save(tmp_path / "m.aucmax")
+    exported = json.loads(invoke("export", tmp_path / "m.aucmax").stdout)
+    assert exported["features"] == 2
+    assert [entry["index"] for entry in exported["weights"]] == [1]
+
+
+def test_onnx_gives_the_same_scores(model, tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    output = tmp_path / "model.onnx"
+    assert invoke("export", model, "-o", output).exit_code == 0
+    session = runtime.InferenceSession(output, providers=["CPUExecutionProvider"])
+    data = write_table(tmp_path / "new.csv", table(30, seed=3))
+    found = Model.load(model)
+    (chunk,) = found.open([str(data)]).chunks()
+    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+    (scores,) = session.run(["score"], {"X": X})
+    np.testing.assert_allclose(scores, found.score(chunk.X), rtol=1e-12)
+    assert scores.shape == (30,)
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["class"] == "LeastSquaresAUC"
+    assert json.loads(about["features"]) == found.names()
+
+
+def test_onnx_without_its_package_says_what_to_install(model, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    result = invoke("export", model, "-o", tmp_path / "m.onnx")
+    assert result.exit_code == 1
+    assert "pip install 'aucmax[onnx]'" in result.stderr
+    assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("verb", ["info", "export"])
+def test_what_is_no_model_is_said_to_be_none(verb, tmp_path):
+    (tmp_path / "m.aucmax").write_bytes(b"no model")
+    result = invoke(verb, tmp_path / "m.aucmax")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "not an aucmax model file" in result.stderr
+
+
+def test_formats(model):
+    result = invoke("export", model, "--format", "xml")
+    assert result.exit_code == 1
+    assert "json or onnx, not xml" in result.stderr

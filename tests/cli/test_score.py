@@ -1,0 +1,261 @@
+"""aucmax score: the lines of the input, untouched, with what the model says."""
+
+import bz2
+import gzip
+import lzma
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+
+import aucmax
+from aucmax.scoring import Model, as_text
+from commands import HEADER, fields, invoke, table, write_table
+
+LINES = table(50, seed=1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("score") / "new.csv", LINES)
+
+
+@pytest.fixture(scope="module")
+def expected(model, data):
+    """Return what the model says, from Python."""
+    found = Model.load(model)
+    chunks = list(found.open([str(data)]).chunks())
+    scores = [found.estimator.decision_function(chunk.X) for chunk in chunks]
+    return np.concatenate(scores).tolist()
+
+
+def test_lines_stay_as_they_are(model, data, expected):
+    result = invoke("score", model, data)
+    assert result.exit_code == 0
+    rows = [f"{line},{score!r}\n" for line, score in zip(LINES, expected, strict=True)]
+    assert result.stdout == f"{HEADER},score\n" + "".join(rows)
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_delimiter_and_line_ends_stay(model, expected, tmp_path, end, delimiter):
+    lines = [line.replace(",", delimiter) for line in LINES if "Bath" not in line]
+    scores = [s for line, s in zip(LINES, expected, strict=True) if "Bath" not in line]
+    header = HEADER.replace(",", delimiter)
+    path = write_table(tmp_path / "new.txt", lines, header, end)
+    out = invoke("score", model, path).stdout_bytes.decode()
+    rows = [
+        f"{line}{delimiter}{score!r}{end}"
+        for line, score in zip(lines, scores, strict=True)
+    ]
+    assert out == f"{header}{delimiter}score{end}" + "".join(rows)
+
+
+def test_columns_in_another_order_without_labels_with_others(
+    model, data, expected, tmp_path
+):
+    rows = fields(data.read_text())
+    lines = [
+        f'x,{r["income"]},{r["age"]},"{r["town"].replace(chr(34), 2 * chr(34))}"'
+        for r in rows
+    ]
+    path = write_table(tmp_path / "new.csv", lines, "note,income,age,town")
+    out = fields(invoke("score", model, path).stdout)
+    assert [float(row["score"]) for row in out] == expected
+    assert {row["note"] for row in out} == {"x"}
+
+
+def test_a_column_of_that_name_is_kept(model, tmp_path):
+    lines = [f"{line},7,8" for line in LINES]
+    path = write_table(tmp_path / "new.csv", lines, f"{HEADER},score,score_2")
+    rows = fields(invoke("score", model, path).stdout)
+    assert {(row["score"], row["score_2"]) for row in rows} == {("7", "8")}
+    assert all(float(row["score_3"]) for row in rows)
+
+
+def test_several_files_have_one_header(model, data, expected):
+    out = invoke("score", model, data, data).stdout
+    assert out.count("score") == 1
+    assert [float(row["score"]) for row in fields(out)] == 2 * expected
+
+
+@pytest.mark.parametrize(
+    ("name", "unpack"),
+    [
+        ("out.csv", bytes),
+        ("out.csv.gz", gzip.decompress),
+        ("out.csv.bz2", bz2.decompress),
+        ("out.csv.xz", lzma.decompress),
+        ("out.csv.zst", None),
+    ],
+)
+def test_a_file_is_packed_as_its_name_says(model, data, tmp_path, name, unpack):
+    if unpack is None:
+        zstandard = pytest.importorskip("zstandard")
+
+        def unpack(content):
+            return zstandard.ZstdDecompressor().decompressobj().decompress(content)
+
+    result = invoke("score", model, data, "-o", tmp_path / name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("50 rows scored in ")
+    expected = invoke("score", model, data).stdout_bytes
+    assert unpack((tmp_path / name).read_bytes()) == expected
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("before", [None, "what was there"])
+def test_a_bad_line_leaves_nothing_half_written(model, tmp_path, before):
+    path = write_table(tmp_path / "new.csv", [*LINES, "old,York,1,no"])
+    output = tmp_path / "out.csv"
+    if before is not None:
+        output.write_text(before)
+    result = invoke("score", model, path, "-o", output)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert "column age" in result.stderr
+    assert "--on-bad-line skip" in result.stderr
+    assert (output.read_text() if output.exists() else None) == before
+    assert {"new.csv", "out.csv"} >= set(os.listdir(tmp_path))
+
+
+def test_bad_lines_can_be_left_out(model, expected, tmp_path):
+    path = write_table(tmp_path / "new.csv", ["old,York,1,no", *LINES])
+    result = invoke("score", model, path, "--on-bad-line", "skip")
+    assert result.exit_code == 0
+    assert [float(row["score"]) for row in fields(result.stdout)] == expected
+    assert result.stderr.startswith("1 bad line was left out; the first: ")
+
+
+def test_parquet_stays_parquet_or_becomes_csv(model, data, expected, tmp_path):
+    options = pa.csv.ParseOptions(newlines_in_values=True)
+    rows = pa.csv.read_csv(data, parse_options=options)
+    pq.write_table(rows, tmp_path / "new.parquet", row_group_size=20)
+    assert (
+        invoke(
+            "score", model, tmp_path / "new.parquet", "-o", tmp_path / "out.parquet"
+        ).exit_code
+        == 0
+    )
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.column_names == [*rows.column_names, "score"]
+    assert out.drop(["score"]).equals(rows)
+    assert out["score"].to_pylist() == expected
+    result = invoke("score", model, tmp_path / "new.parquet")
+    assert [float(row["score"]) for row in fields(result.stdout)] == expected
+
+
+def test_csv_does_not_become_parquet(model, data, tmp_path):
+    result = invoke("score", model, data, "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 1
+    assert "only Parquet data can be written as Parquet" in result.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def svmlight(tmp_path_factory):
+    """Return a model made in Python, rows that it fits, and their file."""
+    folder = tmp_path_factory.mktemp("svmlight")
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((40, 5)), 2) * (rng.random((40, 5)) < 0.6)
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(0, 0.5, 40) > 0, 1, -1)
+    aucmax.LeastSquaresAUC().fit(sparse.csr_array(X), y).save(folder / "m.aucmax")
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v)
+        for label, row in zip(y.tolist(), X.tolist(), strict=True)
+    ]
+    (folder / "rows.svm").write_text("\n".join(lines) + " 9:3.5\n")  # a new feature
+    return folder, X, y
+
+
+def test_svmlight_gives_a_score_a_line(svmlight):
+    folder, X, _ = svmlight
+    result = invoke("score", folder / "m.aucmax", folder / "rows.svm")
+    expected = aucmax.load(folder / "m.aucmax").decision_function(sparse.csr_array(X))
+    assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
+
+
+def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
+    folder, *_ = svmlight
+    result = invoke("score", folder / "m.aucmax", data)
+    assert result.exit_code == 1
+    assert "trained in Python" in result.stderr
+    assert "decision_function" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.aucmax", "x.csv"], "nothing.aucmax"),
+        (["{model}", "nothing.csv"], "nothing.csv"),
+        (["{model}", "{data}", "-o", "no/folder/out.csv"], "folder"),
+        (["{model}", "{data}", "--on-bad-line", "ignore"], "fail or skip, not ignore"),
+        (["{data}", "{data}"], "not an aucmax model file"),
+    ],
+)
+def test_what_is_wrong_is_one_line(model, data, arguments, words):
+    arguments = [word.format(model=model, data=data) for word in arguments]
+    result = invoke("score", *arguments)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def aucmax_command(*arguments):
+    return [sys.executable, "-m", "aucmax", *map(str, arguments)]
+
+
+def test_a_pipeline(model, data):
+    done = subprocess.run(
+        aucmax_command("score", model, "-"),
+        input=data.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == invoke("score", model, data).stdout_bytes
+    assert done.stderr == b""
+
+
+def test_whoever_reads_may_go_away(model, tmp_path):
+    path = write_table(tmp_path / "new.csv", LINES * 200)
+    with subprocess.Popen(
+        aucmax_command("score", model, path, path, path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline() == f"{HEADER},score\n".encode()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.parametrize("to", ["file", "standard output"])
+def test_a_full_disk_is_named(model, data, to):
+    if to == "file":
+        name, output = "/dev/full", subprocess.DEVNULL
+        arguments = ["score", model, data, "-o", name]
+    else:
+        name, output = to, os.open("/dev/full", os.O_WRONLY)
+        arguments = ["score", model, data]
+    done = subprocess.run(
+        aucmax_command(*arguments), stdout=output, stderr=subprocess.PIPE, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.decode() == f"Error: {name}: No space left on device\n"
+    assert not os.path.isfile("/dev/full")
+
+
+def test_scores_fit_their_room():
+    worst = np.full(1000, -2.2250738585072014e-308)
+    assert bytes(as_text(worst)) == b"-2.2250738585072014e-308\n" * 1000

@@ -1,0 +1,54 @@
+"""A small table, a model trained on it, and how to call the commands."""
+
+import csv
+import io
+
+import numpy as np
+from typer.testing import CliRunner
+
+from aucmax.cli.main import app
+from aucmax.training import Plan, train
+
+HEADER = "age,town,income,clicked"
+
+
+def invoke(*arguments, input=None):
+    return CliRunner().invoke(app, [str(word) for word in arguments], input=input)
+
+
+def table(n=300, seed=0):
+    """Return lines of a table; towns have a delimiter, a quote or an end of line."""
+    rng = np.random.default_rng(seed)
+    towns = ['"Bath, Somerset"', '"the ""Smoke"""', "York", '"Stoke\non Trent"']
+    age, town, income = (
+        rng.integers(18, 80, n),
+        rng.integers(0, 4, n),
+        np.round(rng.lognormal(10, 1, n), 2),
+    )
+    score = age / 20 + np.log(income) + 0.5 * town + rng.normal(0, 1.5, n)
+    clicked = np.where(score > np.quantile(score, 0.8), "yes", "no")
+    return [
+        f"{a},{towns[t]},{i!r},{c}"
+        for a, t, i, c in zip(
+            age.tolist(), town.tolist(), income.tolist(), clicked.tolist(), strict=True
+        )
+    ]
+
+
+def write_table(path, lines, header=HEADER, end="\n"):
+    path.write_bytes("".join(line + end for line in [header, *lines]).encode())
+    return path
+
+
+def train_model(folder):
+    """Return the path of a model."""
+    data = write_table(folder / "train.csv", table())
+    model = folder / "model.aucmax"
+    reader = {"label": "clicked", "encode": "onehot"}
+    train(Plan([str(data)], "LeastSquaresAUC", reader=reader), model)
+    return model
+
+
+def fields(text, delimiter=","):
+    """Return the rows of a table as dictionaries."""
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
