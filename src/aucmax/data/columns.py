@@ -175,6 +175,7 @@ class TableSource:
         keep_text: bool,
         extra: Sequence[str],
         recipe: Mapping[str, Any] | None,
+        labelled: bool,
     ) -> None:
         self.files = list(files)
         self.size = size
@@ -186,6 +187,7 @@ class TableSource:
         self._keep_text = keep_text
         self._extra = list(extra)
         self._recipe = recipe
+        self._labelled = labelled
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         """Return the names of columns, which ones are numbers, whether named at all."""
@@ -206,11 +208,11 @@ class TableSource:
         plan = make_plan(names, number, self._wishes, header)
         if not plan.learns:
             return plan
-        if "-" in self.files:
+        if self.size is None:
             raise ValueError(
                 "missing='impute' and encode='onehot' read all data once before the "
-                "features are known, and standard input can be read only once: give "
-                "a file, or choose missing='zero' and encode='hash'"
+                "features are known, and standard input or another pipe can be read "
+                "only once: give a file, or choose missing='zero' and encode='hash'"
             )
         imputes = plan.missing == "impute"
         fill = np.full(len(plan.numbers), np.nan if imputes else 0.0)
@@ -233,6 +235,15 @@ class TableSource:
         if weight is not None:
             plan = replace(plan, weight=names[find(names, weight, "weight column")])
         return plan
+
+    def _locate(self, plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
+        """Return where the columns are that are read, and maybe others."""
+        place = locate(plan, names, file)
+        if not self._labelled:
+            place = {
+                k: i for k, i in place.items() if k not in (plan.label, plan.weight)
+            }
+        return place
 
     @property
     def n_features(self) -> int:
@@ -261,7 +272,7 @@ class TableSource:
 
 def options_of(source: type) -> frozenset[str]:
     """Return the names of what a source can be told about its data."""
-    return frozenset(signature(source).parameters) - {"paths", "recipe"}
+    return frozenset(signature(source).parameters) - {"paths", "recipe", "labelled"}
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
