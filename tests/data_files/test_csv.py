@@ -691,3 +691,20 @@ def test_a_line_longer_than_a_block(write):
     found = whole(source)
     np.testing.assert_array_equal(found.X, X[:, :-1])
     np.testing.assert_array_equal(found.y, X[:, -1])
+
+
+def test_many_bad_lines_make_many_chunks(write):
+    path = write(HEAD + CLEAN + b"?\n" * 40_000 + CLEAN)
+    found = read(path, label="y")
+    assert len(found.X) == 4
+    assert [line.line for line in found.bad] == list(range(4, 40_004))
+    assert len(found.chunks) == 3
+
+
+def test_empty_lines_take_no_memory(write):
+    names = ",".join(f"x{i}" for i in range(5000))
+    row = ",".join(["1"] * 5000)
+    source = CsvSource([write(names + "\n" * 3_000_000 + row)])
+    (chunk,) = source.chunks()  # a matrix with a row a line would have 120 GB
+    assert chunk.X.shape == (1, 5000)
+    assert chunk.line.tolist() == [3_000_001]

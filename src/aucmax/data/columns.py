@@ -508,7 +508,7 @@ def _unicode_words() -> NDArray[np.bool_]:
 
 def _prefix(name: str) -> Ints:
     """Return the state of the hash after ``name=``."""
-    state = np.zeros(4, np.int64)
+    state = np.zeros(3, np.int64)
     token = np.frombuffer(bytearray(f"{name}=", "utf-8", "replace"), np.uint8)
     _begin(token, state)
     return state
@@ -555,7 +555,7 @@ def _hash(
     data: Bytes, start: int, stop: int, prefix: Ints, size: int, first: int
 ) -> int:
     """Return the token of ``data[start:stop]`` after the prefix."""
-    h, k, length = prefix[0], prefix[1], prefix[2]
+    h, k, length = int(prefix[0]), int(prefix[1]), int(prefix[2])
     shift = 8 * (length & 3)
     for i in range(start, stop):
         k |= int(data[i]) << shift
@@ -572,7 +572,7 @@ def _begin(token: Bytes, state: Ints) -> None:
     for i in range(len(token)):
         state[1] |= int(token[i]) << (8 * (i & 3))
         if i & 3 == 3:
-            state[0] = _absorb(state[0], state[1])
+            state[0] = _absorb(int(state[0]), int(state[1]))
             state[1] = 0
     state[2] = len(token)
 
@@ -714,7 +714,7 @@ def _dictionary(
         if stop < start:
             codes[i] = -1
             continue
-        h = stop - start
+        h = int(stop - start)
         for j in range(start, stop):
             h = ((h ^ int(data[j])) * 0x01000193) & _MASK
         h ^= h >> 15  # the low bits alone know little of the first letters

@@ -48,7 +48,8 @@ _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB = b'\n\r" \t'
-_MOST_ASKS = 4096  # numbers of a block that Python has to look at
+_MOST_ASKS = 1 << 12  # numbers of a block that Python has to look at
+_MOST_BAD = 1 << 14  # lines of a block that are none: each of them becomes an object
 
 _LONGEST_MISSING = max(map(len, MISSING))
 _MISSING_WORDS = tuple(
@@ -538,14 +539,16 @@ class _Scan:
 
     def __call__(self, data: Bytes, start: Position, final: bool, limit: int) -> Table:
         """Return the rows of a block."""
-        bound = text.count(data, _NEWLINE)
+        ends = text.count(data, _NEWLINE)
+        # A row has as many bytes as fields, at least; one more that may turn out bad.
+        bound = min(ends, len(data) // len(self._roles)) + 1
         n_kept = int(self._kept.max(initial=-1)) + 1
         X = np.empty((bound, len(self._plan.numbers)), self._dtype)
         aside = np.empty((bound, 2))
         starts = np.empty((n_kept, bound), np.int64)
         stops = np.empty((n_kept, bound), np.int64)
         rows = np.empty((3, bound), np.int64)
-        bad = np.empty((bound, 7), np.int64)
+        bad = np.empty((min(ends, _MOST_BAD), 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
         side = np.empty(len(data), np.uint8)  # memory that is not used costs nothing
         state = np.zeros(6, np.int64)
@@ -791,7 +794,7 @@ def _scan(
             at += 2
             line += 1
             continue
-        if n_asks + n_columns > len(asks):
+        if n_asks + n_columns > len(asks) or n_bad == len(bad):
             break  # the rest is for the next block
         begin = at
         column = 0
