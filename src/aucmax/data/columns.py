@@ -541,7 +541,7 @@ def _token(h: int, k: int, length: int, size: int, first: int) -> int:
     """Finish the hash; return the token."""
     if length & 3:
         h ^= _scramble(k)
-    h ^= length
+    h ^= int(length)
     h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _MASK
     h = ((h ^ (h >> 13)) * 0xC2B2AE35) & _MASK
     h ^= h >> 16
