@@ -360,17 +360,16 @@ def locate(plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
     if not plan.header and plan.label and len(names) == len(plan.columns) - 1:
         label = plan.columns.index(plan.label)
         names = [*plan.columns[:label], *plan.columns[label + 1 :]]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
-        raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them"
-        )
-    if absent := [name for name in plan.needed() if name not in set(names)]:
+    place = {name: i for i, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for i, name in enumerate(names) if place[name] > i)
+        raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
+    if absent := [name for name in plan.needed() if name not in place]:
         raise ValueError(
             f"{file} has no column {_list(absent)}, which the features are made of; "
             f"it has {_list(names)}"
         )
-    return {name: i for i, name in enumerate(names)}
+    return place
 
 
 def _list(names: Sequence[str], most: int = 12) -> str:

@@ -127,7 +127,8 @@ extra, recipe, labelled
                     name for name in (plan.label, plan.weight) if name in place
                 ]
                 extra = {name: names[find(names, name)] for name in self._extra}
-                columns = sorted({*wanted, *extra.values()}, key=names.index)
+                needed = {*wanted, *extra.values()}
+                columns = [name for name in names if name in needed]
                 read = names if self._keep_text else columns
                 size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
                 for batch, part in batches.read(read, at, size):
