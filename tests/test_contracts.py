@@ -108,8 +108,6 @@ NARROW = {"OPAUC", "AdaOAM", "CBR", "MBA", "LeastSquaresAUC", "LeastSquaresAUCCV
 # Solvers that stop at a tolerance: the minimum is the same, what is left of the way to
 # it is not.
 ITERATIVE = {"SVRGAUC", "SPDAM"}
-# Weights that are a sum over cutting planes divided by l2, rounding errors included.
-ROUNDED = {"SVMPerf": 1e-7}
 # Members that minimise the square loss, and the settings with which they get there.
 SQUARE_LOSS = {
     "SPAM": {"max_iter": 3000},
@@ -181,7 +179,6 @@ def assert_close(model, expected, rtol=1e-10):
     A slot of a table is right if its error is small against its largest number: a small
     one that is the difference of large ones has lost its last digits rightfully.
     """
-    rtol = max(rtol, ROUNDED.get(type(model).__name__, 0.0))
     left, right = everything(model), everything(expected)
     assert left.keys() == right.keys()
     for key in left:
@@ -214,6 +211,8 @@ def expected_failures(estimator):
     kind = type(estimator).__name__
     if kind == "MBA":
         why = "draws pairs at random: other pairs when the rows are in another order"
+    elif kind == "BAM":
+        why = "the default penalty counts rows; with l2 given see tests/batch"
     elif kind in ITERATIVE:
         why = "solved up to tol, by other random rows; only the minimum is the same"
     elif not hasattr(estimator, "partial_fit") or kind in EXACT:

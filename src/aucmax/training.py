@@ -26,6 +26,7 @@ from scipy import sparse
 import aucmax
 from aucmax.core.base import product, widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
+from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead, ticking
@@ -440,7 +441,7 @@ def _learn(run: _Run, rows: Rows) -> None:
     if hasattr(estimator, "state_"):
         if X.shape[1] > estimator.n_features_in_:
             widen(estimator, X.shape[1])
-        X = _as_wide(X, estimator.n_features_in_)
+        X = widened(X, estimator.n_features_in_)
         if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
             scores = product(X, estimator.coef_[0])
             pairs = float(rows.positive.sum()) * float((~rows.positive).sum())
@@ -461,8 +462,10 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
         if held is not None:
             kept.append(held)
         watch(progress, chunk.done)
-    rows = _together(learnt)
-    run.estimator.fit(rows.X, rows.positive, sample_weight=rows.weight)
+    X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
+    positive = np.concatenate([rows.positive for rows in learnt])
+    del learnt
+    run.estimator.fit(X, positive, sample_weight=weight)
     return kept
 
 
@@ -542,24 +545,6 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _as_wide(X: Any, width: int) -> Any:
-    if X.shape[1] == width or not sparse.issparse(X):
-        return X
-    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-
-
-def _together(parts: list[Rows]) -> Rows:
-    width = max(rows.X.shape[1] for rows in parts)
-    wide = [_as_wide(rows.X, width) for rows in parts]
-    X = sparse.vstack(wide, "csr") if sparse.issparse(wide[0]) else np.concatenate(wide)
-    weights = [rows.weight for rows in parts if rows.weight is not None]
-    return Rows(
-        X,
-        np.concatenate([rows.positive for rows in parts]),
-        np.concatenate(weights) if weights else None,
-    )
-
-
 def _judge(
     run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
@@ -579,7 +564,7 @@ def _judge(
     positives, scores = [], []
     for some in rows:
         if len(some.positive):
-            X = _as_wide(some.X, width)
+            X = widened(some.X, width)
             scores.append(run.estimator.decision_function(X))
             positives.append(some.positive)
     if not positives:

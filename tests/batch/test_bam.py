@@ -81,8 +81,8 @@ def test_weights(loss):
 def test_weight_k_is_k_rows(loss):
     X, y = gaussian(100)
     times = np.random.default_rng(0).integers(0, 4, 100)
-    weighted = BAM(loss=loss).fit(X, y, sample_weight=times)
-    copied = BAM(loss=loss).fit(X.repeat(times, axis=0), y.repeat(times))
+    weighted = BAM(1e-4, loss=loss).fit(X, y, sample_weight=times)
+    copied = BAM(1e-4, loss=loss).fit(X.repeat(times, axis=0), y.repeat(times))
     assert_allclose(weighted.coef_, copied.coef_, rtol=1e-7)
     assert weighted.n_iter_ == copied.n_iter_
 
@@ -124,6 +124,39 @@ def test_the_objective_never_rises(loss, full):
     # A start that is far off is not taken.
     far = minimise(objective, at, X.shape[1], 1e-6, 100, start=-1e3 * cold.w)
     assert far.history[0] == cold.history[0]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@every
+def test_the_default_penalty(loss, layout):
+    X, y = mixed(80)
+    X[:, 3] = 0.0
+    weight = np.random.default_rng(0).random(80)
+    weight[::9] = 0.0
+    Z = (X[y == 1][:, None] - X[y == 0]).reshape(-1, X.shape[1])
+    there = ((X[y == 1][:, None] != 0) | (X[y == 0] != 0)).reshape(Z.shape)
+    pair = np.outer(weight[y == 1], weight[y == 0]).ravel()
+    spread = pair @ Z**2 / np.maximum(pair @ there, 1e-300)
+    squared = sum(np.sum((weight[y == k] / weight[y == k].sum()) ** 2) for k in (0, 1))
+    # Features for which it is the same for all: those give the model, units do not.
+    ridge = 0.5 * bam.CURVATURE[loss] * spread * squared
+    scale = np.where(ridge > 0, np.sqrt(np.where(ridge > 0, ridge, 1.0) / 0.1), 1.0)
+    model = BAM(loss=loss, tol=1e-8).fit(layout(X), y, sample_weight=weight)
+    expected = BAM(0.1, loss=loss, tol=1e-8).fit(X / scale, y, sample_weight=weight)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert_allclose(model.coef_ * scale, expected.coef_, atol=1e-6)
+
+
+def test_the_default_penalty_falls_with_the_rows():
+    X, y = gaussian(60)
+    norms = [
+        np.linalg.norm(BAM().fit(X.repeat(k, axis=0), y.repeat(k)).coef_)
+        for k in (1, 3, 30)
+    ]
+    assert norms == sorted(norms)
+    free = np.linalg.norm(BAM(0.0).fit(X, y).coef_)
+    assert norms[0] < 0.9 * free
+    assert norms[2] > 0.98 * free
 
 
 def test_one_step_is_least_squares():

@@ -102,7 +102,7 @@ def test_best_value_and_bound_close_in(l2):
     rows, share = as_rows(X), shares(np.where(y == 1, 1.0, -1.0))
     ridge = np.full(X.shape[1], l2)
     objective = Objective(rows, share, Hinge, l2, X.mean(axis=0))
-    found = minimise(objective, ridge, 1 / np.sqrt(ridge), 1e-6, 2000)
+    found = minimise(objective, 1 / np.sqrt(ridge), 1e-6, 2000)
     assert found.history[0] == pytest.approx(1.0, abs=1e-12)
     assert (np.diff(found.history) <= 0.0).all()
     assert (np.diff(found.bounds) >= 0.0).all()

@@ -7,6 +7,8 @@ import io
 import json
 import lzma
 import math
+import os
+from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,9 +138,9 @@ cells = st.one_of(
 lines = st.lists(cells, min_size=1, max_size=5).map(",".join)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
-    st.lists(st.one_of(st.just("1,2,x,0"), lines), max_size=12),
+    st.lists(st.one_of(st.just("1,2,x,0"), lines), max_size=24),
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
     st.sampled_from(["error", "zero"]),
@@ -630,6 +632,33 @@ def test_standard_input(write, monkeypatch):
             CsvSource(["-"], label="y", **options).recipe()
 
 
+def test_a_named_pipe(tmp_path):
+    text = HEAD + CLEAN * 2000
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = Thread(target=path.write_bytes, args=(text,))
+    writer.start()
+    source = CsvSource([str(path)], label="y", only=["a", "b"])
+    source._block = 4096
+    np.testing.assert_array_equal(whole(source).X, [[1, 2], [3, 4.5]] * 2000)
+    writer.join()
+    assert source.size is None
+    with pytest.raises(ValueError, match="only once"):
+        list(source.chunks())
+
+
+def test_without_labels(write):
+    recipe = recipe_of(write)
+    path = write("y,c,b,a\n,x,1,2\nwhat,x,3,4\n", "unlabelled.csv")
+    source = CsvSource([path], recipe=recipe, labelled=False)
+    (chunk,) = source.chunks()
+    assert chunk.y is None
+    assert not chunk.bad
+    np.testing.assert_array_equal(dense(chunk.X)[:, :2], [[2, 1], [4, 3]])
+    assert source.recipe() == recipe
+    assert [line.line for line in whole(CsvSource([path], recipe=recipe)).bad] == [2, 3]
+
+
 def test_a_folder_of_parts(tmp_path, write):
     for i in range(3):
         write(
@@ -662,3 +691,20 @@ def test_a_line_longer_than_a_block(write):
     found = whole(source)
     np.testing.assert_array_equal(found.X, X[:, :-1])
     np.testing.assert_array_equal(found.y, X[:, -1])
+
+
+def test_many_bad_lines_make_many_chunks(write):
+    path = write(HEAD + CLEAN + b"?\n" * 40_000 + CLEAN)
+    found = read(path, label="y")
+    assert len(found.X) == 4
+    assert [line.line for line in found.bad] == list(range(4, 40_004))
+    assert len(found.chunks) == 3
+
+
+def test_empty_lines_take_no_memory(write):
+    names = ",".join(f"x{i}" for i in range(5000))
+    row = ",".join(["1"] * 5000)
+    source = CsvSource([write(names + "\n" * 3_000_000 + row)])
+    (chunk,) = source.chunks()  # a matrix with a row a line would have 120 GB
+    assert chunk.X.shape == (1, 5000)
+    assert chunk.line.tolist() == [3_000_001]

@@ -113,17 +113,17 @@ def test_reading_goes_on_anywhere(tmp_path, kind, keep_text, monkeypatch):
     monkeypatch.setattr("aucmax.data.parquet._FEWEST", 16)
     monkeypatch.setattr("aucmax.data.parquet._BATCH", 8)
     for i in range(2):
-        write(table(200), tmp_path / f"{i}.parquet", kind)
+        write(table(100), tmp_path / f"{i}.parquet", kind)
 
     def source():
         return ParquetSource([str(tmp_path)], keep_text=keep_text, **OPTIONS)
 
     chunks = list(source().chunks())
-    assert len(chunks) == 2 * (5 + 5 + 4)
-    assert chunks[-1].after == (1, 200, 200)
+    assert len(chunks) == 2 * (5 + 2)
+    assert chunks[-1].after == (1, 100, 100)
     size = source().size
     assert size - (8 if kind == "stream" else 0) <= chunks[-1].done <= size
-    for i, chunk in list(enumerate(chunks))[:: 5 if keep_text else 1]:
+    for i, chunk in list(enumerate(chunks))[:: 4 if keep_text else 1]:
         rest = list(source().chunks(chunk.after))
         assert len(rest) == len(chunks) - i - 1
         for one, other in zip(chunks[i + 1 :], rest, strict=True):
@@ -140,8 +140,8 @@ def test_reading_goes_on_anywhere(tmp_path, kind, keep_text, monkeypatch):
                 assert one.raw.equals(other.raw)
                 assert one.raw.schema.names == table().schema.names
                 assert one.raw.column("y").to_pylist() == one.y.tolist()
-    with pytest.raises(ValueError, match="there are only 200"):
-        list(source().chunks(Position(1, 201, 201)))
+    with pytest.raises(ValueError, match="there are only 100"):
+        list(source().chunks(Position(1, 101, 101)))
 
 
 def test_types(tmp_path):
@@ -233,6 +233,10 @@ def test_bad_rows(tmp_path):
     assert b"'c': None" in chunk.bad[2].text
     assert chunk.raw.num_rows == 1
     assert chunk.line.tolist() == [1]
+    recipe = ParquetSource([path], **options).recipe()
+    (chunk,) = ParquetSource([path], recipe=recipe, labelled=False).chunks()
+    assert chunk.y is chunk.weight is None
+    assert [line.line for line in chunk.bad] == [2, 3, 4, 5]
 
 
 def test_files_that_are_none(tmp_path):

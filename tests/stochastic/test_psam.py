@@ -113,7 +113,8 @@ class Chance:
     def uniform(self):
         self.one = self.one * 40014 % 2147483563
         self.two = self.two * 40692 % 2147483399
-        return (self.one - self.two) % 2147483562 / 2147483562
+        mixed = self.one - self.two
+        return (mixed if mixed >= 1 else mixed + 2147483562) / 2147483563
 
 
 @layouts

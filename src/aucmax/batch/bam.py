@@ -27,13 +27,17 @@ from aucmax.core.newton import (
     FullCoordinates,
     Minimum,
     Objective,
+    Ridge,
     minimise,
 )
 from aucmax.core.pairs import POINTS, shares
+from aucmax.core.penalty import default_ridge
 from aucmax.core.rows import Rows, n_rows, stored
 from aucmax.core.table import Float
 
 LOSSES = ("squared_hinge", "logistic", "sigmoid", "exponential")
+# Second derivative for a pair that is not told apart; of the sigmoid, the largest.
+CURVATURE = {"squared_hinge": 2.0, "logistic": 0.25, "sigmoid": 0.1, "exponential": 1.0}
 
 # Second moments of a row cost d² multiplications out of cache; they are worth it where
 # that is no more than some dozens of rounds of conjugate gradients.
@@ -51,14 +55,27 @@ class Landscape:
         self.system: AllPairs | None = None  # … products with it
         self._known: dict[float, Coordinates] = {}
 
-    def coordinates(self, l2: float) -> Coordinates:
+    def diagonal(self) -> Float:
+        """Return that of H, of all features."""
+        found = np.zeros(len(self.varies))
+        if self.system is not None:
+            found = self.system.diagonal
+        elif self.H is not None:
+            found[self.varies] = np.diag(self.H)
+        return found
+
+    def coordinates(self, l2: Ridge) -> Coordinates:
         """Return those in which the curvature at zero is about one."""
-        if l2 not in self._known:
-            if self.H is not None:
-                self._known[l2] = FullCoordinates(self.H, self.varies, l2)
-            elif self.system is not None:
-                self._known[l2] = Coordinates(self.system.diagonal, self.varies, l2)
-        return self._known[l2]
+        if isinstance(l2, float) and l2 in self._known:
+            return self._known[l2]
+        found = (
+            Coordinates(self.diagonal(), self.varies, l2)
+            if self.H is None
+            else FullCoordinates(self.H, self.varies, l2)
+        )
+        if isinstance(l2, float):
+            self._known[l2] = found
+        return found
 
     def largest(self) -> float:
         """Return about the largest eigenvalue of H; one if there is none."""
@@ -72,7 +89,7 @@ class Landscape:
         self,
         share: Float,
         loss: str,
-        l2: float,
+        l2: Ridge,
         tol: float,
         max_iter: int,
         start: Float | None = None,
@@ -122,8 +139,10 @@ class BAM(LinearRanker):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge penalty. To have it chosen, see :class:`BAMCV`.
+    l2 : float or "auto", default="auto"
+        Ridge penalty, of the weights of features as given. With "auto" each feature has
+        its own, which depends neither on its unit nor on how rare it is, and falls with
+        the rows: see Notes. To have it chosen, see :class:`BAMCV`.
     loss : str, default="squared_hinge"
         The loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), which is nearest to 1 - AUC and
@@ -164,6 +183,11 @@ class BAM(LinearRanker):
     the logistic and the sigmoid loss, sums over pairs are right to 1e-10. Every step
     lowers J.
 
+    With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
+    :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)`, z
+    the difference of a pair and :math:`\ell''` 2, 1/4, 1/10 and 1 for the losses above.
+    With weights, 1/n is the sum of the squared shares of the rows in their class.
+
     References
     ----------
     .. [1] O. Chapelle, S. S. Keerthi, "Efficient algorithms for ranking with SVMs",
@@ -183,7 +207,7 @@ class BAM(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "loss": [StrOptions(set(LOSSES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -196,7 +220,7 @@ class BAM(LinearRanker):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         loss: str = "squared_hinge",
         tol: float = 1e-3,
@@ -221,7 +245,7 @@ class BAM(LinearRanker):
             Two classes; the larger label, ``classes_[1]``, is to come out on top.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over.
+            times over, but for the default penalty, to which it is one row.
 
         Returns
         -------
@@ -230,10 +254,14 @@ class BAM(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         land = survey(self, X, rows, signed)
+        share = shares(signed)
         with one_blas_thread():
-            found = land.minimise(
-                shares(signed), self.loss, float(self.l2), self.tol, self.max_iter
+            l2: Ridge = (
+                default_ridge(rows, share, land.diagonal(), CURVATURE[self.loss])
+                if isinstance(self.l2, str)
+                else float(self.l2)
             )
+            found = land.minimise(share, self.loss, l2, self.tol, self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self.coef_ = found.w[np.newaxis]

@@ -21,18 +21,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.base import LinearRanker
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import one_blas_thread
-from aucmax.core.newton import Objective
+from aucmax.core.newton import Objective, Ridge
 from aucmax.core.pairs import Hinge, shares
+from aucmax.core.penalty import default_ridge
 from aucmax.core.planes import Planes
 from aucmax.core.products import times
 from aucmax.core.table import Float
 
 _LEAST = 1e-10  # penalty on the weight of a feature of unit scale: as good as none
+_CURVATURE = 0.5  # as if: the hinge has none, the mean over pairs has about that
 _TRIALS = 8  # points of a line search
 _FLAT = 0.05  # slope to end it at, relative to that at its start
 _TOWARDS = 0.1  # the least of the planes: where to cut, from the best w
@@ -53,32 +55,30 @@ class Found(NamedTuple):
 class Place:
     """Weights, their scores, J there and its slopes by the scores."""
 
-    def __init__(self, w: Float, scores: Float, ridge: Float, share: Float) -> None:
+    def __init__(self, objective: Objective, w: Float, scores: Float) -> None:
         self.w, self.scores = w, scores
-        self.loss = Hinge(scores, share)
-        self.J = self.loss.value + 0.5 * float(np.sum(ridge * w * w))
+        self.loss = Hinge(scores, objective.share)
+        self.J = self.loss.value + objective.ridge(w)
 
 
-def minimise(
-    objective: Objective, ridge: Float, unit: Float, tol: float, max_iter: int
-) -> Found:
-    """Return the minimum of the mean hinge plus ½ Σ ridge w², up to ``tol``.
+def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Found:
+    """Return the minimum of the mean hinge plus ½ Σ l2 w², up to ``tol``.
 
-    ``unit`` is 1/√ridge, or zero for weights that stay zero.
+    ``unit`` is 1/√l2, or zero for weights that stay zero.
     """
     o, d = objective, len(unit)
 
     def between(a: Place, b: Place, part: float) -> Place:
         w = a.w + part * (b.w - a.w)
         scores = a.scores + part * (b.scores - a.scores)
-        return Place(w, scores, ridge, o.share)
+        return Place(o, w, scores)
 
     def search(a: Place, b: Place) -> Place:
         """Return the lowest place found on the way from a to b: secants and halves."""
         dw, ds = b.w - a.w, b.scores - a.scores
 
         def slope(at: Place) -> float:
-            return float(np.sum(at.loss.slope * ds) + np.sum(ridge * at.w * dw))
+            return float(np.sum(at.loss.slope * ds) + np.sum(o.l2 * at.w * dw))
 
         low, high = 0.0, 1.0
         at_low = first = slope(a)
@@ -102,7 +102,7 @@ def minimise(
         return best
 
     planes = Planes(unit)
-    best = cut = Place(np.zeros(d), np.zeros(len(o.share)), ridge, o.share)
+    best = cut = Place(o, np.zeros(d), np.zeros(len(o.share)))
     history, bounds = [best.J], [0.0]
     for _ in range(max_iter):
         loss = cut.loss
@@ -115,7 +115,7 @@ def minimise(
             break
         scores = times(o.X, w) - float(np.sum(o.ref * w))
         scores = scores if o.all else scores[o.present]
-        least = Place(w, scores, ridge, o.share)
+        least = Place(o, w, scores)
         best = search(best, least)
         history.append(best.J)
         bounds.append(max(bound, bounds[-1]))
@@ -143,8 +143,10 @@ class SVMPerf(LinearRanker):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge penalty.
+    l2 : float or "auto", default="auto"
+        Ridge penalty, of the weights of features as given. With "auto" each feature has
+        its own, which depends neither on its unit nor on how rare it is, and falls with
+        the rows: see Notes.
     tol : float, default=1e-3
         Gap between J and a lower bound on it to stop at, relative to J or to 1 - J,
         whichever is less: J is one at zero.
@@ -178,9 +180,10 @@ class SVMPerf(LinearRanker):
     Notes
     -----
     The planes that touch are kept, as many as there are features at most, and others
-    for some rounds. A feature that is constant has weight zero. A penalty of less than
-    1e-10, weights in units of features of unit scale, is taken to be that: planes alone
-    have no minimum.
+    for some rounds. A feature that is constant has weight zero. The penalty of
+    ``l2="auto"`` is that of :class:`BAM`, with 1/2 for :math:`\ell''`: the hinge has no
+    curvature, its mean has some. One of less than 1e-10, weights in units of features
+    of unit scale, is taken to be that: planes alone have no minimum.
 
     References
     ----------
@@ -203,7 +206,7 @@ class SVMPerf(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -214,7 +217,7 @@ class SVMPerf(LinearRanker):
     gap_: float
 
     def __init__(
-        self, l2: float = 1e-4, *, tol: float = 1e-3, max_iter: int = 1000
+        self, l2: float | str = "auto", *, tol: float = 1e-3, max_iter: int = 1000
     ) -> None:
         self.l2 = l2
         self.tol = tol
@@ -234,22 +237,27 @@ class SVMPerf(LinearRanker):
             Two classes; the larger label, ``classes_[1]``, is to come out on top.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over.
+            times over, but for the default penalty, to which it is one row.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        rows, signed, tally = self._tallied(X, y, sample_weight)
-        pairs = AllPairs(rows, signed, tally)
-        ridge = np.maximum(float(self.l2), _LEAST * pairs.diagonal)
-        unit = 1.0 / np.sqrt(np.where(pairs.varies, ridge, np.inf))
-        ref = pairs.mean.mean(axis=0)
-        objective = Objective(rows, shares(signed), Hinge, float(self.l2), ref)
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        pairs = AllPairs(rows, signed, self._tally(X, rows, signed))
+        share = shares(signed)
         # Rows that are not there may hold anything.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            found = minimise(objective, ridge, unit, float(self.tol), self.max_iter)
+            l2: Ridge = (
+                default_ridge(rows, share, pairs.diagonal, _CURVATURE)
+                if isinstance(self.l2, str)
+                else float(self.l2)
+            )
+            ridge = np.maximum(l2, _LEAST * pairs.diagonal)
+            unit = 1.0 / np.sqrt(np.where(pairs.varies, ridge, np.inf))
+            objective = Objective(rows, share, Hinge, ridge, pairs.mean.mean(axis=0))
+            found = minimise(objective, unit, float(self.tol), self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gap_ = found.gap
         self.coef_ = found.w[np.newaxis]

@@ -117,16 +117,9 @@ def _show(result: Comparison, title: str, screen: Screen) -> None:
         f"{result.n_positives:,} positives ({share:.3g} %)"
     )
     screen.show(grid)
-    times = f" x {result.repeats}" if result.repeats > 1 else ""
-    pairs = len(result.rows) * (len(result.rows) - 1) // 2
-    screen.print(
-        f"Means over {result.folds} stratified folds{times}. Intervals and p: the "
-        "corrected resampled t-test of Nadeau and Bengio, which allows for the overlap "
-        f"of training sets; p is Holm's, for all {pairs} pairs. Parameters are the "
-        "defaults. Seconds are of one fold, without compilation.",
-        style="dim",
-    )
-    screen.print(_verdict(result))
+    screen.print(_explanation(result), style="dim")
+    if verdict := _verdict(result):
+        screen.print(verdict)
     for row in result.rows:
         if row.error is not None:
             screen.warn(f"{row.algorithm} failed: {row.error}")
@@ -153,14 +146,30 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def _explanation(result: Comparison) -> str:
+    times = f" × {result.repeats}" if result.repeats > 1 else ""
+    ranked = sum(row.auc is not None for row in result.rows)
+    pairs = ranked * (ranked - 1) // 2
+    adjusted = f"; p is Holm's, for all {pairs} pairs" if pairs > 1 else ""
+    return (
+        f"Means over {result.folds} stratified folds{times}. Intervals and p: the "
+        "corrected resampled t-test of Nadeau and Bengio, which allows for the overlap "
+        f"of training sets{adjusted}. Parameters are the defaults. Seconds are of one "
+        "fold, without compilation."
+    )
+
+
 def _verdict(result: Comparison) -> str:
     ranked = [row for row in result.rows if row.auc is not None]
     if len(ranked) < 2:
         return ""
-    best, rest = ranked[0].algorithm, ranked[1:]
-    alike = [r.algorithm for r in rest if r.p_holm is None or r.p_holm >= _CLEAR]
+    best, *rest = (row.algorithm for row in ranked)
+    alike = [
+        row.algorithm
+        for row in ranked[1:]
+        if row.p_holm is not None and row.p_holm >= _CLEAR
+    ]
     if not alike:
-        return f"{best} is the best; all others are behind it by more than chance."
-    if len(alike) == len(rest):
-        return f"{best} is ahead, but these folds cannot tell it from any other."
-    return f"{best} is ahead, but cannot be told from {', '.join(alike)}."
+        return f"{best} is the best, by more than chance."
+    others = "the others" if len(alike) == len(rest) > 1 else ", ".join(alike)
+    return f"{best} is ahead, but these folds cannot tell it from {others}."

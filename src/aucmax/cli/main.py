@@ -72,6 +72,19 @@ class _BadLineCommand(TyperCommand):
         return super().parse_args(ctx, words)
 
 
+def _bad_line_policy(policy: str, quarantine: Path | None) -> str:
+    if policy not in ("fail", "skip", "quarantine"):
+        raise typer.BadParameter(
+            f"{policy!r} is not fail, skip or quarantine FILE.",
+            param_hint="--on-bad-line",
+        )
+    if (policy == "quarantine") != (quarantine is not None and str(quarantine) != "."):
+        raise typer.BadParameter(
+            "quarantine takes the name of a file.", param_hint="--on-bad-line"
+        )
+    return policy
+
+
 app = typer.Typer(
     cls=_Commands,
     help="Train rankers that maximise AUC.",
@@ -185,7 +198,11 @@ def train(
         list[str], typer.Option(help="Or data to judge by.", metavar="DATA")
     ] = [],  # noqa: B006
     on_bad_line: Annotated[
-        str, typer.Option(help="fail, skip, or quarantine FILE.")
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="Lines that are no rows: fail, skip, or quarantine FILE.",
+        ),
     ] = "fail",
     quarantine: Annotated[Path | None, typer.Option(hidden=True)] = None,
     checkpoint_rows: Annotated[
@@ -214,7 +231,7 @@ def train(
         holdout=holdout,
         positive=positive,
         reader=reader_options(reader, label=label, missing=missing),
-        on_bad_line=on_bad_line,
+        on_bad_line=_bad_line_policy(on_bad_line, quarantine),
     )
     code = run(
         plan,

@@ -1,6 +1,8 @@
 """``aucmax warmup``: compile every kernel for every layout and float type."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -10,7 +12,8 @@ from rich.console import Console
 from scipy import sparse
 
 import aucmax
-from aucmax import metrics
+from aucmax import SPAM, metrics
+from aucmax.data.open import open_data
 from aucmax.scoring import as_text
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
@@ -31,9 +34,11 @@ def run() -> None:
     """Compile everything and say how long it took."""
     console = Console(highlight=False)
     with console.status("Compiling"):
-        seconds = compile_kernels()
+        seconds = compile_kernels() + compile_readers()
     names = ", ".join(aucmax.ESTIMATORS)
-    console.print(f"Compiled {names} and the metrics, or found them: {seconds:.1f} s.")
+    console.print(
+        f"Compiled {names} the measures and the readers, or found them: {seconds:.1f} s."
+    )
 
 
 def compile_kernels(
@@ -58,6 +63,26 @@ def compile_kernels(
             metrics.roc_curve(y, scores, sample_weight=sample_weight)
         metrics.auc_interval(y, scores)
     as_text(dense[:, 0].copy())
+    return perf_counter() - start
+
+
+def compile_readers() -> float:
+    """Read a few rows of every format that has kernels; return the seconds taken."""
+    start = perf_counter()
+    texts = {
+        "rows.svm": "+1 1:1 3:2.5\n-1 2:1e300\n",
+        "rows.csv": 'y,a,b,c\n1,2.5,red,some words\n0,1,blue,"other, words"\n',
+    }
+    with TemporaryDirectory() as folder:
+        for name, text in texts.items():
+            path = Path(folder) / name
+            path.write_text(text)
+            options: dict[str, Any] = {}
+            if path.suffix == ".csv":
+                options = {"label": "y", "text": ["c"], "missing": "zero"}
+            for dtype in FLOATS:
+                for chunk in open_data([str(path)], dtype=dtype, **options).chunks():
+                    SPAM().partial_fit(chunk.X, chunk.y)
     return perf_counter() - start
 
 

@@ -1,12 +1,12 @@
 r"""Truncated Newton for a loss of the scores plus a ridge.
 
-.. math:: J(w) = L(X w) + \tfrac{l_2}{2} \|w\|^2
+.. math:: J(w) = L(X w) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
 
-The steps solve the Newton equations by conjugate gradients, only as well as it pays
-(Eisenstat and Walker), in coordinates in which the curvature at zero is about one: then
-raw features do no harm, and norms of gradients mean something. A step is tried on the
-*scores*: X times the step once, and each trial costs no more than the loss. J never
-rises.
+with λ the same for all features, l2, or not. The steps solve the Newton equations by
+conjugate gradients, only as well as it pays (Eisenstat and Walker), in coordinates in
+which the curvature at zero is about one: then raw features do no harm, and norms of
+gradients mean something. A step is tried on the *scores*: X times the step once, and
+each trial costs no more than the loss. J never rises.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,8 @@ from aucmax.core.pairs import Point
 from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Rows
 from aucmax.core.table import Float
+
+Ridge = float | Float  # l2, of all features or of each
 
 _ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
 _HALVINGS = 40
@@ -45,7 +47,7 @@ class Minimum(NamedTuple):
 class Coordinates:
     """Weights of features of unit scale, w = unit u; features that vary only."""
 
-    def __init__(self, diagonal: Float, varies: NDArray[np.bool_], l2: float) -> None:
+    def __init__(self, diagonal: Float, varies: NDArray[np.bool_], l2: Ridge) -> None:
         safe = np.where(varies, 2.0 * diagonal + l2, np.inf)
         self.unit = 1.0 / np.sqrt(safe)
 
@@ -61,7 +63,7 @@ class Coordinates:
 class FullCoordinates(Coordinates):
     """Coordinates in which the square loss has curvature one in all directions."""
 
-    def __init__(self, H: Float, varies: NDArray[np.bool_], l2: float) -> None:
+    def __init__(self, H: Float, varies: NDArray[np.bool_], l2: Ridge) -> None:
         diagonal = np.zeros(len(varies))
         diagonal[varies] = np.diag(H)
         super().__init__(diagonal, varies, l2)
@@ -104,7 +106,7 @@ class Objective:
         X: Rows,
         share: Float,
         loss: Callable[[Float, Float], Point],
-        l2: float,
+        l2: Ridge,
         ref: Float,
     ) -> None:
         self.X, self.loss, self.l2, self.ref = X, loss, l2, ref
@@ -121,6 +123,10 @@ class Objective:
         """Return Xᵀ slope + l2 w."""
         g = transposed_times(self.X, self._everywhere(slope), len(w)) + self.l2 * w
         return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
+
+    def ridge(self, w: Float) -> float:
+        """Return the penalty, ½ Σ l2 w²."""
+        return 0.5 * _dot(self.l2 * w, w)
 
     def along(self, point: Point, v: Float) -> Float:
         """Return the Hessian of J times v."""
@@ -192,7 +198,7 @@ def minimise(
     if start is not None and np.any(start):
         warm = times(o.X, start)
         other = o.at(warm)
-        value = other.value + 0.5 * o.l2 * _dot(start, start)
+        value = other.value + o.ridge(start)
         if value <= J:  # or false, if it is not a number
             w, scores, point, J = start.copy(), warm, other, value
             g = o.gradient(point.slope, w)
@@ -223,14 +229,14 @@ def minimise(
         if slope >= -_ROUNDING * abs(J):
             break
         steps = times(o.X, move)
-        w_move, move_move = _dot(w, move), _dot(move, move)
-        base = 0.5 * o.l2 * _dot(w, w)
+        w_move, move_move = _dot(o.l2 * w, move), o.ridge(move)
+        base = o.ridge(w)
         # Where curvature is next to none, a Newton step knows no bounds.
         length = min(1.0, _REACH * (1.0 + o.spread(scores)) / o.spread(steps))
         for _ in range(_HALVINGS):
             trial = scores + length * steps
             point = o.at(trial)
-            ridge = base + o.l2 * length * (w_move + 0.5 * length * move_move)
+            ridge = base + length * (w_move + length * move_move)
             if point.value + ridge <= J + _ENOUGH * length * slope:
                 break
             length *= 0.5
@@ -238,7 +244,7 @@ def minimise(
             point = here
             break
         w = w + length * move
-        scores, J = trial, point.value + 0.5 * o.l2 * _dot(w, w)
+        scores, J = trial, point.value + o.ridge(w)
         history.append(J)
         g = o.gradient(point.slope, w)
     relative = norm / first if first > 0.0 else 0.0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.core.buffer import uniform
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import count_row, pack_row
 from aucmax.core.table import D, Float, U, W
@@ -19,7 +20,7 @@ from aucmax.core.table import D, Float, U, W
 ROWS = 256  # a class, as long as …
 _VALUES = 1 << 17  # … they have no more values than this (or than one row of all)
 
-_M1, _M2 = 2147483563, 2147483399
+_SEEDS = 2147483399  # of the random generator are below this
 
 
 class Reservoir(NamedTuple):
@@ -35,19 +36,10 @@ class Reservoir(NamedTuple):
 def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
     """Return a reservoir without rows."""
     values = min(ROWS * n_features, max(_VALUES, n_features))
-    seed = rng.randint(1, _M2, size=2).astype(np.float64)
+    seed = rng.randint(1, _SEEDS, size=2).astype(np.float64)
     shape = 2, values
     starts = np.zeros((2, ROWS + 1))
     return Reservoir(seed, np.zeros(2), starts, np.zeros(shape), np.zeros(shape))
-
-
-@inlined
-def uniform(seed: Float) -> float:
-    """Return a random number below one: L'Ecuyer's combined generator (1988)."""
-    one = int(seed[0]) * 40014 % _M1
-    two = int(seed[1]) * 40692 % _M2
-    seed[0], seed[1] = np.float64(one), np.float64(two)
-    return ((one - two) % (_M1 - 1)) / (_M1 - 1.0)
 
 
 @inlined

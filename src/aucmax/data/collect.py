@@ -1,6 +1,6 @@
 """All rows of a source at once, for what cannot do with less."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,22 +41,29 @@ def collect(
         watch(chunk.done, rows)
     if not chunks:
         raise ValueError(f"There is no row in {', '.join(source.files)}.")
-    parts = [chunk.X for chunk in chunks]
-    if sparse.issparse(parts[0]):
-        width = max(X.shape[1] for X in parts)
-        X = sparse.vstack([_widen(X, width) for X in parts], format="csr")
-    else:
-        X = np.concatenate(parts)
     return Rows(
-        X, _join([chunk.y for chunk in chunks]), _join([c.weight for c in chunks])
+        stack([chunk.X for chunk in chunks]),
+        join([chunk.y for chunk in chunks]),
+        join([chunk.weight for chunk in chunks]),
     )
 
 
-def _widen(X: Any, width: int) -> Any:
-    """Return CSR rows with more columns, on the same arrays."""
+def stack(parts: Sequence[Any]) -> Any:
+    """Return the rows of all parts, as wide as the widest."""
+    if not sparse.issparse(parts[0]):
+        return np.concatenate(parts)
+    width = max(X.shape[1] for X in parts)
+    return sparse.vstack([widened(X, width) for X in parts], format="csr")
+
+
+def widened(X: Any, width: int) -> Any:
+    """Return rows with more columns, on the same arrays."""
+    if X.shape[1] == width or not sparse.issparse(X):
+        return X
     return sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
 
 
-def _join(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+def join(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Return labels or weights of all parts, if there are any."""
     there = [part for part in parts if part is not None]
     return np.concatenate(there) if there else None

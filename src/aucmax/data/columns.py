@@ -175,6 +175,7 @@ class TableSource:
         keep_text: bool,
         extra: Sequence[str],
         recipe: Mapping[str, Any] | None,
+        labelled: bool,
     ) -> None:
         self.files = list(files)
         self.size = size
@@ -186,6 +187,7 @@ class TableSource:
         self._keep_text = keep_text
         self._extra = list(extra)
         self._recipe = recipe
+        self._labelled = labelled
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         """Return the names of columns, which ones are numbers, whether named at all."""
@@ -206,11 +208,11 @@ class TableSource:
         plan = make_plan(names, number, self._wishes, header)
         if not plan.learns:
             return plan
-        if "-" in self.files:
+        if self.size is None:
             raise ValueError(
                 "missing='impute' and encode='onehot' read all data once before the "
-                "features are known, and standard input can be read only once: give "
-                "a file, or choose missing='zero' and encode='hash'"
+                "features are known, and standard input or another pipe can be read "
+                "only once: give a file, or choose missing='zero' and encode='hash'"
             )
         imputes = plan.missing == "impute"
         fill = np.full(len(plan.numbers), np.nan if imputes else 0.0)
@@ -233,6 +235,15 @@ class TableSource:
         if weight is not None:
             plan = replace(plan, weight=names[find(names, weight, "weight column")])
         return plan
+
+    def _locate(self, plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
+        """Return where the columns are that are read, and maybe others."""
+        place = locate(plan, names, file)
+        if not self._labelled:
+            place = {
+                k: i for k, i in place.items() if k not in (plan.label, plan.weight)
+            }
+        return place
 
     @property
     def n_features(self) -> int:
@@ -261,7 +272,7 @@ class TableSource:
 
 def options_of(source: type) -> frozenset[str]:
     """Return the names of what a source can be told about its data."""
-    return frozenset(signature(source).parameters) - {"paths", "recipe"}
+    return frozenset(signature(source).parameters) - {"paths", "recipe", "labelled"}
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
@@ -497,7 +508,7 @@ def _unicode_words() -> NDArray[np.bool_]:
 
 def _prefix(name: str) -> Ints:
     """Return the state of the hash after ``name=``."""
-    state = np.zeros(4, np.int64)
+    state = np.zeros(3, np.int64)
     token = np.frombuffer(bytearray(f"{name}=", "utf-8", "replace"), np.uint8)
     _begin(token, state)
     return state
@@ -530,7 +541,7 @@ def _token(h: int, k: int, length: int, size: int, first: int) -> int:
     """Finish the hash; return the token."""
     if length & 3:
         h ^= _scramble(k)
-    h ^= length
+    h ^= int(length)
     h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _MASK
     h = ((h ^ (h >> 13)) * 0xC2B2AE35) & _MASK
     h ^= h >> 16
@@ -544,7 +555,7 @@ def _hash(
     data: Bytes, start: int, stop: int, prefix: Ints, size: int, first: int
 ) -> int:
     """Return the token of ``data[start:stop]`` after the prefix."""
-    h, k, length = prefix[0], prefix[1], prefix[2]
+    h, k, length = int(prefix[0]), int(prefix[1]), int(prefix[2])
     shift = 8 * (length & 3)
     for i in range(start, stop):
         k |= int(data[i]) << shift
@@ -561,7 +572,7 @@ def _begin(token: Bytes, state: Ints) -> None:
     for i in range(len(token)):
         state[1] |= int(token[i]) << (8 * (i & 3))
         if i & 3 == 3:
-            state[0] = _absorb(state[0], state[1])
+            state[0] = _absorb(int(state[0]), int(state[1]))
             state[1] = 0
     state[2] = len(token)
 
@@ -703,7 +714,7 @@ def _dictionary(
         if stop < start:
             codes[i] = -1
             continue
-        h = stop - start
+        h = int(stop - start)
         for j in range(start, stop):
             h = ((h ^ int(data[j])) * 0x01000193) & _MASK
         h ^= h >> 15  # the low bits alone know little of the first letters

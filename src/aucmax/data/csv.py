@@ -13,7 +13,6 @@ line, not the file.
 """
 
 import math
-import os
 import re
 import string
 from collections.abc import Iterator, Sequence
@@ -40,17 +39,17 @@ from aucmax.data.columns import (
     decode,
     dictionary,
     find,
-    locate,
     options_of,
 )
-from aucmax.data.text import STDIN, Text
+from aucmax.data.text import Text
 
 DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB = b'\n\r" \t'
-_MOST_ASKS = 4096  # numbers of a block that Python has to look at
+_MOST_ASKS = 1 << 12  # numbers of a block that Python has to look at
+_MOST_BAD = 1 << 14  # lines of a block that are none: each of them becomes an object
 
 _LONGEST_MISSING = max(map(len, MISSING))
 _MISSING_WORDS = tuple(
@@ -113,6 +112,8 @@ class CsvSource(TableSource):
     recipe : dict, default=None
         What ``recipe()`` of another source has said: the features will be the same.
         Columns are found by name, in any order; label and weight may be absent.
+    labelled : bool, default=True
+        Whether labels and weights are read; if not, nothing can be wrong with them.
     """
 
     _format = "csv"
@@ -138,6 +139,7 @@ class CsvSource(TableSource):
         keep_text: bool = False,
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
+        labelled: bool = True,
     ) -> None:
         text_files = Text(paths)
         super().__init__(
@@ -150,6 +152,7 @@ class CsvSource(TableSource):
             keep_text=keep_text,
             extra=extra,
             recipe=recipe,
+            labelled=labelled,
         )
         if recipe is not None:
             delimiter = delimiter or recipe.get("delimiter")
@@ -159,7 +162,8 @@ class CsvSource(TableSource):
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITER
         ):
             raise ValueError(f"delimiter {delimiter!r} is not one sign such as , or ;")
-        self._stdin: _Reader | None = None
+        self._sizes = text_files._sizes
+        self._pipes: dict[int, _Reader] = {}
         self._first: _Head | None = None
 
     def recipe(self) -> dict[str, Any]:
@@ -201,20 +205,20 @@ class CsvSource(TableSource):
         return self._first
 
     def _reader(self, number: int) -> "_Reader":
-        file = self.files[number]
-        if file != STDIN:
-            return _Reader(file, self._block)
-        if self._stdin is None:
-            self._stdin = _Reader(file, self._block)
-        elif self._stdin.begun:
-            raise ValueError("standard input can be read only once")
-        return self._stdin
+        if self._sizes[number] is not None:
+            return _Reader(self.files[number], self._block)
+        if number not in self._pipes:  # a pipe, which cannot be opened again
+            self._pipes[number] = _Reader(self.files[number], self._block, keep=True)
+        elif self._pipes[number].begun:
+            path = self._pipes[number].path
+            raise ValueError(f"{path} is a pipe, which can be read only once")
+        return self._pipes[number]
 
     def _tables(
         self, plan: Plan, start: Position, dtype: Any, fill: Float | None
     ) -> Iterator[Table]:
         header = self._first_head().header
-        sizes = [0 if file == STDIN else os.path.getsize(file) for file in self.files]
+        sizes = [size or 0 for size in self._sizes]
         for number in range(start.file, len(self.files)):
             file = self.files[number]
             here = start if number == start.file else Position(number)
@@ -222,7 +226,10 @@ class CsvSource(TableSource):
                 head = _head(file, reader.peek(), self.dtype, self._delimiter, header)
             if head is None:
                 continue
-            scan = _Scan(file, head, plan, dtype, fill, self._extra, self._keep_text)
+            place = self._locate(plan, head.names, file)
+            scan = _Scan(
+                file, head, plan, place, dtype, fill, self._extra, self._keep_text
+            )
             before = sum(sizes[:number])
             with self._reader(number) as reader:
                 reader.skip(here.offset)
@@ -239,8 +246,9 @@ CsvSource.options = options_of(CsvSource)
 class _Reader:
     """A file, in blocks that overlap by what was not used of the one before."""
 
-    def __init__(self, file: str, block: int) -> None:
+    def __init__(self, file: str, block: int, keep: bool = False) -> None:
         self._stream = text._open(file)
+        self._keep = keep  # open, until the rows have been read
         self._rest = np.empty(0, np.uint8)
         self._block = block
         self.begun = False
@@ -249,7 +257,13 @@ class _Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close()  # leaves standard input open
+        if self.begun or not self._keep:
+            self._stream.close()
+
+    @property
+    def path(self) -> str:
+        """What to call the file in messages."""
+        return self._stream.path
 
     @property
     def done(self) -> int:
@@ -466,7 +480,8 @@ def _all_spans(head: _Head) -> list[Spans]:
     """Return the values of all columns in the first block."""
     names = [str(i) for i in range(len(head.names))]
     plan = Plan(names, True, [], [], names, None, False, None, "hash", 1, "zero")
-    scan = _Scan("", head._replace(names=names), plan, head.dtype, None, [], False)
+    place = {name: i for i, name in enumerate(names)}
+    scan = _Scan("", head, plan, place, head.dtype, None, [], False)
     return scan(head.data, START, head.final, len(head.data)).texts
 
 
@@ -485,6 +500,7 @@ class _Scan:
         file: str,
         head: _Head,
         plan: Plan,
+        place: dict[str, int],
         dtype: Any,
         fill: Float | None,
         extra: Sequence[str],
@@ -495,7 +511,6 @@ class _Scan:
         self._largest = float(np.finfo(dtype).max)
         self._refuse = fill is None
         self._fill = np.zeros(len(plan.numbers)) if fill is None else fill
-        place = locate(plan, head.names, file)
         n = len(head.names)
         self._roles = np.full(n, _SKIP)
         self._slots = np.zeros(n, np.int64)
@@ -524,17 +539,18 @@ class _Scan:
 
     def __call__(self, data: Bytes, start: Position, final: bool, limit: int) -> Table:
         """Return the rows of a block."""
-        bound = text.count(data, _NEWLINE)
+        ends = text.count(data, _NEWLINE)
+        # A row has as many bytes as fields, at least; one more that may turn out bad.
+        bound = min(ends, len(data) // len(self._roles)) + 1
         n_kept = int(self._kept.max(initial=-1)) + 1
         X = np.empty((bound, len(self._plan.numbers)), self._dtype)
         aside = np.empty((bound, 2))
         starts = np.empty((n_kept, bound), np.int64)
         stops = np.empty((n_kept, bound), np.int64)
         rows = np.empty((3, bound), np.int64)
-        bad = np.empty((bound, 7), np.int64)
+        bad = np.empty((min(ends, _MOST_BAD), 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
-        doubled = n_kept > 0 and b'""' in data.tobytes()
-        side = np.empty(len(data) if doubled else 0, np.uint8)
+        side = np.empty(len(data), np.uint8)  # memory that is not used costs nothing
         state = np.zeros(6, np.int64)
         if start.offset < self._head.body:
             state[_AT] = self._head.body - start.offset
@@ -778,7 +794,7 @@ def _scan(
             at += 2
             line += 1
             continue
-        if n_asks + n_columns > len(asks):
+        if n_asks + n_columns > len(asks) or n_bad == len(bad):
             break  # the rest is for the next block
         begin = at
         column = 0

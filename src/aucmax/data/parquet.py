@@ -27,7 +27,6 @@ from aucmax.data.columns import (
     TableSource,
     Wishes,
     find,
-    locate,
     options_of,
 )
 from aucmax.data.text import STDIN, Text
@@ -56,7 +55,7 @@ class ParquetSource(TableSource):
     paths : sequence of str
         Files, patterns, directories (of which the files with such names are read).
     label, weight, drop, only, categorical, encode, text, hash_size, missing, dtype, \
-extra, recipe
+extra, recipe, labelled
         See :class:`~aucmax.data.csv.CsvSource`.
     keep_text : bool, default=False
         Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
@@ -81,6 +80,7 @@ extra, recipe
         keep_text: bool = False,
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
+        labelled: bool = True,
     ) -> None:
         files = _files(paths)
         self._sizes = [os.path.getsize(file) for file in files]
@@ -94,6 +94,7 @@ extra, recipe
             keep_text=keep_text,
             extra=extra,
             recipe=recipe,
+            labelled=labelled,
         )
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
@@ -120,17 +121,25 @@ extra, recipe
             at = start.offset if number == start.file else 0
             with _Batches(file) as batches:
                 names = list(batches.schema.names)
-                place = locate(plan, names, file)
+                place = self._locate(plan, names, file)
                 wanted = plan.needed() + [
                     name for name in (plan.label, plan.weight) if name in place
                 ]
                 extra = {name: names[find(names, name)] for name in self._extra}
-                columns = sorted({*wanted, *extra.values()}, key=place.__getitem__)
+                columns = sorted({*wanted, *extra.values()}, key=names.index)
                 read = names if self._keep_text else columns
                 size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
                 for batch, part in batches.read(read, at, size):
                     table = _table(
-                        file, plan, batch, extra, dtype, fill, at, self._keep_text
+                        file,
+                        plan,
+                        batch,
+                        place,
+                        extra,
+                        dtype,
+                        fill,
+                        at,
+                        self._keep_text,
                     )
                     at += len(batch)
                     yield table._replace(
@@ -284,6 +293,7 @@ def _table(
     file: str,
     plan: Plan,
     batch: Any,
+    place: dict[str, int],
     extra: dict[str, str],
     dtype: Any,
     fill: Float | None,
@@ -330,7 +340,7 @@ def _table(
         categories.append(spans)
     texts = [_spans(batch.column(name)) for name in plan.texts]
     label: Any = None
-    if plan.label is not None and plan.label in order:
+    if plan.label is not None and plan.label in place:
         column = batch.column(plan.label)
         if plan.label_is_number:
             label = _numbers(file, plan.label, column)
@@ -341,7 +351,7 @@ def _table(
             missing = label.stops <= label.starts
         blame(missing, plan.label, "the label is missing")
     weight = None
-    if plan.weight is not None and plan.weight in order:
+    if plan.weight is not None and plan.weight in place:
         weight = _numbers(file, plan.weight, batch.column(plan.weight))
         blame(np.isnan(weight), plan.weight, "the weight is missing")
         blame(weight < 0, plan.weight, "the weight is negative")

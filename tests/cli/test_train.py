@@ -1,0 +1,208 @@
+"""``aucmax train``, as one uses it from a shell."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import aucmax
+from aucmax.cli.train import parameters, reader_options
+from commands import invoke, table, write_table
+from data import scattered
+
+
+@pytest.fixture
+def rows(tmp_path):
+    X, y = scattered(300, 12)
+    path = tmp_path / "rows.svm"
+    path.write_text(
+        "".join(
+            f"{2 * label - 1} "
+            + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()) if v)
+            + "\n"
+            for row, label in zip(X, y, strict=True)
+        )
+    )
+    return path
+
+
+def test_a_table(tmp_path):
+    data = write_table(tmp_path / "clicks.csv", table())
+    model = tmp_path / "clicks.aucmax"
+    result = invoke(
+        *("train", data, "-o", model, "--label", "clicked", "--holdout", "0.3"),
+        *("--algorithm", "LeastSquaresAUC", "--param", "l2=0.01", "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["algorithm"] == "LeastSquaresAUC"
+    assert told["rows"] + told["held_out"] == 300
+    area = told["judged"]["auc"]
+    assert 0.5 < area["low"] < area["value"] < area["high"] <= 1.0
+    assert aucmax.load(model).l2 == 0.01
+
+
+def test_words_for_people(rows, tmp_path):
+    model = tmp_path / "m.aucmax"
+    result = invoke("train", rows, "-o", model, "--algorithm", "spam", "--passes", "2")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "SPAM learnt from 300 rows of 12 features" in said
+    assert "in 2 passes" in said
+    assert str(model) in result.stdout.replace("\n", "")
+
+
+def test_the_same_seed_gives_the_same_file(rows, tmp_path):
+    models = [tmp_path / f"{k}.aucmax" for k in range(2)]
+    for model in models:
+        options = "--algorithm", "PSAM", "--seed", "4"
+        assert invoke("train", rows, "-o", model, *options).exit_code == 0
+    assert models[0].read_bytes() == models[1].read_bytes()
+
+
+def test_bad_lines(rows, tmp_path):
+    with open(rows, "a") as file:
+        file.write("+1 3:oops\n")
+    model, aside = tmp_path / "m.aucmax", tmp_path / "bad.svm"
+    command = "train", rows, "-o", model, "--algorithm", "SPAM"
+    result = invoke(*command)
+    assert result.exit_code == 1
+    assert "rows.svm, line 301, column 3" in result.stderr
+    assert "oops" in result.stderr
+    assert not model.exists()
+    result = invoke(*command, "--on-bad-line", "quarantine", aside)
+    assert result.exit_code == 0, result.output
+    assert aside.read_text() == "+1 3:oops\n"
+    assert "1 bad lines" in result.stdout
+    assert invoke(*command, "--on-bad-line", "skip").exit_code == 0
+    assert invoke(*command, "--on-bad-line", "ignore").exit_code == 2
+    assert invoke(*command, "--on-bad-line", "quarantine").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--algorithm", "magic"], "magic"),
+        (["--param", "l2"], "KEY=VALUE"),
+        (["--param", "l2=-1", "--algorithm", "SPAM"], "l2"),
+        (["--param", "depth=3", "--algorithm", "SPAM"], "depth"),
+        (["--label", "y"], "label"),
+        (["--input", "format=excel"], "excel"),
+        (["--input", "colour=red"], "colour"),
+        (["--positive", "7", "--algorithm", "SPAM"], "one class"),
+    ],
+)
+def test_what_cannot_be(rows, tmp_path, options, word):
+    result = invoke("train", rows, "-o", tmp_path / "m.aucmax", *options)
+    assert result.exit_code == 1
+    assert word in result.stderr
+    assert "Traceback" not in result.output
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.svm"]
+
+
+def test_files_that_are_not_there(rows, tmp_path):
+    result = invoke("train", tmp_path / "none.svm", "-o", tmp_path / "m.aucmax")
+    assert result.exit_code == 1
+    assert "none.svm" in result.stderr
+    result = invoke("train", rows, "-o", tmp_path / "nowhere" / "m.aucmax")
+    assert result.exit_code == 1
+    assert "nowhere" in result.stderr
+
+
+def test_help_fits_on_a_screen():
+    result = invoke("train", "-h")
+    lines = result.stdout.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
+    assert "Example: aucmax train" in result.stdout
+
+
+def test_settings():
+    given = ["l2=0.5", "loss=logistic", "shuffle=false", "l2s=[1, 2]"]
+    assert parameters(given, "--param") == {
+        "l2": 0.5,
+        "loss": "logistic",
+        "shuffle": False,
+        "l2s": [1, 2],
+    }
+    with pytest.raises(ValueError, match="twice"):
+        parameters(["a=1", "a=2"], "--param")
+    assert reader_options(["drop=a,b"], label="y", missing=None) == {
+        "drop": ["a", "b"],
+        "label": "y",
+    }
+    with pytest.raises(ValueError, match="twice"):
+        reader_options(["label=x"], label="y")
+
+
+def shell(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "aucmax", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
+    """The run waits for more data when it is asked to stop; nothing is lost."""
+    model = tmp_path / "m.aucmax"
+    command = "train", "-", "-o", model, "--algorithm", "SPAM"
+    text = rows.read_bytes()
+    process = shell(*command)
+    # Some rows are learnt: more than a block of text.
+    block = text * (2 * (1 << 22) // len(text))
+    process.stdin.write(block)
+    process.stdin.flush()
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    process.wait(60)
+    complaint = process.stderr.read().decode()
+    process.stdin.close()
+    assert process.returncode == 130, complaint
+    assert "--resume" in complaint
+    checkpoint = tmp_path / "m.aucmax.checkpoint"
+    assert checkpoint.exists()
+    assert not model.exists()
+    process = shell(*command, "--resume")
+    process.communicate(block)
+    assert process.returncode == 0
+    assert not checkpoint.exists()
+    whole = tmp_path / "whole.aucmax"
+    process = shell("train", "-", "-o", whole, "--algorithm", "SPAM")
+    process.communicate(block)
+    assert model.read_bytes() == whole.read_bytes()
+
+
+def test_from_pipe_to_pipe(rows, tmp_path):
+    model = tmp_path / "m.aucmax"
+    train = shell("train", "-", "-o", model, "--json")
+    told, _ = train.communicate(rows.read_bytes())
+    assert json.loads(told)["algorithm"] == "SPAM"
+    assert train.returncode == 0
+    score = shell("score", model, "-")
+    told, _ = score.communicate(rows.read_bytes())
+    assert score.returncode == 0
+    scores = np.array([float(line) for line in told.split()])
+    assert scores.shape == (300,)
+    evaluate = shell("evaluate", model, "-", "--json")
+    told, _ = evaluate.communicate(rows.read_bytes())
+    labels = [line.split()[0] for line in rows.read_text().splitlines()]
+    expected = aucmax.metrics.auc(np.array(labels, float), scores)
+    assert json.loads(told)["auc"]["value"] == pytest.approx(expected)
+
+
+def test_a_full_disk(rows, tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full here")
+    model = tmp_path / "m.aucmax"
+    assert invoke("train", rows, "-o", model, "--algorithm", "SPAM").exit_code == 0
+    result = invoke("score", model, rows, "-o", "/dev/full")
+    assert result.exit_code == 1
+    assert "/dev/full" in result.stderr
