@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import aucmax
-from aucmax.core.base import product, widen
+from aucmax.core.base import OnlineAUC, product, widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen

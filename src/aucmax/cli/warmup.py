@@ -37,7 +37,8 @@ def run() -> None:
         seconds = compile_kernels() + compile_readers()
     names = ", ".join(aucmax.ESTIMATORS)
     console.print(
-        f"Compiled {names} the measures and the readers, or found them: {seconds:.1f} s."
+        f"Compiled {names}, the measures and the readers, or found them: "
+        f"{seconds:.1f} s."
     )
 
 
