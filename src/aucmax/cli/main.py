@@ -338,7 +338,10 @@ def evaluate(
 
 @app.command(epilog="Example: aucmax info clicks.aucmax")
 def info(model: _Model, as_json: _Json = False) -> None:
-    """Say what is in a model file: class, training, the largest weights."""
+    """Say what is in a model file.
+
+    Its class and parameters, what it was trained on, the largest weights.
+    """
     from aucmax.cli.info import run
 
     run(model, as_json)
