@@ -147,6 +147,17 @@ def test_the_default_penalty(loss, layout):
     assert_allclose(model.coef_ * scale, expected.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_the_default_penalty_of_texts(layout):
+    X, y = wide(60, 500, nnz=12)
+    X = X.toarray()
+    Z = (X[y == 1][:, None] - X[y == 0]).reshape(-1, 500)
+    rows = 1 / np.sum(y == 1) + 1 / np.sum(y == 0)
+    expected = BAM(0.1 * np.mean(np.sum(Z**2, axis=1)) * rows, tol=1e-8).fit(X, y)
+    model = BAM(tol=1e-8).fit(layout(X), y)
+    assert_allclose(model.coef_, expected.coef_, atol=1e-6)
+
+
 def test_the_default_penalty_falls_with_the_rows():
     X, y = gaussian(60)
     norms = [

@@ -69,7 +69,7 @@ def hashed(tokens, n_features):
 values = st.lists(st.one_of(st.none(), st.text(max_size=9)), min_size=1, max_size=9)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(values, st.text(max_size=6), st.sampled_from([1, 2, 7, 1 << 10, (1 << 31) - 9]))
 def test_hashed_like_scikit_learn(values, name, size):
     tokens = [[] if v is None else [f"{name}={v}"] for v in values]
@@ -86,7 +86,7 @@ def test_hashed_like_scikit_learn(values, name, size):
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
     st.lists(
         st.text(st.sampled_from("aBÉß_1 .\n\x00İΣσ漢\U00010400"), max_size=12),
@@ -145,7 +145,7 @@ def test_onehot_and_words():
     np.testing.assert_array_equal(found[:, 2:], hashed(words, 16))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.one_of(st.none(), st.text("ab\x00", max_size=2)), max_size=40))
 def test_dictionary(values):
     codes, found = dictionary(spans(values))

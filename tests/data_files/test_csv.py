@@ -343,6 +343,8 @@ def test_a_delimiter_of_ones_own(write):
     np.testing.assert_array_equal(whole(source).X, [[1, 2]])
     again = CsvSource([path], recipe=source.recipe())
     np.testing.assert_array_equal(whole(again).X, [[1, 2]])
+    found = read(write("a b\tc\n1\t2\n"), delimiter="tab", label="c")
+    np.testing.assert_array_equal(found.X, [[1]])
     for wrong in ("", "ab", "1", '"', "\n", "é"):
         with pytest.raises(ValueError, match="delimiter"):
             CsvSource([path], delimiter=wrong)
@@ -382,6 +384,8 @@ def test_labels_that_are_no_numbers(write):
         ({"encode": "two-hot"}, "encode"),
         ({"missing": "guess"}, "missing"),
         ({"hash_size": 0}, "hash_size"),
+        ({"hash_size": "9"}, "hash_size"),
+        ({"header": "no"}, "header is true or false"),
         ({"dtype": int}, "dtype"),
     ],
 )
@@ -434,6 +438,8 @@ def test_missing_values(write):
     for line in found.bad:
         assert "--missing impute" in line.problem
         assert "zero" in line.problem
+    (line,) = read(write("c,y\nu,0\n,1\n", "other.csv"), label="y").bad
+    assert line.problem.endswith("--missing zero (or impute) takes the line without it")
     assert str(found.bad[1]) == (
         f"{path}, line 4, column a: the value is missing ('NA'): --missing impute puts "
         "the mean of the column there, --missing zero a zero"
@@ -477,7 +483,7 @@ def test_a_word_in_a_column_of_numbers(write):
     assert line.column == "size"
     assert line.text == b"1,large,0"
     assert "'large' is not a number" in line.problem
-    assert "--categorical size" in line.problem
+    assert "--input categorical=size" in line.problem
     found = read(path, label="y", categorical=["size"], hash_size=4)
     assert not found.bad
     assert found.X.shape == (331, 1 + 4)

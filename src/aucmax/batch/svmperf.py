@@ -145,8 +145,7 @@ class SVMPerf(LinearRanker):
     ----------
     l2 : float or "auto", default="auto"
         Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends neither on its unit nor on how rare it is, and falls with
-        the rows: see Notes.
+        its own, which depends on no unit and falls with the rows: see Notes.
     tol : float, default=1e-3
         Gap between J and a lower bound on it to stop at, relative to J or to 1 - J,
         whichever is less: J is one at zero.

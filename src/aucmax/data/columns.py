@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
 from inspect import signature
+from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -84,8 +85,9 @@ class Wishes:
             raise ValueError(
                 f"missing is 'error', 'impute' or 'zero', not {self.missing!r}"
             )
-        if not 1 <= self.hash_size < 1 << 31:
-            raise ValueError(f"hash_size is {self.hash_size}, not between 1 and 2³¹-1")
+        size = self.hash_size
+        if not (isinstance(size, Integral) and 1 <= size < 1 << 31):
+            raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
 
 
 @dataclass(frozen=True)
@@ -210,9 +212,9 @@ class TableSource:
             return plan
         if self.size is None:
             raise ValueError(
-                "missing='impute' and encode='onehot' read all data once before the "
+                "To impute and to encode one-hot, all data are read once before the "
                 "features are known, and standard input or another pipe can be read "
-                "only once: give a file, or choose missing='zero' and encode='hash'"
+                "only once: give a file, or choose --missing zero and encode by hash"
             )
         imputes = plan.missing == "impute"
         fill = np.full(len(plan.numbers), np.nan if imputes else 0.0)
@@ -268,6 +270,13 @@ class TableSource:
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
         return self.plan.feature_names()
+
+
+def remedy(category: bool) -> str:
+    """Return what to do about a missing value."""
+    if category:
+        return "--missing zero (or impute) takes the line without it"
+    return "--missing impute puts the mean of the column there, --missing zero a zero"
 
 
 def options_of(source: type) -> frozenset[str]:
@@ -351,17 +360,16 @@ def locate(plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
     if not plan.header and plan.label and len(names) == len(plan.columns) - 1:
         label = plan.columns.index(plan.label)
         names = [*plan.columns[:label], *plan.columns[label + 1 :]]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
-        raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them"
-        )
-    if absent := [name for name in plan.needed() if name not in set(names)]:
+    place = {name: i for i, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for i, name in enumerate(names) if place[name] > i)
+        raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
+    if absent := [name for name in plan.needed() if name not in place]:
         raise ValueError(
             f"{file} has no column {_list(absent)}, which the features are made of; "
             f"it has {_list(names)}"
         )
-    return {name: i for i, name in enumerate(names)}
+    return place
 
 
 def _list(names: Sequence[str], most: int = 12) -> str:

@@ -40,6 +40,7 @@ from aucmax.data.columns import (
     dictionary,
     find,
     options_of,
+    remedy,
 )
 from aucmax.data.text import Text
 
@@ -80,7 +81,7 @@ class CsvSource(TableSource):
     paths : sequence of str
         Files, patterns, directories; "-" is standard input.
     delimiter : str, default=None
-        One character; guessed from the name and the first line.
+        One character, or "tab"; guessed from the name and the first line.
     header : bool, default=None
         Whether the first line has the names of the columns; guessed. Without a header
         the columns are called "0", "1", …
@@ -156,8 +157,12 @@ class CsvSource(TableSource):
         )
         if recipe is not None:
             delimiter = delimiter or recipe.get("delimiter")
+        if delimiter in ("tab", r"\t"):  # what people write in a shell
+            delimiter = "\t"
         self._delimiter = delimiter
         self._header = header
+        if header not in (None, True, False):
+            raise ValueError(f"header is true or false, not {header!r}")
         if delimiter is not None and (
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITER
         ):
@@ -386,7 +391,7 @@ def _head(
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(
                 f"{file}: two columns are called {twice!r}: rename one of them, or say "
-                "that there is no header"
+                "that there is no header: --input header=false"
             )
         return head
     return head._replace(
@@ -654,14 +659,12 @@ class _Scan:
         elif problem == _ABSENT and name == plan.weight:
             what = f"the weight is missing ({value})"
         elif problem == _ABSENT:
-            what = (
-                f"the value is missing ({value}): --missing impute puts the mean of "
-                "the column there, --missing zero a zero"
-            )
+            category = name in plan.categories
+            what = f"the value is missing ({value}): {remedy(category)}"
         elif problem == _NO_NUMBER:
             what = f"{label} {value} is not a number, as those at the beginning were"
             if name != plan.weight:
-                what += f": --categorical {name} makes categories of them"
+                what += f": --input categorical={name} makes categories of them"
         elif problem == _INFINITE:
             what = f"{label} {value} is not finite, or too large for {self._dtype}"
         elif problem == _NO_LABEL:

@@ -28,6 +28,7 @@ from aucmax.data.columns import (
     Wishes,
     find,
     options_of,
+    remedy,
 )
 from aucmax.data.text import STDIN, Text
 
@@ -126,7 +127,8 @@ extra, recipe, labelled
                     name for name in (plan.label, plan.weight) if name in place
                 ]
                 extra = {name: names[find(names, name)] for name in self._extra}
-                columns = sorted({*wanted, *extra.values()}, key=names.index)
+                needed = {*wanted, *extra.values()}
+                columns = [name for name in names if name in needed]
                 read = names if self._keep_text else columns
                 size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
                 for batch, part in batches.read(read, at, size):
@@ -285,7 +287,8 @@ def _check_type(file: str, name: str, kind: Any) -> None:
         return
     raise ValueError(
         f"{file}: column {name!r} has the type {kind}, which is neither a number nor a "
-        f"category: --drop {name}, or --categorical {name} if its values are few"
+        f"category: --input drop={name}, or --input categorical={name} if it has few "
+        "values"
     )
 
 
@@ -311,10 +314,6 @@ def _table(
             fault = (order[name], name, problem)
             faults[row] = min(faults.get(row, fault), fault)
 
-    absent = (
-        "the value is missing (null): --missing impute puts the mean of the column "
-        "there, --missing zero a zero"
-    )
     largest = np.finfo(dtype).max
     X = np.empty((n, len(plan.numbers)), dtype)
     for j, name in enumerate(plan.numbers):
@@ -322,7 +321,7 @@ def _table(
         missing = np.isnan(values)
         if missing.any():
             if fill is None:
-                blame(missing, name, absent)
+                blame(missing, name, f"the value is missing (null): {remedy(False)}")
             else:
                 values = np.where(missing, fill[j], values)
         with np.errstate(invalid="ignore"):
@@ -336,7 +335,7 @@ def _table(
     for name in plan.categories:
         spans = _spans(batch.column(name))
         if fill is None and (missing := spans.stops < spans.starts).any():
-            blame(missing, name, absent)
+            blame(missing, name, f"the value is missing (null): {remedy(True)}")
         categories.append(spans)
     texts = [_spans(batch.column(name)) for name in plan.texts]
     label: Any = None
