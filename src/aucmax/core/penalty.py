@@ -3,9 +3,10 @@ r"""The default ridge: one that needs no tuning and depends on no feature's unit
 .. math:: \lambda_j = \tfrac{1}{2} \ell''\, E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
 
 with z the difference of a pair, :math:`\ell''` the curvature of the loss and n the rows
-of a class; a weight of k is k rows. So a feature is held back as it would be on unit scale, as
-logistic regression does with C=1 on standardised features, and less the more rows there
-are. What is rare is not scaled up for that: zeros count for nothing in the mean.
+of a class; a weight of k is k rows. So a feature is held back as it would be on unit
+scale, as logistic regression does with C=1 on standardised features, and less the more
+rows there are. What is rare is not scaled up for that: zeros count for nothing in the
+mean.
 
 Where features are many and rare, as in texts, their values have one unit already, and
 say what a feature is worth. With more features than rows and less than a tenth of the
