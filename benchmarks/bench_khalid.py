@@ -43,6 +43,7 @@ from aucmax.metrics import auc
 from bench import Row, shared
 
 SOURCE = "khalid2019-dissertation"
+TABLES = ("4.3", "5.2", "3.2", "7.3", "6.3")
 WIDTH = 2.0 ** np.arange(-9, 10, 3)
 TINY = {"l2": [1e-10, 1e-7, 1e-4]}
 BALL = {"radius": [0.1, 10.0, 1000.0], "eta0": [0.05, 0.5, 5.0]}
@@ -220,7 +221,7 @@ def main() -> None:
     """Run what is asked for, cell by cell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, help="the printed figures")
-    parser.add_argument("--tables", nargs="+", default="4.3 5.2 3.2 7.3 6.3".split())
+    parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--sets", nargs="+", help="only these data sets")
     parser.add_argument("--algorithms", nargs="+", help="only these")
     parser.add_argument("--runs", type=int, help="10 / 3 / 5 as printed by default")
