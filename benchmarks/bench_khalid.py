@@ -10,13 +10,17 @@ read from $AUCMAX_DATA or ../shared/data.
 Splits are those of the dissertation: given parts, or 80/20, or 5 folds (chapter 5; a
 run is the mean of its folds), with features standardised by the training part; for
 table 4.3, whose scaling is not told, ``--scale unit`` makes all rows of unit length
-instead, with which the figures of ionosphere agree, and no others tried. The online methods pass once over the rows, SOLAM 15 times, ASAM and PSAM as by default: the
+instead: the figures of ionosphere agree with that, and with no other scaling tried. The
+online methods pass once over the rows, SOLAM 15 times, ASAM and PSAM as by default: the
 dissertation does not say. Parameters are chosen by 3-fold cross-validation on at most
-``--tune`` rows, out of grids as wide as the printed ones around our defaults, eight
-times coarser. "BAM here" is the minimum of the pairwise squared hinge on the same
-splits: what a linear model can do. A cell is met if our mean is not below the printed
-one by more than the larger of the two standard deviations (0.005 if none is printed or
-it is 0).
+``--tune`` rows (a quarter of that with more than 200 features, where CBR is also given
+no more than 6000), out of grids as wide as the printed ones around our defaults, in
+steps of eight.
+
+BAM, printed or not, is the minimum of the pairwise squared hinge on the same splits:
+about what a linear model can do. A cell is met if our mean is not below the printed one
+by more than the larger of the two standard deviations; a printed one of 0, or none,
+counts as 0.005.
 """
 
 import argparse
