@@ -4,7 +4,8 @@ r"""Truncated Newton for a loss of the scores plus a ridge.
 
 The steps solve the Newton equations by conjugate gradients, only as well as it pays
 (Eisenstat and Walker), in coordinates in which the curvature at zero is about one: then
-raw features do no harm, and norms of gradients mean something. A step is tried on the
+raw features do no harm, and norms of gradients mean something. In place of l2 there may
+be an array, a ridge for each feature. A step is tried on the
 *scores*: X times the step once, and each trial costs no more than the loss. J never
 rises.
 """
@@ -45,7 +46,9 @@ class Minimum(NamedTuple):
 class Coordinates:
     """Weights of features of unit scale, w = unit u; features that vary only."""
 
-    def __init__(self, diagonal: Float, varies: NDArray[np.bool_], l2: float) -> None:
+    def __init__(
+        self, diagonal: Float, varies: NDArray[np.bool_], l2: float | Float
+    ) -> None:
         safe = np.where(varies, 2.0 * diagonal + l2, np.inf)
         self.unit = 1.0 / np.sqrt(safe)
 
@@ -61,7 +64,7 @@ class Coordinates:
 class FullCoordinates(Coordinates):
     """Coordinates in which the square loss has curvature one in all directions."""
 
-    def __init__(self, H: Float, varies: NDArray[np.bool_], l2: float) -> None:
+    def __init__(self, H: Float, varies: NDArray[np.bool_], l2: float | Float) -> None:
         diagonal = np.zeros(len(varies))
         diagonal[varies] = np.diag(H)
         super().__init__(diagonal, varies, l2)
@@ -104,7 +107,7 @@ class Objective:
         X: Rows,
         share: Float,
         loss: Callable[[Float, Float], Point],
-        l2: float,
+        l2: float | Float,
         ref: Float,
     ) -> None:
         self.X, self.loss, self.l2, self.ref = X, loss, l2, ref
@@ -121,6 +124,10 @@ class Objective:
         """Return Xᵀ slope + l2 w."""
         g = transposed_times(self.X, self._everywhere(slope), len(w)) + self.l2 * w
         return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
+
+    def ridge(self, v: Float, w: Float) -> float:
+        """Return l2 v·w."""
+        return _dot(self.l2 * v, w)
 
     def along(self, point: Point, v: Float) -> Float:
         """Return the Hessian of J times v."""
@@ -192,7 +199,7 @@ def minimise(
     if start is not None and np.any(start):
         warm = times(o.X, start)
         other = o.at(warm)
-        value = other.value + 0.5 * o.l2 * _dot(start, start)
+        value = other.value + 0.5 * o.ridge(start, start)
         if value <= J:  # or false, if it is not a number
             w, scores, point, J = start.copy(), warm, other, value
             g = o.gradient(point.slope, w)
@@ -223,14 +230,13 @@ def minimise(
         if slope >= -_ROUNDING * abs(J):
             break
         steps = times(o.X, move)
-        w_move, move_move = _dot(w, move), _dot(move, move)
-        base = 0.5 * o.l2 * _dot(w, w)
+        w_w, w_move, move_move = o.ridge(w, w), o.ridge(w, move), o.ridge(move, move)
         # Where curvature is next to none, a Newton step knows no bounds.
         length = min(1.0, _REACH * (1.0 + o.spread(scores)) / o.spread(steps))
         for _ in range(_HALVINGS):
             trial = scores + length * steps
             point = o.at(trial)
-            ridge = base + o.l2 * length * (w_move + 0.5 * length * move_move)
+            ridge = 0.5 * w_w + length * (w_move + 0.5 * length * move_move)
             if point.value + ridge <= J + _ENOUGH * length * slope:
                 break
             length *= 0.5
@@ -238,7 +244,7 @@ def minimise(
             point = here
             break
         w = w + length * move
-        scores, J = trial, point.value + 0.5 * o.l2 * _dot(w, w)
+        scores, J = trial, point.value + 0.5 * o.ridge(w, w)
         history.append(J)
         g = o.gradient(point.slope, w)
     relative = norm / first if first > 0.0 else 0.0
