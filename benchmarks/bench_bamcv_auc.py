@@ -5,10 +5,10 @@ data set of less than 100 000 rows, both with their defaults but for the balance
 classes, the score and three folds of logistic regression. This has standardised
 features; BAMCV is given raw ones and, with ``--scaled``, standardised ones once more.
 Of data sets with several classes the lower half of the labels is one class. Rows are
-cut to ``--rows``, 20 000, or 4000 if there are more than 200 dense features. "p" is that of Alpaydin's combined 5x2
-F test, so a set is lost if p < 0.05 and the difference is below zero. Differences are
-in thousandths. JSON is written after each set, and sets that are in it are not run
-again. Data are read from $AUCMAX_DATA or ../shared/data.
+cut to ``--rows``, 20 000, or 4000 if there are more than 200 dense features. "p" is
+that of Alpaydin's combined 5x2 F test, so a set is lost if p < 0.05 and the difference
+is below zero. Differences are in thousandths. JSON is written after each set, and sets
+that are in it are not run again. Data are read from $AUCMAX_DATA or ../shared/data.
 """
 
 import argparse
