@@ -66,12 +66,18 @@ def test_the_path_is_that_of_refitting(scale):
     assert (np.diff(model.path_["norm"]) > 0.0).all()
 
 
-def test_the_scale_is_that_of_pairs():
-    X, y = scaled(60, 4)
+@pytest.mark.parametrize("d", [4, 1100])
+def test_the_scale_is_the_standard_deviation(d):
+    X, y = scaled(60, d)
+    X[:, 1] += 1e6 * X[:, 1].std()
     X[:, 2] = 7.0
-    pairs = X[y == 1][:, np.newaxis] - X[y == 0]
-    expected = np.sqrt(0.5 * (pairs**2).mean(axis=(0, 1)))
-    assert_allclose(BAMCV(2, cv=2).fit(X, y).scale_, expected, rtol=1e-10)
+    weight = np.random.default_rng(0).random(60) + 0.5
+    model = BAMCV(2, cv=2, loss="squared_hinge").fit(X, y, sample_weight=weight)
+    variance = np.cov(X.T, aweights=weight, ddof=0).diagonal()
+    assert_allclose(model.scale_, np.sqrt(variance), rtol=1e-3, atol=1e-12)
+    assert model.scale_[2] == 0.0
+    near = np.arange(d) > 2
+    assert_allclose(model.scale_[near] ** 2, variance[near], rtol=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(200, 6), (40, 1100)])

@@ -25,6 +25,7 @@ from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, FullCoordinates, Minimum
 from aucmax.core.pairs import shares
 from aucmax.core.table import Float
+from aucmax.core.tally import Tally, measure
 
 AUTO = ("squared_hinge", "logistic")
 
@@ -39,14 +40,10 @@ _SMALL = 0.25  # of raw features: relative to the variance of a small one
 class Scaled(Landscape):
     """The same with the ridge (l2/2) Σ (scale w)²."""
 
-    def __init__(self, land: Landscape, scale: bool) -> None:
+    def __init__(self, land: Landscape, scale: Float) -> None:
         super().__init__(land.X, land.varies, land.mean)
         self.H, self.system = land.H, land.system
-        self.scale = np.where(self.varies, 1.0, 0.0)
-        if scale and self.system is not None:
-            self.scale[self.varies] = np.sqrt(0.5 * self.system.diagonal[self.varies])
-        elif scale and self.H is not None:
-            self.scale[self.varies] = np.sqrt(0.5 * np.diag(self.H))
+        self.scale = np.where(self.varies, scale, 0.0)
         self.square: Any = self.scale**2  # a ridge each, where others have one for all
 
     def coordinates(self, l2: Any) -> Coordinates:
@@ -73,16 +70,30 @@ class Scaled(Landscape):
         return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
 
 
+def deviation(land: Landscape, tally: Tally) -> Float:
+    """Return the standard deviations of the features."""
+    total = tally.weight.sum()
+    share = tally.weight / total
+    mean = tally.sums.sum(axis=0) / total
+    square = tally.squares.sum(axis=0) / total - mean**2
+    # That of pairs is known without cancellation, and tells within which bounds it is.
+    pairs = np.zeros(len(square))
+    if land.system is not None:
+        pairs = land.system.diagonal
+    elif land.H is not None:
+        pairs[land.varies] = np.diag(land.H)
+    return np.sqrt(np.clip(square, share.prod() * pairs, pairs))
+
+
 class BAMCV(LinearRanker):
     r"""The linear ranker of a pairwise loss, with the best penalty and the best loss.
 
     Finds, for every :math:`l_2` of a path and every loss, the minimum of
 
-    .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \sum_j s_j^2 w_j^2,
-              \qquad 2 s_j^2 = E\,(x^+_j - x^-_j)^2 ,
+    .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \sum_j s_j^2 w_j^2
 
     on all rows but those of a fold, and takes what has the highest mean AUC on the
-    folds left out. :math:`s_j` is about the standard deviation of a feature, so the
+    folds left out. :math:`s_j` is the standard deviation of a feature, so that the
     units of features do not matter.
 
     Parameters
@@ -215,7 +226,11 @@ class BAMCV(LinearRanker):
         """
         losses = self._losses()
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        land = Scaled(survey(self, X, rows, signed), bool(self.scale))
+        land = survey(self, X, rows, signed)
+        scale = np.ones(self.n_features_in_)
+        if self.scale:
+            scale = deviation(land, measure(rows, signed, self.n_features_in_))
+        land = Scaled(land, scale)
         parts = folds(self.cv, X, signed, "BAM")
         with one_blas_thread():
             l2s = penalties(self.l2s, land.spread)
