@@ -33,7 +33,7 @@ AUTO = ("squared_hinge", "logistic")
 _ROUGH = 1e-3
 # The path ends at this ridge, for features of unit scale, or after so many decades if
 # there are too many features for covariances.
-_LEAST, _DECADES = 1e-8, 6.0
+_LEAST, _DECADES = 5e-7, 6.0
 _SMALL = 0.25  # of raw features: relative to the variance of a small one
 
 
