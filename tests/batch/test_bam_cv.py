@@ -34,7 +34,7 @@ def test_scores_are_those_of_refitting(layout, cv):
     X, y = mixed(300)
     X = X.astype(np.float32).astype(float)
     weight = np.random.default_rng(0).random(300) + 0.5
-    model = BAMCV(L2S, cv=cv).fit(layout(X), y, sample_weight=weight)
+    model = BAMCV(L2S, cv=cv, scale=False).fit(layout(X), y, sample_weight=weight)
     splitter = StratifiedKFold(4) if cv == 4 else cv
     folds = list(splitter.split(X, y))
     expected = np.array([slow_scores(X, y, loss, folds, weight) for loss in LOSSES])
@@ -47,27 +47,62 @@ def test_scores_are_those_of_refitting(layout, cv):
     assert model.l2_ == L2S[int(np.argmax(model.scores_.mean(axis=1)))]
 
 
-def test_the_path_is_that_of_refitting():
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_path_is_that_of_refitting(scale):
     X, y = scaled(200, 5, decades=1.0)
-    model = BAMCV(L2S[::-1], loss="logistic", tol=1e-8).fit(X, y)
+    model = BAMCV(L2S[::-1], loss="logistic", scale=scale, tol=1e-8).fit(X, y)
     assert_array_equal(model.l2s_, L2S)
-    unit = X.std(axis=0)
+    unit = model.scale_ if scale else np.ones(5)
+    assert_array_equal(model.scale_, unit)
     for l2, w in zip(L2S, model.coef_path_, strict=True):
-        expected = BAM(l2, loss="logistic", tol=1e-8).fit(X, y)
-        assert_allclose(w * unit, expected.coef_[0] * unit, rtol=1e-4, atol=1e-7)
+        expected = BAM(l2, loss="logistic", tol=1e-8).fit(X / unit, y)
+        assert_allclose(w * unit, expected.coef_[0], rtol=1e-4, atol=1e-7)
     best = L2S.index(model.l2_)
     assert_array_equal(model.coef_[0], model.coef_path_[best])
-    assert_allclose(model.path_["norm"], np.linalg.norm(model.coef_path_, axis=1))
+    assert_allclose(
+        model.path_["norm"], np.linalg.norm(unit * model.coef_path_, axis=1)
+    )
     assert_array_equal(model.path_["auc"], model.scores_.mean(axis=1))
     assert (np.diff(model.path_["norm"]) > 0.0).all()
 
 
+@pytest.mark.parametrize("d", [4, 1100])
+def test_the_scale_is_the_standard_deviation(d):
+    X, y = scaled(60, d)
+    X[:, 1] += 1e6 * X[:, 1].std()
+    X[:, 2] = 7.0
+    weight = np.random.default_rng(0).random(60) + 0.5
+    model = BAMCV(2, cv=2, loss="squared_hinge").fit(X, y, sample_weight=weight)
+    variance = np.cov(X.T, aweights=weight, ddof=0).diagonal()
+    assert_allclose(model.scale_, np.sqrt(variance), rtol=1e-3, atol=1e-12)
+    assert model.scale_[2] == 0.0
+    near = np.arange(d) > 2
+    assert_allclose(model.scale_[near] ** 2, variance[near], rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(200, 6), (40, 1100)])
+def test_units_do_not_matter(shape):
+    rng = np.random.default_rng(0)
+    y = np.arange(shape[0]) % 2
+    X = rng.standard_normal(shape)
+    X[:, :2] += 0.7 * y[:, np.newaxis]
+    units = 2.0 ** rng.integers(-10, 10, shape[1])
+    one = BAMCV(5, cv=2).fit(X, y)
+    other = BAMCV(5, cv=2).fit(X * units, y)
+    assert_allclose(other.l2s_, one.l2s_, rtol=1e-8)
+    assert_allclose(other.scores_, one.scores_, atol=1e-3)
+    assert other.l2_ == pytest.approx(one.l2_)
+    assert_allclose(other.coef_ * units, one.coef_, rtol=1e-4, atol=1e-7)
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
-def test_the_range_of_penalties_is_relative_to_the_data(factor):
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_range_of_penalties_is_relative_to_the_data(factor, scale):
     X, y = gaussian(200)
-    model = BAMCV(cv=3).fit(factor * X, y)
-    expected = BAMCV(cv=3).fit(X, y)
-    assert_allclose(model.l2s_, expected.l2s_ * factor**2, rtol=1e-8)
+    model = BAMCV(cv=3, scale=scale).fit(factor * X, y)
+    expected = BAMCV(cv=3, scale=scale).fit(X, y)
+    relative = 1.0 if scale else factor**2
+    assert_allclose(model.l2s_, expected.l2s_ * relative, rtol=1e-8)
     assert_allclose(model.scores_, expected.scores_, atol=1e-3)
     # The first leaves next to nothing, the last next to everything.
     size = np.abs(expected.coef_path_ @ X.T).max(axis=1)
@@ -90,7 +125,7 @@ def test_saved_with_its_path(tmp_path):
     twin = aucmax.load(tmp_path / "model.aucmax")
     assert twin.loss_ == model.loss_
     assert twin.l2_ == model.l2_
-    for key in ("l2s_", "scores_", "loss_scores_", "coef_path_"):
+    for key in ("l2s_", "scale_", "scores_", "loss_scores_", "coef_path_"):
         assert_array_equal(getattr(twin, key), getattr(model, key))
 
 

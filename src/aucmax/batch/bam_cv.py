@@ -4,6 +4,10 @@ Penalties fall along the path, and each minimum starts from the one before; fold
 weights of zero, so that no row is copied, and the scores of the rows that were left out
 come with those of the others. What the solver knows of the features (their covariances)
 is the same for all folds, penalties and losses.
+
+The penalty is on the weights of features of unit scale. A ridge on raw weights would
+depend on units, and there is no number of it that would suit a feature in thousands and
+one in thousandths.
 """
 
 from numbers import Integral, Real
@@ -18,26 +22,60 @@ from aucmax.batch.bam import LOSSES, Landscape, survey
 from aucmax.core.base import LinearRanker
 from aucmax.core.folds import area, folds, left_out, path_table, penalties
 from aucmax.core.moments import one_blas_thread
-from aucmax.core.newton import Minimum
+from aucmax.core.newton import Coordinates, Minimum, Ridge
 from aucmax.core.pairs import shares
 from aucmax.core.table import Float
+from aucmax.core.tally import Tally, measure
 
 AUTO = ("squared_hinge", "logistic")
 
 # Of a fold's minimum: its AUC is known no better.
 _ROUGH = 1e-3
-# The path ends where a ridge is this share of the variance of a small feature.
-_LEAST, _SMALL = 1e-5, 0.25
-_DECADES = 5.0  # of the path where there are too many features for covariances
+# The path ends at this ridge, for features of unit scale, or after so many decades if
+# there are too many features for covariances.
+_LEAST, _DECADES = 5e-7, 6.0
+_SMALL = 0.25  # of raw features: relative to the variance of a small one
 
 
-def spread(land: Landscape, count: int) -> Float:
-    """Return penalties from one that leaves next to nothing to next to none."""
-    high = 2.0 * land.largest()
-    if land.H is None or not len(land.H):
-        return np.geomspace(high, high * 10**-_DECADES, count)
-    low = 2.0 * _LEAST * float(np.quantile(np.diag(land.H), _SMALL))
-    return np.geomspace(high, min(max(low, 1e-300), high), count)
+class Scaled(Landscape):
+    """The same with the ridge (l2/2) Σ (scale w)²."""
+
+    def __init__(self, land: Landscape, scale: Float) -> None:
+        super().__init__(land.X, land.varies, land.mean)
+        self.H, self.system = land.H, land.system
+        self.scale = np.where(self.varies, scale, 0.0)
+        self.square = self.scale**2
+
+    def coordinates(self, l2: Ridge) -> Coordinates:
+        """Return those in which the curvature at zero is about one."""
+        key = float(np.max(l2, initial=0.0))  # they differ by a factor only
+        if key not in self._known:
+            self._known[key] = super().coordinates(l2)
+        return self._known[key]
+
+    def spread(self, count: int) -> Float:
+        """Return penalties from one that leaves next to nothing to next to none."""
+        unit = 1.0 / np.where(self.varies, self.scale, np.inf)
+        if self.H is None:
+            high = 2.0 * (self.system.largest(unit) if self.system else 1.0)
+            return np.geomspace(high, high * 10**-_DECADES, count)
+        if not len(self.H):
+            return np.geomspace(1.0, _LEAST, count)
+        unit = unit[self.varies]
+        H = self.H * unit * unit[:, np.newaxis]
+        least = _LEAST * float(np.quantile(np.diag(H), _SMALL))
+        return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
+
+
+def deviation(land: Landscape, tally: Tally) -> Float:
+    """Return the standard deviations of the features."""
+    total = tally.weight.sum()
+    share = tally.weight / total
+    mean = tally.sums.sum(axis=0) / total
+    square = tally.squares.sum(axis=0) / total - mean**2
+    # That of pairs is known without cancellation, and tells within which bounds it is.
+    pairs = land.diagonal()
+    return np.sqrt(np.clip(square, share.prod() * pairs, pairs))
 
 
 class BAMCV(LinearRanker):
@@ -45,14 +83,15 @@ class BAMCV(LinearRanker):
 
     Finds, for every :math:`l_2` of a path and every loss, the minimum of
 
-    .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
+    .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \sum_j s_j^2 w_j^2
 
     on all rows but those of a fold, and takes what has the highest mean AUC on the
-    folds left out.
+    folds left out. :math:`s_j` is the standard deviation of a feature, so that the
+    units of features do not matter.
 
     Parameters
     ----------
-    l2s : int or array-like of shape (n_l2s,), default=10
+    l2s : int or array-like of shape (n_l2s,), default=12
         The penalties, or how many to spread over the range from one that leaves next to
         nothing of the weights to next to none.
     cv : int, cross-validation generator or iterable, default=5
@@ -61,6 +100,8 @@ class BAMCV(LinearRanker):
     loss : str or list of str, default="auto"
         A loss of :class:`BAM`, or several to choose among; "auto" stands for
         ["squared_hinge", "logistic"].
+    scale : bool, default=True
+        Whether the penalty is as above, or, with s = 1, that of :class:`BAM`.
     tol : float, default=1e-3
         As in :class:`BAM`; minima from folds are found to 1e-3 at best.
     max_iter : int, default=100
@@ -84,6 +125,9 @@ class BAMCV(LinearRanker):
         The penalty with the highest mean AUC; of equal ones the largest.
     loss_ : str
         The loss with the highest mean AUC; of equal ones the first.
+    scale_ : ndarray of shape (n_features,)
+        The s of the penalty: ``BAM(l2_, loss=loss_).fit(X / scale_, y)`` has the
+        weights ``coef_ * scale_``. Zero where a feature is constant.
     l2s_ : ndarray of shape (n_l2s,)
         All penalties, falling.
     scores_ : ndarray of shape (n_l2s, n_folds)
@@ -117,11 +161,13 @@ class BAMCV(LinearRanker):
         "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "cv": ["cv_object"],
         "loss": [StrOptions({"auto", *LOSSES}), list, tuple],
+        "scale": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     _results: ClassVar[tuple[str, ...]] = (
         "l2_",
+        "scale_",
         "l2s_",
         "loss_scores_",
         "coef_path_",
@@ -129,22 +175,25 @@ class BAMCV(LinearRanker):
 
     n_iter_: int
     l2_: float
+    scale_: Float
     l2s_: Float
     loss_scores_: Float
     coef_path_: Float
 
     def __init__(
         self,
-        l2s: int | ArrayLike = 10,
+        l2s: int | ArrayLike = 12,
         *,
         cv: Any = 5,
         loss: Any = "auto",
+        scale: bool = True,
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
         self.l2s = l2s
         self.cv = cv
         self.loss = loss
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
 
@@ -171,9 +220,13 @@ class BAMCV(LinearRanker):
         losses = self._losses()
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         land = survey(self, X, rows, signed)
+        scale = np.ones(self.n_features_in_)
+        if self.scale:
+            scale = deviation(land, measure(rows, signed, self.n_features_in_))
+        land = Scaled(land, scale)
         parts = folds(self.cv, X, signed, "BAM")
         with one_blas_thread():
-            l2s = penalties(self.l2s, lambda count: spread(land, count))
+            l2s = penalties(self.l2s, land.spread)
             scores = np.empty((len(losses), len(l2s), len(parts)))
             for f, (train, test) in enumerate(parts):
                 test = left_out(signed, test)
@@ -189,6 +242,7 @@ class BAMCV(LinearRanker):
             found = self._path(land, signed, self.loss_, l2s, self.tol)
         best = int(np.argmax(self.scores_.mean(axis=1)))
         self.l2_ = float(l2s[best])
+        self.scale_ = land.scale
         self.n_iter_ = max(one.n_iter for one in found)
         self.coef_path_ = np.array([one.w for one in found])
         w = found[best].w
@@ -197,12 +251,13 @@ class BAMCV(LinearRanker):
         return self
 
     def _path(
-        self, land: Landscape, signed: Float, loss: str, l2s: Float, tol: float
+        self, land: Scaled, signed: Float, loss: str, l2s: Float, tol: float
     ) -> list[Minimum]:
         share, start = shares(signed), None
         found = []
         for l2 in l2s.tolist():
-            one = land.minimise(share, loss, l2, tol, self.max_iter, start)
+            ridge = l2 * land.square
+            one = land.minimise(share, loss, ridge, tol, self.max_iter, start)
             found.append(one)
             start = one.w
         return found
@@ -235,6 +290,6 @@ class BAMCV(LinearRanker):
         """The path, ready to plot or to put in a data frame.
 
         Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
-        "norm" (Euclidean, of the weights).
+        "norm" (Euclidean, of the weights times ``scale_``).
         """
-        return path_table(self.l2s_, self.scores_, self.coef_path_)
+        return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)

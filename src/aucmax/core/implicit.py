@@ -22,16 +22,19 @@ class Implicit:
         """Return H v."""
         raise NotImplementedError
 
-    def largest(self) -> float:
-        """Return about the largest eigenvalue of H: the power method, from Δ."""
-        v, size = self.delta, 1.0
+    def largest(self, unit: float | Float = 1.0) -> float:
+        """Return about the largest eigenvalue of H: the power method, from Δ.
+
+        With ``unit`` that of H for features multiplied with it.
+        """
+        v, size = unit * self.delta, 1.0
         for _ in range(10):
             size = float(np.abs(v).max())  # squares must not overflow
             if size == 0.0:
                 return 1.0
             v = v / size
             v /= np.linalg.norm(v)
-            v = self.times(v)
+            v = unit * self.times(unit * v)
         return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
 
     def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
