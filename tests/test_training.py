@@ -76,6 +76,14 @@ def test_a_stream_is_partial_fit(data, tmp_path, name):
     assert np.array_equal(loaded.coef_, result.estimator.coef_)
 
 
+@pytest.mark.parametrize(("name", "passes"), [("SPAM", 5), ("LeastSquaresAUC", 1)])
+def test_passes_if_nobody_says_how_many(data, tmp_path, name, passes):
+    path, *_ = data
+    result = train(Plan([path], name), tmp_path / "m.aucmax")
+    assert result.progress.passes == passes
+    assert result.progress.steps == 300 * passes
+
+
 def test_other_learners_get_all_rows(data, tmp_path):
     path, X, y = data
     result = train(Plan([path], "bam"), tmp_path / "m.aucmax")

@@ -1,6 +1,6 @@
 """``python -m aucmax`` is the command ``aucmax``."""
 
-from aucmax.cli.main import app
+from aucmax.cli.main import main
 
 if __name__ == "__main__":
-    app(prog_name="aucmax")
+    main()

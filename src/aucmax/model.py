@@ -60,7 +60,7 @@ def save(
     for name in getattr(estimator, "_results", ()):
         tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
     # safetensors writes memory as it lies, whatever the strides.
-    tensors = {key: np.array(value, order="C") for key, value in tensors.items()}
+    tensors = {key: np.asarray(value, order="C") for key, value in tensors.items()}
     # One key: with several, their order in the file would be random.
     content = to_bytes(tensors, {"aucmax": json.dumps(header, sort_keys=True)})
     write_atomically(path, content)

@@ -113,7 +113,8 @@ class BadLines:
     def take(self, bad: Sequence[BadLine]) -> None:
         """Raise an error, or note that they are left out."""
         if bad and self._policy == "fail":
-            raise ValueError(f"{bad[0]} To leave such lines out: --on-bad-line skip.")
+            problem = str(bad[0]).rstrip(".")
+            raise ValueError(f"{problem}. To leave such lines out: --on-bad-line skip.")
         self.count += len(bad)
         if bad and self.first is None:
             self.first = bad[0]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import aucmax
-from aucmax.core.base import product, widen
+from aucmax.core.base import OnlineAUC, product, widen
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
@@ -268,7 +268,9 @@ def _begin(plan: Plan) -> _Run:
     estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
-        passes = getattr(estimator, "max_iter", 1) if source.size is not None else 1
+        # Of the learners of streams, sums of moments gain nothing by a second pass.
+        again = isinstance(estimator, OnlineAUC) and source.size is not None
+        passes = estimator.max_iter if again else 1
     if hasattr(estimator, "partial_fit"):
         if passes > 1 and source.size is None:
             raise ValueError("A pipe can be read once only: --passes 1, or use a file.")

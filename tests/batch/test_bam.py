@@ -81,8 +81,8 @@ def test_weights(loss):
 def test_weight_k_is_k_rows(loss):
     X, y = gaussian(100)
     times = np.random.default_rng(0).integers(0, 4, 100)
-    weighted = BAM(1e-4, loss=loss).fit(X, y, sample_weight=times)
-    copied = BAM(1e-4, loss=loss).fit(X.repeat(times, axis=0), y.repeat(times))
+    weighted = BAM(loss=loss).fit(X, y, sample_weight=times)
+    copied = BAM(loss=loss).fit(X.repeat(times, axis=0), y.repeat(times))
     assert_allclose(weighted.coef_, copied.coef_, rtol=1e-7)
     assert weighted.n_iter_ == copied.n_iter_
 
@@ -137,14 +137,25 @@ def test_the_default_penalty(loss, layout):
     there = ((X[y == 1][:, None] != 0) | (X[y == 0] != 0)).reshape(Z.shape)
     pair = np.outer(weight[y == 1], weight[y == 0]).ravel()
     spread = pair @ Z**2 / np.maximum(pair @ there, 1e-300)
-    squared = sum(np.sum((weight[y == k] / weight[y == k].sum()) ** 2) for k in (0, 1))
+    rows = sum(1 / weight[y == k].sum() for k in (0, 1))
     # Features for which it is the same for all: those give the model, units do not.
-    ridge = 0.5 * bam.CURVATURE[loss] * spread * squared
+    ridge = 0.5 * bam.CURVATURE[loss] * spread * rows
     scale = np.where(ridge > 0, np.sqrt(np.where(ridge > 0, ridge, 1.0) / 0.1), 1.0)
     model = BAM(loss=loss, tol=1e-8).fit(layout(X), y, sample_weight=weight)
     expected = BAM(0.1, loss=loss, tol=1e-8).fit(X / scale, y, sample_weight=weight)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     assert_allclose(model.coef_ * scale, expected.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_the_default_penalty_of_texts(layout):
+    X, y = wide(60, 500, nnz=12)
+    X = X.toarray()
+    Z = (X[y == 1][:, None] - X[y == 0]).reshape(-1, 500)
+    rows = 1 / np.sum(y == 1) + 1 / np.sum(y == 0)
+    expected = BAM(0.1 * np.mean(np.sum(Z**2, axis=1)) * rows, tol=1e-8).fit(X, y)
+    model = BAM(tol=1e-8).fit(layout(X), y)
+    assert_allclose(model.coef_, expected.coef_, atol=1e-6)
 
 
 def test_the_default_penalty_falls_with_the_rows():

@@ -69,7 +69,7 @@ def test_exported_weights_score_by_hand(model, tmp_path):
 
 
 def test_weights_of_zero_are_left_out(tmp_path):
-    model = aucmax.SPAM(random_state=0).fit([[0.0, 1.0], [0.0, 2.0]], [0, 1])
+    model = aucmax.LeastSquaresAUC().fit([[0.0, 1.0], [0.0, 2.0]], [0, 1])
     model.save(tmp_path / "m.aucmax")
     exported = json.loads(invoke("export", tmp_path / "m.aucmax").stdout)
     assert exported["features"] == 2

@@ -36,11 +36,11 @@ def test_a_table(tmp_path):
     model = tmp_path / "clicks.aucmax"
     result = invoke(
         *("train", data, "-o", model, "--label", "clicked", "--holdout", "0.3"),
-        *("--algorithm", "LeastSquaresAUC", "--param", "l2=0.01", "--json"),
+        *("--algorithm", "SPAM", "--param", "l2=0.01", "--json"),
     )
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert told["algorithm"] == "LeastSquaresAUC"
+    assert told["algorithm"] == "SPAM"
     assert told["rows"] + told["held_out"] == 300
     area = told["judged"]["auc"]
     assert 0.5 < area["low"] < area["value"] < area["high"] <= 1.0

@@ -141,8 +141,8 @@ class BAM(LinearRanker):
     ----------
     l2 : float or "auto", default="auto"
         Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends neither on its unit nor on how rare it is, and falls with
-        the rows: see Notes. To have it chosen, see :class:`BAMCV`.
+        its own, which depends on no unit and falls with the rows: see Notes. To have it
+        chosen, see :class:`BAMCV`.
     loss : str, default="squared_hinge"
         The loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), which is nearest to 1 - AUC and
@@ -186,7 +186,9 @@ class BAM(LinearRanker):
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
     :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)`, z
     the difference of a pair and :math:`\ell''` 2, 1/4, 1/10 and 1 for the losses above.
-    With weights, 1/n is the sum of the squared shares of the rows in their class.
+    With weights, n is their sum. Texts and the like, with more features than rows and
+    less than a tenth of the values not zero, have one for all:
+    :math:`\tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 
     References
     ----------
@@ -245,7 +247,7 @@ class BAM(LinearRanker):
             Two classes; the larger label, ``classes_[1]``, is to come out on top.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over, but for the default penalty, to which it is one row.
+            times over.
 
         Returns
         -------
@@ -257,7 +259,7 @@ class BAM(LinearRanker):
         share = shares(signed)
         with one_blas_thread():
             l2: Ridge = (
-                default_ridge(rows, share, land.diagonal(), CURVATURE[self.loss])
+                default_ridge(rows, signed, land.diagonal(), CURVATURE[self.loss])
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

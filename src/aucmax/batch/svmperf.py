@@ -145,8 +145,7 @@ class SVMPerf(LinearRanker):
     ----------
     l2 : float or "auto", default="auto"
         Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends neither on its unit nor on how rare it is, and falls with
-        the rows: see Notes.
+        its own, which depends on no unit and falls with the rows: see Notes.
     tol : float, default=1e-3
         Gap between J and a lower bound on it to stop at, relative to J or to 1 - J,
         whichever is less: J is one at zero.
@@ -237,7 +236,7 @@ class SVMPerf(LinearRanker):
             Two classes; the larger label, ``classes_[1]``, is to come out on top.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over, but for the default penalty, to which it is one row.
+            times over.
 
         Returns
         -------
@@ -250,7 +249,7 @@ class SVMPerf(LinearRanker):
         # Rows that are not there may hold anything.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             l2: Ridge = (
-                default_ridge(rows, share, pairs.diagonal, _CURVATURE)
+                default_ridge(rows, signed, pairs.diagonal, _CURVATURE)
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

@@ -6,6 +6,7 @@ at once.
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +84,14 @@ def _bad_line_policy(policy: str, quarantine: Path | None) -> str:
             "quarantine takes the name of a file.", param_hint="--on-bad-line"
         )
     return policy
+
+
+def main() -> None:
+    """Run the command, in a process of its own."""
+    # scikit-learn imports pandas wherever it is installed, and that imports Arrow: a
+    # third of the memory of a process that has no use for either.
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    app(prog_name="aucmax")
 
 
 app = typer.Typer(
@@ -338,7 +347,10 @@ def evaluate(
 
 @app.command(epilog="Example: aucmax info clicks.aucmax")
 def info(model: _Model, as_json: _Json = False) -> None:
-    """Say what is in a model file: class, training, the largest weights."""
+    """Say what is in a model file.
+
+    Its class and parameters, what it was trained on, the largest weights.
+    """
     from aucmax.cli.info import run
 
     run(model, as_json)

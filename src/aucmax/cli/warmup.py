@@ -37,7 +37,8 @@ def run() -> None:
         seconds = compile_kernels() + compile_readers()
     names = ", ".join(aucmax.ESTIMATORS)
     console.print(
-        f"Compiled {names} the measures and the readers, or found them: {seconds:.1f} s."
+        f"Compiled {names}, the measures and the readers, "
+        f"or found them: {seconds:.1f} s."
     )
 
 
@@ -70,7 +71,7 @@ def compile_readers() -> float:
     """Read a few rows of every format that has kernels; return the seconds taken."""
     start = perf_counter()
     texts = {
-        "rows.svm": "+1 1:1 3:2.5\n-1 2:1e300\n",
+        "rows.svm": "+1 1:1 3:2.5\n-1 2:1e30\n",
         "rows.csv": 'y,a,b,c\n1,2.5,red,some words\n0,1,blue,"other, words"\n',
     }
     with TemporaryDirectory() as folder:

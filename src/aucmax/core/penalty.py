@@ -1,30 +1,42 @@
 r"""The default ridge: one that needs no tuning and depends on no feature's unit.
 
-.. math:: \lambda_j = \tfrac{1}{2} \ell''\, E[z_j^2 \mid z_j \ne 0] \sum_i s_i^2
+.. math:: \lambda_j = \tfrac{1}{2} \ell''\, E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
 
-with z the difference of a pair, :math:`\ell''` the curvature of the loss and s the
-shares of the rows in their classes; without weights the sum is
-:math:`1/n_+ + 1/n_-`. So a feature is held back as it would be on unit scale, as
+with z the difference of a pair, :math:`\ell''` the curvature of the loss and n the rows
+of a class; a weight of k is k rows. So a feature is held back as it would be on unit scale, as
 logistic regression does with C=1 on standardised features, and less the more rows there
-are. What is rare is not scaled up for that: zeros count for nothing in the mean, and a
-word that is in one text has the penalty of one that is in all.
+are. What is rare is not scaled up for that: zeros count for nothing in the mean.
+
+Where features are many and rare, as in texts, their values have one unit already, and
+say what a feature is worth. With more features than rows and less than a tenth of the
+values not zero, all have the same:
+
+.. math:: \lambda = \tfrac{1}{20} \ell''\, E \|z\|^2 (1/n_+ + 1/n_-)
+
+Both factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
 """
 
 import numpy as np
 
 from aucmax.core.jit import kernel
+from aucmax.core.pairs import shares
 from aucmax.core.rows import Rows, pack_row
 from aucmax.core.table import Float
 
+_EACH, _ALL = 0.5, 0.05  # the factors
+_SPARSE = 0.1  # share of the values that are not zero, below which all are rare
 
-def default_ridge(X: Rows, share: Float, diagonal: Float, curvature: float) -> Float:
+
+def default_ridge(X: Rows, y: Float, diagonal: Float, curvature: float) -> Float:
     """Return λ; ``diagonal`` are the means of z² over all pairs."""
     there = np.zeros((2, len(diagonal)))
-    _frequency(X, share, there)
+    _frequency(X, shares(y), there)
     found = there[0] + there[1] - there[0] * there[1]  # in a row of a pair, or in both
-    squares = float(np.sum(share[share != 0.0] ** 2))
-    mean = diagonal / np.where(found > 0.0, found, 1.0)
-    return 0.5 * curvature * squares * mean
+    n_pos, n_neg = y[y > 0.0].sum(), -y[y < 0.0].sum()
+    size = curvature * float(1.0 / n_pos + 1.0 / n_neg)
+    if len(diagonal) > n_pos + n_neg and there.mean() < _SPARSE:
+        return np.full(len(diagonal), _ALL * size * float(diagonal.sum()))
+    return _EACH * size * (diagonal / np.where(found > 0.0, found, 1.0))
 
 
 @kernel

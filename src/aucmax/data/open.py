@@ -25,8 +25,10 @@ _ENDINGS = {
 }
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
-# A label, then only index:value pairs; a comment may follow. At least one pair.
-_SVMLIGHT = re.compile(rb"\s*[^\s,;:#]+(\s+(qid|[+-]?\d+):[^\s:,;]+)+\s*(#.*)?$")
+# A label, then only index:value pairs; a comment may follow.
+_SVMLIGHT = re.compile(rb"\s*[^\s,;:#]+(\s+(qid|[+-]?\d+):[^\s:,;]+)*\s*(#.*)?$")
+_LOOK_AT = 50  # lines
+_FEW = 4096  # bytes: what comes from a pipe at once is that much, or complete
 
 
 def open_data(
@@ -85,7 +87,7 @@ def reopen(
 
 
 def guess_format(path: str) -> str:
-    """Return the format by the file's name, else by its first line."""
+    """Return the format by the file's name, else by its first lines."""
     if Path(path).is_dir():
         inside = sorted(one for one in Path(path).iterdir() if one.is_file())
         path = next((str(one) for one in inside if one.name[0] != "."), path)
@@ -95,11 +97,15 @@ def guess_format(path: str) -> str:
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     path = Text([path]).files[0]
-    lines = (line.strip() for line in beginning(path).split(b"\n"))
-    first = next((line for line in lines if line and line[:1] != b"#"), b"")
-    if first[:4] == b"PAR1" or first[:6] == b"ARROW1":
+    start = beginning(path)
+    if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
-    return "svmlight" if _SVMLIGHT.match(first) else "csv"
+    if len(start) >= _FEW:  # there is more: the last word may be cut off
+        start = start.rsplit(maxsplit=1)[0]
+    lines = [line.strip() for line in start.split(b"\n")[:_LOOK_AT]]
+    lines = [line for line in lines if line and line[:1] != b"#"]
+    pairs = any(b":" in line for line in lines)  # rows of zeros have none
+    return "svmlight" if pairs and all(map(_SVMLIGHT.match, lines)) else "csv"
 
 
 def _reader(format: str) -> Any:
