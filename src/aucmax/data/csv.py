@@ -644,10 +644,10 @@ class _Scan:
         start: int,
         stop: int,
     ) -> BadLine:
-        names, plan = self._head.names, self._plan
+        names = self._head.names
         name = names[column] if 0 <= column < len(names) else None
         value = repr(decode(data[start:stop].tobytes()[:80]))
-        label = "the label" if name == plan.label else "the value"
+        label = "the label" if column == self._label else "the value"
         if problem == _COUNT_WRONG:
             name = None
             what = f"there are {column} fields where {len(names)} are expected"
@@ -656,14 +656,14 @@ class _Scan:
                 "the quotes make no sense: a quoted field ends with a quote, and "
                 "quotes in it are doubled"
             )
-        elif problem == _ABSENT and name == plan.weight:
+        elif problem == _ABSENT and column == self._weight:
             what = f"the weight is missing ({value})"
         elif problem == _ABSENT:
-            category = name in plan.categories
+            category = bool(self._roles[column] == _CATEGORY)
             what = f"the value is missing ({value}): {remedy(category)}"
         elif problem == _NO_NUMBER:
             what = f"{label} {value} is not a number, as those at the beginning were"
-            if name != plan.weight:
+            if column != self._weight:
                 what += f": --input categorical={name} makes categories of them"
         elif problem == _INFINITE:
             what = f"{label} {value} is not finite, or too large for {self._dtype}"
