@@ -1,6 +1,6 @@
 """``python -m aucmax`` is the command ``aucmax``."""
 
-from aucmax.cli.main import main
+from aucmax.cli.main import app
 
 if __name__ == "__main__":
-    main()
+    app(prog_name="aucmax")

@@ -69,7 +69,12 @@ class Model(NamedTuple):
         return [str(index + one_based) for index in range(self.width)]
 
     def open(
-        self, data: Sequence[str], *, keep_text: bool = False, extra: Sequence[str] = ()
+        self,
+        data: Sequence[str],
+        *,
+        keep_text: bool = False,
+        extra: Sequence[str] = (),
+        labelled: bool = True,
     ) -> Source:
         """Return a reader that makes the features this model was trained on."""
         if self.recipe is not None:
@@ -79,6 +84,7 @@ class Model(NamedTuple):
                 keep_text=keep_text,
                 extra=extra,
                 n_features=self.width,
+                labelled=labelled,
             )
         known = guess_format(data[0]) if data else "svmlight"
         if known != "svmlight" or extra:
@@ -167,7 +173,7 @@ def write_scores(
     The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
     or something like it.
     """
-    source = model.open(data, keep_text=True)
+    source = model.open(data, keep_text=True, labelled=False)
     rows = 0
     with _opened(output) as file, watch(source.files) as meter:
         writer = _writer(model, source, output, file)
@@ -189,7 +195,7 @@ def _writer(
     if to_parquet:
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if known == "csv":
-        return _Table(file, source, lambda name: model.open([name]))
+        return _Table(file, source, lambda name: model.open([name], labelled=False))
     return _Plain(file)
 
 

@@ -274,3 +274,14 @@ def test_a_full_disk_is_named(model, data):
 def test_scores_fit_their_room():
     worst = np.full(1000, -2.2250738585072014e-308)
     assert bytes(as_text(worst)) == b"-2.2250738585072014e-308\n" * 1000
+
+
+def test_labels_are_nobodys_business(model, tmp_path):
+    """Rows that are to be scored may lack a label, or have another one."""
+    lines = table(20)
+    lines[3] = lines[3].rsplit(",", 1)[0] + ","
+    lines[7] = lines[7].rsplit(",", 1)[0] + ",perhaps"
+    data = write_table(tmp_path / "new.csv", lines)
+    result = invoke("score", model, data)
+    assert result.exit_code == 0, result.output
+    assert len(fields(result.stdout)) == 20

@@ -1,6 +1,7 @@
 """Which reader a file gets."""
 
 import gzip
+import os
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_packed_files_and_folders_are_looked_into(tmp_path):
     assert guess_format(str(tmp_path / "part-1.gz")) == "svmlight"
     assert guess_format(str(tmp_path)) == "svmlight"
     assert guess_format(str(tmp_path / "part-*")) == "svmlight"
+
+
+def test_named_pipes_are_not_looked_into(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match=r"is a pipe.*--input format="):
+        guess_format(str(path))
 
 
 def test_a_long_line_that_is_cut_off(tmp_path):

@@ -452,6 +452,7 @@ def test_recipe_and_parameters(tmp_path):
         "format": "svmlight",
         "zero_based": True,
         "missing": "zero",
+        "dtype": "float64",
     }
     assert source.feature_names() is None
     assert list(source.chunks()) == []

@@ -6,7 +6,6 @@ at once.
 
 import errno
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aucmax import __version__
+from aucmax.cli.lean import import_scikit_learn
 
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
@@ -84,14 +84,6 @@ def _bad_line_policy(policy: str, quarantine: Path | None) -> str:
             "quarantine takes the name of a file.", param_hint="--on-bad-line"
         )
     return policy
-
-
-def main() -> None:
-    """Run the command, in a process of its own."""
-    # scikit-learn imports pandas wherever it is installed, and that imports Arrow: a
-    # third of the memory of a process that has no use for either.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
-    app(prog_name="aucmax")
 
 
 app = typer.Typer(
@@ -228,6 +220,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a ranker from data, and write it to a model file."""
+    import_scikit_learn()
     from aucmax.cli.train import parameters, reader_options, run
     from aucmax.training import Plan
 
@@ -293,6 +286,7 @@ def score(
     svmlight data give one score a line. Parquet gives Parquet if the file's name ends
     so, else CSV. Labels are not needed. The file appears when it is complete.
     """
+    import_scikit_learn()
     from aucmax.cli.score import run
 
     run(model, data, output, on_bad_line)
@@ -330,6 +324,7 @@ def evaluate(
     AUC with its interval (DeLong), partial AUC, precision and lift of the top of the
     ranking (Wilson's intervals), and what thresholds would do.
     """
+    import_scikit_learn()
     from aucmax.cli.evaluate import run
 
     run(

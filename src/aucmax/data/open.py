@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import Text, beginning
+from aucmax.data.text import STDIN, Text, beginning
 
 FORMATS = ("svmlight", "csv", "parquet")
 
@@ -63,10 +63,12 @@ def reopen(
     keep_text: bool = False,
     extra: Sequence[str] = (),
     n_features: int | None = None,
+    labelled: bool = True,
 ) -> Source:
     """Return a reader that makes the same features as the one with this recipe.
 
-    Tables may come in another format than the one trained on.
+    Tables may come in another format than the one trained on. With ``labelled=False``
+    nobody asks for their labels.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
@@ -81,7 +83,7 @@ def reopen(
         options |= {name: recipe[name] for name in ("zero_based", "missing")}
         options["n_features"] = n_features
     else:
-        options |= {"recipe": recipe, "extra": extra}
+        options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
     source: Source = reader(paths, **options)
     return source
 
@@ -97,6 +99,11 @@ def guess_format(path: str) -> str:
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     path = Text([path]).files[0]
+    if path != STDIN and not Path(path).is_file():
+        raise ValueError(
+            f"{path} is a pipe, and looking into it would lose what is seen: say what "
+            f"it has, --input format={'|'.join(FORMATS)}, or use standard input (-)."
+        )
     start = beginning(path)
     if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
