@@ -118,10 +118,10 @@ class BadLines:
     def take(self, bad: Sequence[BadLine]) -> int:
         """Complain, skip or keep; return the bytes written."""
         if bad and self._policy == "fail":
-            more = f" (and {len(bad) - 1} more nearby)" if len(bad) > 1 else ""
+            more = f" {len(bad) - 1:,} more such lines nearby." if len(bad) > 1 else ""
             raise ValueError(
-                f"{bad[0]}{more} To train without such lines: --on-bad-line skip, or "
-                "quarantine FILE."
+                f"{str(bad[0]).rstrip('.')}.{more} To train without them: "
+                "--on-bad-line skip, or quarantine FILE."
             )
         if self._file is None:
             return 0

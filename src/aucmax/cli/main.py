@@ -158,30 +158,45 @@ def train(
     data: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders or globs; - for a pipe.", show_default=False
+            help="Files, folders or globs; - for a pipe.",
+            metavar="DATA…",
+            show_default=False,
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The model file.", dir_okay=False)
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="The model file.", dir_okay=False
+        ),
     ],
     algorithm: Annotated[
-        str, typer.Option(help="Its name, or auto: by the size of the data.")
+        str,
+        typer.Option(
+            metavar="NAME", help="SPAM, BAM, …; auto goes by the size of the data."
+        ),
     ] = "auto",
     param: Annotated[
         list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of it.")
     ] = [],  # noqa: B006
     passes: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the data.")
+        int | None, typer.Option(metavar="N", min=1, help="Passes over the data.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of all that is random.")
+    ] = 0,
     label: Annotated[
-        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Where the labels are: its name, or place from 0."
+        ),
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="The labels to rank high, with commas.")
+        str | None,
+        typer.Option(metavar="LABELS", help="Those to rank high, with commas."),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="Missing values: error, impute or zero.")
+        str | None,
+        typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
     ] = None,
     reader: Annotated[
         list[str],
@@ -193,7 +208,10 @@ def train(
         ),
     ] = [],  # noqa: B006
     holdout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of rows to judge by.")
+        float,
+        typer.Option(
+            metavar="SHARE", min=0.0, max=0.9, help="Rows to judge by, not to learn."
+        ),
     ] = 0.0,
     test: Annotated[
         list[str], typer.Option(help="Or data to judge by.", metavar="DATA")
@@ -207,10 +225,11 @@ def train(
     ] = "fail",
     quarantine: Annotated[Path | None, typer.Option(hidden=True)] = None,
     checkpoint_rows: Annotated[
-        int | None, typer.Option(min=1, help="Keep what is learnt so often …")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Keep what is learnt every N rows …"),
     ] = None,
     checkpoint_seconds: Annotated[
-        float, typer.Option(min=0.0, help="… or so often.")
+        float, typer.Option(metavar="S", min=0.0, help="… or every S seconds.")
     ] = 30.0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after a crash or Ctrl-C.")
