@@ -70,6 +70,9 @@ SETS = (
 )
 
 
+FEWEST = 20  # rows of a class: if no more are left, all rows stay
+
+
 def data(name: str, most: int) -> tuple[Any, np.ndarray] | None:
     """Return rows, dense unless there are thousands of features, and two classes."""
     found = shared(name, None)
@@ -80,7 +83,7 @@ def data(name: str, most: int) -> tuple[Any, np.ndarray] | None:
     y = (label >= kinds[len(kinds) // 2]).astype(int)
     wide = X.shape[1] > 2000
     most = min(4000, most) if X.shape[1] > 200 and not wide else most
-    if most < len(y):
+    if most < len(y) and most * min(y.mean(), 1.0 - y.mean()) > FEWEST:
         X, _, y, _ = train_test_split(X, y, train_size=most, random_state=0, stratify=y)
     return X if wide else X.toarray(), y
 
