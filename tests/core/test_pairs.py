@@ -58,8 +58,16 @@ def cases():
         yield spread * rng.standard_normal(n) + 1e3, weighted * 1e9
 
 
+@pytest.fixture
+def grid(monkeypatch):
+    """Few pairs would be summed one by one."""
+    monkeypatch.setattr(pairs, "_FEW_PAIRS", 0)
+
+
 @every
-def test_against_all_pairs(name):
+@pytest.mark.parametrize("few", [0, pairs._FEW_PAIRS])
+def test_against_all_pairs(name, few, monkeypatch):
+    monkeypatch.setattr(pairs, "_FEW_PAIRS", few)
     atol = ERROR.get(name, 0.0)
     for score, y in cases():
         v = np.random.default_rng(1).standard_normal(len(y))
@@ -76,7 +84,7 @@ def test_against_all_pairs(name):
 
 
 @curved
-def test_finite_differences(name):
+def test_finite_differences(name, grid):
     rng = np.random.default_rng(3)
     y = np.where(rng.random(50) < 0.4, 1.0, -1.0) * rng.integers(1, 3, 50)
     share, score, v = shares(y), rng.standard_normal(50), rng.standard_normal(50)
@@ -91,7 +99,7 @@ def test_finite_differences(name):
 
 
 @every
-def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name):
+def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name, grid):
     rng = np.random.default_rng(4)
     score = np.round(rng.standard_normal(40), 1)
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
@@ -107,7 +115,7 @@ def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name):
 
 
 @every
-def test_a_billion_times_a_billion_pairs(name):
+def test_a_billion_times_a_billion_pairs(name, grid):
     y = np.array([1e9, -1e9, 1e9, -3e9])
     score = np.array([0.3, 0.1, -2.0, 0.7])
     expected = brute(name, score, y / 1e9, score)
@@ -119,7 +127,7 @@ def test_a_billion_times_a_billion_pairs(name):
 
 
 @pytest.mark.parametrize("name", ["logistic", "sigmoid"])
-def test_the_grid_grows_with_the_range(name):
+def test_the_grid_grows_with_the_range(name, grid):
     rng = np.random.default_rng(5)
     y = np.where(np.arange(80) % 2 == 0, 1.0, -1.0)
     for spread in (0.01, 10.0, 3e2):
@@ -127,14 +135,14 @@ def test_the_grid_grows_with_the_range(name):
         v = rng.standard_normal(80)
         value, gradient, product, _ = brute(name, score, y, v)
         point = POINTS[name](score, shares(y))
-        assert point.spacing == 1 / 128
+        assert point.all.spacing == 1 / 128
         assert_allclose(point.value, value, rtol=1e-12, atol=1e-10)
         assert_allclose(point.slope, gradient, rtol=0, atol=1e-10 / 40)
         assert_allclose(point.product(v), product, rtol=0, atol=1e-9 / 40)
 
 
 @pytest.mark.parametrize("name", ["logistic", "sigmoid"])
-def test_outliers_take_no_points_of_the_grid(name):
+def test_outliers_take_no_points_of_the_grid(name, grid):
     rng = np.random.default_rng(6)
     score = rng.standard_normal(60)
     score[:6] = [1e9, 1e9, -1e12, 3e7, 3e7 + 1.0, -5e4]
@@ -142,7 +150,7 @@ def test_outliers_take_no_points_of_the_grid(name):
     v = rng.standard_normal(60)
     value, gradient, product, _ = brute(name, score, y, v)
     point = POINTS[name](score, shares(y))
-    assert point.points <= 1 << 17
+    assert point.all.points <= 1 << 17
     assert_allclose(point.value, value, rtol=1e-12)
     assert_allclose(point.slope, gradient, rtol=0, atol=1e-9)
     assert_allclose(point.product(v), product, rtol=0, atol=1e-9)

@@ -11,7 +11,8 @@ the scores and products with its second derivatives, each in O(n log n) or O(n):
 * **square**: class means and variances are all there is.
 * **exponential**: exp(s_j - s_i) is a product, so is its mean.
 * **logistic and sigmoid**: a convolution of the two classes' histograms on a grid
-  (:class:`_Smooth`), with an error bound that does not depend on the scores.
+  (:class:`_Grid`), with an error bound that does not depend on the scores. (Few pairs
+  are summed one by one.)
 
 Rows are weighted by *shares* of their class, signed by class: sums of shares are one,
 so that 10⁹ times 10⁹ pairs overflow nothing. A *point* holds what is known at some
@@ -35,6 +36,7 @@ Index = NDArray[np.int64]
 # is no more than so many times the scores.
 _BUCKETS_FROM = 512
 _UNEVEN = 24
+_FEW_PAIRS = 1 << 16  # from here on, the grid of a smooth loss is less work
 # Logistic and sigmoid: grid points a unit of the score, and at most.
 _FINENESS = 128.0
 _MOST_POINTS = 1 << 20
@@ -333,8 +335,8 @@ def _folded(score: Float, share: Float) -> tuple[Float, float]:
     return score - shift[place], float(np.sum(cut * below * above))
 
 
-class _Smooth(Point):
-    r"""The mean of a smooth loss, by convolution of histograms.
+class _Grid:
+    r"""Sums of a smooth function of differences, by convolution of histograms.
 
     Each class is spread on a grid of spacing h with the weights of cubic interpolation,
     convolved with the loss, and read off at the other class's scores with the same
@@ -346,15 +348,12 @@ class _Smooth(Point):
     gap, is it made coarser. O(n + B log B) with B the points; nothing is sorted.
     """
 
-    _loss: Any
-    _slope_at_the_end: float  # minus that of the loss, far to the left
-
-    def __init__(self, score: Float, share: Float) -> None:
+    def __init__(self, loss: Any, score: Float, share: Float) -> None:
         self.share = share
-        far = 0.0
+        self.far = 0.0  # what a linear loss adds that is not in the sums
         low, high = float(score.min()), float(score.max())
         if high - low > 16.0 * _FAR:
-            score, far = _folded(score, share)
+            score, self.far = _folded(score, share)
             low, high = float(score.min()), float(score.max())
         needed = (high - low) * _FINENESS + 8.0
         self.points = 1 << int(np.ceil(np.log2(min(needed, _MOST_POINTS))))
@@ -362,43 +361,74 @@ class _Smooth(Point):
         x = (score - low) / self.spacing
         self.place = np.minimum(x.astype(np.int64), self.points - 4) + 1
         self.off = x - (self.place - 1)
-        self.spectra = _spectra(self._loss, self.points, self.spacing)
+        self.spectra = _spectra(loss, self.points, self.spacing)
         self.histogram = self._transform(np.abs(share))
-        here = self._convolve(0, *self.histogram)
-        weight = np.maximum(share, 0.0)
-        self.value = float(np.sum(weight * self._at(here)))
-        self.value += self._slope_at_the_end * far
-        self.slope = share * self._at(self._convolve(1, *self.histogram))
-        self._mass: Float | None = None
+
+    def sums(self, k: int, amount: Float | None = None) -> Float:
+        """Return, for each row, the k-th derivative summed over the other class.
+
+        Each row counts as its share, or ``amount``.
+        """
+        pos, neg = self.histogram if amount is None else self._transform(amount)
+        n = 2 * self.points
+        both = np.empty((2, n))
+        both[0] = irfft(self.spectra[k] * neg, n)
+        both[1] = irfft(np.conj(self.spectra[k]) * pos, n)
+        out = np.empty(len(self.place))
+        _read(self.place, self.off, self.share, both, out)
+        return out
 
     def _transform(self, amount: Float) -> tuple[Any, Any]:
         grid = np.zeros((2, 2 * self.points))
         _spread(self.place, self.off, self.share, amount, grid)
         return rfft(grid[0]), rfft(grid[1])
 
-    def _convolve(self, k: int, pos: Any, neg: Any) -> Float:
-        """Return sums over the other class, on the grids of the two classes."""
-        n = 2 * self.points
-        both = np.empty((2, n))
-        both[0] = irfft(self.spectra[k] * neg, n)
-        both[1] = irfft(np.conj(self.spectra[k]) * pos, n)
-        return both
 
-    def _at(self, grid: Float) -> Float:
-        out = np.empty(len(self.place))
-        _read(self.place, self.off, self.share, grid, out)
+class _Pairs:
+    """The same sums, pair by pair: for few rows that is less, whatever their range."""
+
+    far = 0.0
+
+    def __init__(self, loss: Any, score: Float, share: Float) -> None:
+        self.weight, self.positive = np.abs(share), share > 0.0
+        apart = score[self.positive][:, np.newaxis] - score[~self.positive]
+        self.values = loss(apart)
+
+    def sums(self, k: int, amount: Float | None = None) -> Float:
+        """Return, for each row, the k-th derivative summed over the other class."""
+        amount = self.weight if amount is None else amount
+        out = np.empty(len(amount))
+        out[self.positive] = self.values[k] @ amount[~self.positive]
+        out[~self.positive] = amount[self.positive] @ self.values[k]
         return out
+
+
+class _Smooth(Point):
+    """The mean of a smooth loss."""
+
+    _loss: Any
+    _slope_at_the_end: float  # minus that of the loss, far to the left
+
+    def __init__(self, score: Float, share: Float) -> None:
+        self.share = share
+        n_pos = int(np.count_nonzero(share > 0.0))
+        few = n_pos * (len(share) - n_pos) <= _FEW_PAIRS
+        self.all = (_Pairs if few else _Grid)(self._loss, score, share)
+        weight = np.maximum(share, 0.0)
+        self.value = float(np.sum(weight * self.all.sums(0)))
+        self.value += self._slope_at_the_end * self.all.far
+        self.slope = share * self.all.sums(1)
+        self._mass: Float | None = None
 
     def _masses(self) -> Float:
         if self._mass is None:
-            self._mass = self._at(self._convolve(2, *self.histogram))
+            self._mass = self.all.sums(2)
         return self._mass
 
     def product(self, v: Float) -> Float:
         """Return the Hessian times ``v``."""
         weight = np.abs(self.share)
-        across = self._at(self._convolve(2, *self._transform(weight * v)))
-        return weight * (self._masses() * v - across)
+        return weight * (self._masses() * v - self.all.sums(2, weight * v))
 
     def diagonal(self) -> Float:
         """Return the diagonal of the Hessian."""
