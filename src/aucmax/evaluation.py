@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Source
 from aucmax.metrics._steps import Steps, steps
 from aucmax.metrics.area import partial_area
@@ -23,7 +24,7 @@ from aucmax.metrics.top import (
     top,
     wilson,
 )
-from aucmax.scoring import BadLines, Model, Scores, scored
+from aucmax.scoring import Model, Scores, scored
 from aucmax.training import labelled
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any

@@ -17,7 +17,8 @@ from scipy import sparse
 
 from aucmax.core.jit import kernel
 from aucmax.core.shortest import LONGEST, write_float
-from aucmax.data.chunk import BadLine, Chunk, Lines, Source
+from aucmax.data.badlines import BadLines
+from aucmax.data.chunk import Chunk, Lines, Source
 from aucmax.data.open import guess_format, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
@@ -104,35 +105,6 @@ class Model(NamedTuple):
             X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
         scores: Scores = self.estimator.decision_function(X)
         return scores
-
-
-class BadLines:
-    """Counts lines that are no rows, or refuses the first of them."""
-
-    def __init__(self, policy: str) -> None:
-        if policy not in ("fail", "skip"):
-            raise ValueError(f"--on-bad-line is fail or skip, not {policy}.")
-        self._policy = policy
-        self.count = 0
-        self.first: BadLine | None = None
-
-    def take(self, bad: Sequence[BadLine]) -> None:
-        """Raise an error, or note that they are left out."""
-        if bad and self._policy == "fail":
-            problem = str(bad[0]).rstrip(".")
-            raise ValueError(f"{problem}. To leave such lines out: --on-bad-line skip.")
-        self.count += len(bad)
-        if bad and self.first is None:
-            self.first = bad[0]
-
-    def remark(self) -> str | None:
-        """Return what to tell the user, if there is anything."""
-        if self.first is None:
-            return None
-        lines = (
-            "1 bad line was" if self.count == 1 else f"{self.count:,} bad lines were"
-        )
-        return f"{lines} left out; the first: {self.first}"
 
 
 def scored(

@@ -25,6 +25,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax.core.base import OnlineAUC, product, widen
+from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
@@ -99,45 +100,6 @@ class Progress:
     def auc(self) -> float | None:
         """Progressive validation: every chunk is ranked before it is learnt."""
         return self.wins / self.pairs if self.pairs else None
-
-
-class BadLines:
-    """What becomes of lines that are no rows."""
-
-    def __init__(self, policy: str, quarantine: Path | None, kept: int) -> None:
-        self._policy = policy
-        self._file = None
-        if policy == "quarantine":
-            if quarantine is None:
-                raise ValueError("Quarantine where? Name a file.")
-            mode = "r+b" if kept else "wb"
-            self._file = open(quarantine, mode)  # noqa: SIM115
-            self._file.truncate(kept)  # what was written after the last checkpoint
-            self._file.seek(kept)
-
-    def take(self, bad: Sequence[BadLine]) -> int:
-        """Complain, skip or keep; return the bytes written."""
-        if bad and self._policy == "fail":
-            more = f" {len(bad) - 1:,} more such lines nearby." if len(bad) > 1 else ""
-            raise ValueError(
-                f"{str(bad[0]).rstrip('.')}.{more} To train without them: "
-                "--on-bad-line skip, or quarantine FILE."
-            )
-        if self._file is None:
-            return 0
-        return sum(self._file.write(line.text + b"\n") for line in bad)
-
-    def flush(self) -> None:
-        """See to it that what was written is on disk."""
-        if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Write what is left and close the file."""
-        if self._file is not None:
-            self.flush()
-            self._file.close()
 
 
 class Rows(NamedTuple):

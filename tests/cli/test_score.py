@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import os
 import subprocess
@@ -212,7 +213,7 @@ def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
         (["nothing.aucmax", "x.csv"], "nothing.aucmax"),
         (["{model}", "nothing.csv"], "nothing.csv"),
         (["{model}", "{data}", "-o", "no/folder/out.csv"], "folder"),
-        (["{model}", "{data}", "--on-bad-line", "ignore"], "fail or skip, not ignore"),
+        (["{model}", "{data}", "--json"], "-o FILE"),
         (["{data}", "{data}"], "not an aucmax model file"),
     ],
 )
@@ -285,3 +286,20 @@ def test_labels_are_nobodys_business(model, tmp_path):
     result = invoke("score", model, data)
     assert result.exit_code == 0, result.output
     assert len(fields(result.stdout)) == 20
+
+
+def test_bad_lines_are_kept_aside(model, tmp_path):
+    lines = table(20)
+    bad = lines[5] + ",more"
+    data = write_table(tmp_path / "new.csv", [*lines[:5], bad, *lines[5:]])
+    output, aside = tmp_path / "out.csv", tmp_path / "bad.csv"
+    result = invoke(
+        *("score", model, data, "-o", output, "--json"),
+        *("--on-bad-line", "quarantine", aside),
+    )
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["rows"], told["bad_lines"]) == (20, 1)
+    assert aside.read_text() == bad + "\n"
+    assert len(fields(output.read_text())) == 20
+    assert invoke("score", model, data, "--on-bad-line", "ignore").exit_code == 2

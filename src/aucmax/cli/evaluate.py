@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from aucmax.cli.screen import Screen, reading, table
+from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import check_share
 from aucmax.metrics.delong import interval
-from aucmax.scoring import BadLines, Model
+from aucmax.scoring import Model
 
 _MOST_GROUPS = 30  # in a table: JSON has them all
 
@@ -26,6 +28,7 @@ def run(
     level: float,
     plot: Path | None,
     on_bad_line: str,
+    quarantine: Path | None,
     as_json: bool,
 ) -> None:
     """Score the data, measure, print."""
@@ -33,9 +36,9 @@ def run(
     check_share("--max-fpr", max_fpr)
     check_level(level)
     start = perf_counter()
-    ranker, bad = Model.load(model), BadLines(on_bad_line)
+    ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
     source = ranker.open(data, extra=() if by is None else (by,))
-    with reading(source.files) as watch:
+    with closing(bad), reading(source.files) as watch:
         judged = collect(ranker, source, bad, watch, by)
     found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
     if plot is not None:

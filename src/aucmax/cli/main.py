@@ -149,20 +149,34 @@ def warmup() -> None:
     run()
 
 
+_Model = Annotated[
+    Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
+]
+_Data = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, folders or globs; - for a pipe.",
+        metavar="DATA…",
+        show_default=False,
+    ),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+_OnBadLine = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT", help="Lines that are no rows: fail, skip, or quarantine FILE."
+    ),
+]
+_Quarantine = Annotated[Path | None, typer.Option(hidden=True)]
+
+
 @app.command(
     cls=_BadLineCommand,
     epilog="Example: aucmax train day1.csv day2.csv.gz -o clicks.aucmax "
     "--label clicked --holdout 0.1",
 )
 def train(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, folders or globs; - for a pipe.",
-            metavar="DATA…",
-            show_default=False,
-        ),
-    ],
+    data: _Data,
     output: Annotated[
         Path,
         typer.Option(
@@ -216,14 +230,8 @@ def train(
     test: Annotated[
         list[str], typer.Option(help="Or data to judge by.", metavar="DATA")
     ] = [],  # noqa: B006
-    on_bad_line: Annotated[
-        str,
-        typer.Option(
-            metavar="WHAT",
-            help="Lines that are no rows: fail, skip, or quarantine FILE.",
-        ),
-    ] = "fail",
-    quarantine: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    on_bad_line: _OnBadLine = "fail",
+    quarantine: _Quarantine = None,
     checkpoint_rows: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Keep what is learnt every N rows …"),
@@ -268,25 +276,9 @@ def train(
         raise typer.Exit(code)
 
 
-_Model = Annotated[
-    Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
-]
-_Data = Annotated[
-    list[str],
-    typer.Argument(
-        help="Files, folders or globs; - for a pipe.",
-        metavar="DATA…",
-        show_default=False,
-    ),
-]
-_OnBadLine = Annotated[
-    str, typer.Option(help="Lines that are no rows: fail, or skip them.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
-
-
 @app.command(
-    epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv"
+    cls=_BadLineCommand,
+    epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv",
 )
 def score(
     model: _Model,
@@ -298,6 +290,8 @@ def score(
         ),
     ] = None,
     on_bad_line: _OnBadLine = "fail",
+    quarantine: _Quarantine = None,
+    as_json: _Json = False,
 ) -> None:
     """Score data: print the rows, in their order, with a column more.
 
@@ -308,11 +302,13 @@ def score(
     import_scikit_learn()
     from aucmax.cli.score import run
 
-    run(model, data, output, on_bad_line)
+    policy = _bad_line_policy(on_bad_line, quarantine)
+    run(model, data, output, policy, quarantine, as_json)
 
 
 @app.command(
-    epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city"
+    cls=_BadLineCommand,
+    epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city",
 )
 def evaluate(
     model: _Model,
@@ -336,6 +332,7 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE.png", help="Draw the ROC curve.")
     ] = None,
     on_bad_line: _OnBadLine = "fail",
+    quarantine: _Quarantine = None,
     as_json: _Json = False,
 ) -> None:
     """Judge a model by data with labels.
@@ -354,7 +351,8 @@ def evaluate(
         by=by,
         level=level,
         plot=plot,
-        on_bad_line=on_bad_line,
+        on_bad_line=_bad_line_policy(on_bad_line, quarantine),
+        quarantine=quarantine,
         as_json=as_json,
     )
 

@@ -1,30 +1,43 @@
 """``aucmax score``: the data with a column of scores."""
 
+import json
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from aucmax.cli.screen import Screen, reading, seconds
-from aucmax.scoring import BadLines, Model, write_scores
+from aucmax.data.badlines import BadLines
+from aucmax.scoring import Model, write_scores
 
 
 def run(
-    model: Path, data: Sequence[str], output: Path | None, on_bad_line: str
+    model: Path,
+    data: Sequence[str],
+    output: Path | None,
+    on_bad_line: str,
+    quarantine: Path | None,
+    as_json: bool,
 ) -> None:
     """Score the data; say how it went if scores go to a file."""
     start = perf_counter()
     if output == Path("-"):
         output = None
-    ranker, bad = Model.load(model), BadLines(on_bad_line)
+    if output is None and as_json:
+        raise ValueError("--json tells how it went; the scores want a file: -o FILE.")
+    ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
     # A bar between lines that go to the same terminal is of no use.
     shown = output is not None or not sys.stdout.isatty()
     watch = partial(reading, label="Scoring", shown=shown)
-    rows = write_scores(ranker, data, output, bad, watch)
-    screen = Screen()
-    if output is not None:
-        time = perf_counter() - start
+    with closing(bad):
+        rows = write_scores(ranker, data, output, bad, watch)
+    screen, time = Screen(quiet=as_json), perf_counter() - start
+    if as_json:
+        found = {"output": str(output), "rows": rows, "bad_lines": bad.count}
+        print(json.dumps(found | {"seconds": round(time, 3)}, indent=2))
+    elif output is not None:
         screen.print(f"{rows:,} rows scored in {seconds(time)}: {output}", wrap=False)
     if remark := bad.remark():
         screen.warn(remark)
