@@ -7,6 +7,7 @@ import pytest
 import aucmax
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
     for item in items:
         estimator = getattr(item, "callspec", None) and item.callspec.params.get(
@@ -19,5 +20,7 @@ def pytest_collection_modifyitems(items):
             name = min(names, key=len, default=None)
         if item.name.startswith("test_compiled_is_python"):
             name = "python"  # what they compare with is made once
+        if item.name.startswith("test_demo"):
+            name = "demo"
         if name is not None:
             item.add_marker(pytest.mark.xdist_group(name))

@@ -239,8 +239,21 @@ def test_stream_is_as_described():
     assert np.all(abs(X.mean(axis=0) - other.mean(axis=0)) < 0.05 * spread)
 
 
-def test_warmup_compiles_every_estimator():
+def test_warmup_says_what_it_has_compiled(monkeypatch):
+    # All of it takes minutes.
+    monkeypatch.setattr(warmup, "compile_kernels", lambda: 1.0)
+    monkeypatch.setattr(warmup, "compile_readers", lambda: 0.5)
     result = invoke("warmup")
     assert result.exit_code == 0
+    assert "1.5 s" in result.output
     for name in aucmax.ESTIMATORS:
         assert name in result.output
+
+
+def test_warmup_goes_through_every_estimator_and_its_detours():
+    variants = list(warmup._variants(aucmax.ESTIMATORS))
+    assert {type(one).__name__ for one in variants} == set(aucmax.ESTIMATORS)
+    for parameter, value in warmup._DETOURS.items():
+        assert any(one.get_params().get(parameter) == value for one in variants)
+    assert warmup.compile_kernels(["SPAM"], [np.asarray], [np.float64]) > 0.0
+    assert warmup.compile_readers() > 0.0

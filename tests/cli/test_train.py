@@ -153,21 +153,25 @@ def shell(*words, **options):
 def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
     """The run waits for more data when it is asked to stop; nothing is lost."""
     model = tmp_path / "m.aucmax"
-    command = "train", "-", "-o", model, "--algorithm", "SPAM"
+    checkpoint = tmp_path / "m.aucmax.checkpoint"
+    command = "train", "-", "-o", model, "--algorithm", "SPAM", "--checkpoint-rows", 1
     text = rows.read_bytes()
     process = shell(*command)
     # Some rows are learnt: more than a block of text.
     block = text * (2 * (1 << 22) // len(text))
     process.stdin.write(block)
     process.stdin.flush()
-    time.sleep(3.0)
+    for _ in range(600):
+        if checkpoint.exists():
+            break
+        time.sleep(0.1)
+    time.sleep(0.5)  # all that has come is learnt
     process.send_signal(signal.SIGINT)
     process.wait(60)
     complaint = process.stderr.read().decode()
     process.stdin.close()
     assert process.returncode == 130, complaint
     assert "--resume" in complaint
-    checkpoint = tmp_path / "m.aucmax.checkpoint"
     assert checkpoint.exists()
     assert not model.exists()
     process = shell(*command, "--resume")
