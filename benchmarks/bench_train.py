@@ -79,7 +79,8 @@ def race(ours: Path, theirs: Path, rows: int, kind: str, repeat: int) -> Row:
         SGDClassifier(loss="log_loss", max_iter=1, tol=None).fit(X, y)
 
     def vowpal() -> None:
-        arguments = f"--data {theirs} --loss_function logistic --quiet"
+        model = theirs.with_name("model.vw")
+        arguments = f"--data {theirs} -f {model} --loss_function logistic --quiet"
         vowpalwabbit.Workspace(arguments).finish()
 
     jobs = {"aucmax": aucmax, "sklearn": sklearn}
