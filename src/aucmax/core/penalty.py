@@ -1,20 +1,23 @@
-r"""The default ridge: one that needs no tuning and depends on no feature's unit.
+r"""Ridges that depend on no feature's unit.
 
-.. math:: \lambda_j = \tfrac{1}{2} \ell''\, E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
+The size of a feature is
 
-with z the difference of a pair, :math:`\ell''` the curvature of the loss and n the rows
-of a class; a weight of k is k rows. So a feature is held back as it would be on unit
-scale, as logistic regression does with C=1 on standardised features, and less the more
-rows there are. What is rare is not scaled up for that: zeros count for nothing in the
-mean.
+.. math:: s_j^2 = E[z_j^2 \mid z_j \ne 0]
 
-Where features are many and rare, as in texts, their values have one unit already, and
-say what a feature is worth. With more features than rows and less than a tenth of the
-values not zero, all have the same:
+with z the difference of a pair. What is rare is not scaled up for that: zeros count for
+nothing. Where features are many and rare, as in texts, their values have one unit
+already, and say what a feature is worth: with more features than rows and less than a
+tenth of the values not zero, all have the same size, as if a row had ten features,
+:math:`s^2 = E \|z\|^2 / 10`.
 
-.. math:: \lambda = \tfrac{1}{20} \ell''\, E \|z\|^2 (1/n_+ + 1/n_-)
+The default ridge needs no tuning:
 
-Both factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
+.. math:: \lambda_j = \tfrac{1}{2} \ell''\, s_j^2\, (1/n_+ + 1/n_-)
+
+with :math:`\ell''` the curvature of the loss and n the rows of a class; a weight of k
+is k rows. So a feature is held back as it would be on unit scale, as logistic
+regression does with C=1 on standardised features, and less the more rows there are. The
+factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
 """
 
 import numpy as np
@@ -24,20 +27,25 @@ from aucmax.core.pairs import shares
 from aucmax.core.rows import Rows, pack_row
 from aucmax.core.table import Float
 
-_EACH, _ALL = 0.5, 0.05  # the factors
+_FACTOR = 0.5
 _SPARSE = 0.1  # share of the values that are not zero, below which all are rare
+_FEATURES = 10.0  # that a row has, as it were, if they are
+
+
+def squared_sizes(X: Rows, y: Float, diagonal: Float) -> Float:
+    """Return s²; ``diagonal`` are the means of z² over all pairs."""
+    there = np.zeros((2, len(diagonal)))
+    _frequency(X, shares(y), there)
+    if len(diagonal) > np.abs(y).sum() and there.mean() < _SPARSE:
+        return np.full(len(diagonal), float(diagonal.sum()) / _FEATURES)
+    found = there[0] + there[1] - there[0] * there[1]  # in a row of a pair, or in both
+    return diagonal / np.where(found > 0.0, found, 1.0)
 
 
 def default_ridge(X: Rows, y: Float, diagonal: Float, curvature: float) -> Float:
-    """Return λ; ``diagonal`` are the means of z² over all pairs."""
-    there = np.zeros((2, len(diagonal)))
-    _frequency(X, shares(y), there)
-    found = there[0] + there[1] - there[0] * there[1]  # in a row of a pair, or in both
-    n_pos, n_neg = y[y > 0.0].sum(), -y[y < 0.0].sum()
-    size = curvature * float(1.0 / n_pos + 1.0 / n_neg)
-    if len(diagonal) > n_pos + n_neg and there.mean() < _SPARSE:
-        return np.full(len(diagonal), _ALL * size * float(diagonal.sum()))
-    return _EACH * size * (diagonal / np.where(found > 0.0, found, 1.0))
+    """Return λ."""
+    rows = 1.0 / y[y > 0.0].sum() - 1.0 / y[y < 0.0].sum()
+    return _FACTOR * curvature * rows * squared_sizes(X, y, diagonal)
 
 
 @kernel
