@@ -203,11 +203,13 @@ class OnlineAUC(LinearRanker):
         know(state, tally, float(self.l2), bool(self.precondition))
         return state
 
-    def _fitted_to(self, state: Any, rows: Rows) -> Any:
-        """Return the state as rows of this layout like it stored."""
-        return state._replace(
-            hot=as_hot(state.hot, rows), cold=as_hot(state.cold, rows)
-        )
+    def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
+        """Return the state as rows of this layout like it stored.
+
+        What learns statistics as well needs all there is of a feature side by side.
+        """
+        state = state._replace(hot=as_hot(state.hot, rows))
+        return state._replace(cold=as_hot(state.cold, rows)) if stream else state
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         """Return the state with room for these rows, if it keeps any."""
@@ -287,7 +289,8 @@ class OnlineAUC(LinearRanker):
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         state = type(state)(*(np.require(part, None, "W") for part in state))
-        state = self._with_room(self._fitted_to(state, rows), rows, signed)
+        state = self._fitted_to(state, rows, stream=True)
+        state = self._with_room(state, rows, signed)
         self.state_ = state
         for order in visits(signed, None):
             self._update(rows, signed, order, state, learn=True)

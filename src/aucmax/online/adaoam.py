@@ -230,7 +230,7 @@ class AdaOAM(OnlineAUC):
         covariance.know(state, tally, float(self.l2), True)
         return state
 
-    def _fitted_to(self, state: State, rows: Rows) -> State:
+    def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
         return state
 
     def _update(

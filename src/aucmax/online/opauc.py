@@ -259,8 +259,8 @@ class OPAUC(OnlineAUC):
             covariance.know(state, tally, *hyper)
         return state
 
-    def _fitted_to(self, state: Any, rows: Rows) -> Any:
-        return super()._fitted_to(state, rows) if self.rank is not None else state
+    def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
+        return state if self.rank is None else super()._fitted_to(state, rows, stream)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
