@@ -13,12 +13,12 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.core.jit import kernel
 from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Chunk, Lines, Source
+from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
@@ -98,11 +98,7 @@ class Model(NamedTuple):
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
-        width = self.width
-        if X.shape[1] > width:
-            X = X[:, :width]
-        elif X.shape[1] < width and sparse.issparse(X):
-            X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
+        X = X[:, : self.width] if X.shape[1] > self.width else widened(X, self.width)
         scores: Scores = self.estimator.decision_function(X)
         return scores
 

@@ -77,14 +77,6 @@ class Landscape:
             self._known[l2] = found
         return found
 
-    def largest(self) -> float:
-        """Return about the largest eigenvalue of H; one if there is none."""
-        if self.H is None and self.system is not None:
-            return self.system.largest()
-        if self.H is None or not len(self.H):
-            return 1.0
-        return float(np.linalg.eigvalsh(self.H)[-1])
-
     def minimise(
         self,
         share: Float,

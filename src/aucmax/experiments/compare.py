@@ -39,6 +39,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import aucmax
+from aucmax import training
 from aucmax.metrics import auc
 
 DEFAULT = ("SPAM", "LeastSquaresAUCCV", "BAMCV", "balanced-logistic")
@@ -246,10 +247,7 @@ def build(name: str, seed: int, is_sparse: bool) -> Any:
         from lightgbm import LGBMClassifier
 
         return LGBMClassifier(random_state=seed, verbose=-1)
-    model = getattr(aucmax, name)()
-    if "random_state" in model.get_params():
-        model.set_params(random_state=seed)
-    return model
+    return training.build(name, {}, seed)
 
 
 def _suited(X: Any) -> Any:
