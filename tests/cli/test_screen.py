@@ -9,6 +9,11 @@ from aucmax.cli import screen
 from aucmax.cli.screen import Screen, reading, seconds, table
 
 
+@pytest.fixture(autouse=True)
+def able_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 @pytest.mark.parametrize(
     ("time", "words"),
     [

@@ -6,6 +6,7 @@ at once.
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,16 @@ class _Commands(TyperGroup):
             if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
                 raise
             typer.echo(f"Error: {_in_words(error)}", err=True)
+            _drop_output()
             raise typer.Exit(1) from None
+
+
+def _drop_output() -> None:
+    """Let go of what standard output has no room for: it would fail again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is(error: Exception, number: int) -> bool:
