@@ -215,7 +215,7 @@ class Coordinates:
             return w
         target = self.scales()
         off = np.abs(self.D * (self.spread() + self.l2 / 4) - 1)
-        stale = (x != 0.0) & (np.where(target > 0.0, off, self.D) > 0.02)
+        stale = (x != 0.0) & (np.where(target > 0.0, off, self.D) > 0.25)
         follow = np.where(self.D > 0.0, target / np.where(self.D > 0.0, self.D, 1.0), 1)
         self.D = np.where(stale, target, self.D)
         return np.where(stale, w * follow, w)

@@ -9,7 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax.core import rows, table
-from aucmax.core.rows import CSR, as_hot, as_rows, n_rows, row_bytes, take_rows
+from aucmax.core.rows import (
+    CSR,
+    as_hot,
+    as_rows,
+    n_rows,
+    row_bytes,
+    side_by_side,
+    take_rows,
+)
 
 FUNCTIONS = {
     name: function
@@ -266,6 +274,30 @@ def test_as_hot_keeps_the_numbers(d):
     assert_array_equal(back, hot)
     assert back.flags.c_contiguous
     assert as_hot(back, dense) is back
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 1000])
+def test_side_by_side_keeps_the_numbers(d):
+    rng = np.random.default_rng(0)
+    hot, cold = rng.standard_normal((2, 4, d))
+    csr, dense = as_rows(sparse.csr_array(np.eye(2))), np.eye(2)
+    left, right = side_by_side(hot, cold, csr)
+    assert_array_equal(left, hot)
+    assert_array_equal(right, cold)
+    for j in range(d):  # a cache line a feature
+        assert left[:, j].ctypes.data % 64 == 0
+        assert right[:, j].ctypes.data == left[:, j].ctypes.data + 32
+    again = side_by_side(left, right, csr)
+    assert again[0] is left
+    assert again[1] is right
+    # What is not laid out like this is, even if half of it is.
+    left, right = side_by_side(left, cold, csr)
+    assert right[:, 0].ctypes.data == left[:, 0].ctypes.data + 32
+    for back, expected in zip(
+        side_by_side(left, right, dense), (hot, cold), strict=True
+    ):
+        assert_array_equal(back, expected)
+        assert back.flags.c_contiguous
 
 
 @each_kind

@@ -94,7 +94,7 @@ def reference(X, y, weight, model, passes, step):
         v = np.where(v > 1e-13, v, 0.0)
         if precondition:
             old = table["D"]
-            stale = chosen & ((np.abs((v + model.l2 / 4) * old - 1) > 0.02) | (v == 0))
+            stale = chosen & ((np.abs((v + model.l2 / 4) * old - 1) > 0.25) | (v == 0))
             new = np.where(v > 0, 1 / np.where(v > 0, v + model.l2 / 4, 1), 0)
             w = np.where(stale & (old > 0), w * new / np.where(old > 0, old, 1), w)
             table["D"] = np.where(stale, new, old)

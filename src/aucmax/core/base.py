@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
-from aucmax.core.rows import Rows, as_hot, as_rows
+from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
 from aucmax.core.table import Float, threshold
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
@@ -208,8 +208,10 @@ class OnlineAUC(LinearRanker):
 
         What learns statistics as well needs all there is of a feature side by side.
         """
-        state = state._replace(hot=as_hot(state.hot, rows))
-        return state._replace(cold=as_hot(state.cold, rows)) if stream else state
+        if not stream:
+            return state._replace(hot=as_hot(state.hot, rows))
+        hot, cold = side_by_side(state.hot, state.cold, rows)
+        return state._replace(hot=hot, cold=cold)
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         """Return the state with room for these rows, if it keeps any."""

@@ -27,6 +27,7 @@ from aucmax.core.sketch import meet
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
 
 _CACHE_LINE = 64  # bytes
+_FETCHED = np.uint64(128)  # features at most: the nearest cache has room for 500
 
 Index: TypeAlias = NDArray[np.uint32]
 
@@ -92,6 +93,19 @@ def as_hot(hot: Float, X: Rows) -> Float:
     by_feature = raw[start : start + hot.size].reshape(hot.shape[::-1])
     by_feature[:] = hot.T
     return by_feature.T
+
+
+def side_by_side(hot: Float, cold: Float, X: Rows) -> tuple[Float, Float]:
+    """Store both, for rows of this kind, so that a feature's numbers share a line."""
+    if not isinstance(X, CSR):
+        return as_hot(hot, X), as_hot(cold, X)
+    height = len(hot) + len(cold)
+    apart = cold.ctypes.data - hot.ctypes.data
+    strides = (hot.itemsize, height * hot.itemsize)
+    if hot.strides == cold.strides == strides and apart == hot.itemsize * len(hot):
+        return hot, cold
+    both = as_hot(np.concatenate([hot, cold]), X)
+    return both[: len(hot)], both[len(hot) :]
 
 
 def n_rows(X: Rows) -> int:
@@ -163,20 +177,19 @@ def _prefetch(typing_context, array, offset):
     return signature, emit
 
 
-def fetch_row(X: Rows, i: int) -> None:
-    """Ask for row ``i`` ahead of its visit; changes nothing else.
+def fetch_row(X: Rows, i: int, hot: Float | None) -> None:
+    """Ask for what a visit of row ``i`` will wait for; changes nothing else.
 
-    Dense rows in random order come from memory, and without this the processor waits
-    for them. (For sparse rows it is the table that is visited at random; fetching its
-    lines ahead costs as much as it gains.)
+    Dense rows in random order come from memory. With sparse rows it is the table that
+    is visited at random.
     """
 
 
 @overload(fetch_row, jit_options=INLINE)
-def _fetch_row_dense(X, i):
+def _fetch_row_dense(X, i, hot):
     if isinstance(X, types.Array):
 
-        def loop(X, i):
+        def loop(X, i, hot):
             start = np.intp(i) * X.strides[0]
             for offset in range(start, start + X.strides[0], _CACHE_LINE):
                 _prefetch(X, offset)
@@ -185,14 +198,22 @@ def _fetch_row_dense(X, i):
 
 
 @overload(fetch_row, jit_options=INLINE)
-def _fetch_row_csr(X, i):
+def _fetch_row_csr(X, i, hot):
     if isinstance(X, types.BaseTuple):
-        return lambda X, i: None
+        if isinstance(hot, types.NoneType):
+            return lambda X, i, hot: None
+
+        def loop(X, i, hot):
+            start = X.indptr[i]
+            for k in range(start, min(X.indptr[i + 1], start + _FETCHED)):
+                _prefetch(hot, np.intp(X.indices[k]) * hot.strides[1])
+
+        return loop
 
 
 def fetch_ahead(X: Rows) -> int:
     """Return how many rows before its visit a row is best fetched."""
-    return 0 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
+    return 1 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
 
 
 def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
@@ -1079,8 +1100,8 @@ def _fetch_pair_row_dense(X, i, other):
     if isinstance(X, types.Array):
 
         def loop(X, i, other):
-            fetch_row(X, i)
-            fetch_row(X, other)
+            fetch_row(X, i, None)
+            fetch_row(X, other, None)
 
         return loop
 

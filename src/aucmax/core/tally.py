@@ -56,7 +56,7 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
     """Return the tally of all rows; ``y`` holds the weights, signed by class."""
     n = n_rows(X)
     # Enough for a thread to be worth it: in bytes, and against the sums of a block.
-    block_bytes = max(_BLOCK_BYTES, 128 * n_features)
+    block_bytes = max(_BLOCK_BYTES, 1024 * n_features)
     size = max(int(block_bytes / max(row_bytes(X), 1.0)), 1)
 
     def block(start: int) -> Tally:

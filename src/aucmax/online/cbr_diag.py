@@ -89,7 +89,7 @@ def update(
     e, pair, union = np.zeros(d), np.zeros(d), np.empty(d, np.uint32)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)])
+        fetch_row(X, order[min(visit + ahead, last)], hot)
         i = order[visit]
         weight = abs(y[i])
         if weight == 0.0:

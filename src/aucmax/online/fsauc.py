@@ -187,7 +187,7 @@ def update(
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
+        fetch_row(X, order[min(k + ahead, last)], hot)
         i = order[k]
         weight = abs(y[i])
         if weight == 0.0:

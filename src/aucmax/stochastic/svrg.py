@@ -132,7 +132,7 @@ def update(
     features = listed(X, cold)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
+        fetch_row(X, order[min(k + ahead, last)], hot)
         i = order[k]
         # G(w; x) - G(w̃; x) = c x.
         c = dot_row(X, i, hot, W, cold, features) - score[i]
