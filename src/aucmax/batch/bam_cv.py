@@ -11,18 +11,18 @@ one in thousandths.
 """
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.batch.bam import LOSSES, Landscape, survey
+from aucmax.batch.bam import LOSSES, Landscape, solver, survey
 from aucmax.core.base import LinearRanker
-from aucmax.core.folds import area, folds, left_out, path_table, penalties
+from aucmax.core.folds import Index, area, folds, left_out, path_table, penalties
 from aucmax.core.moments import one_blas_thread
-from aucmax.core.newton import Coordinates, Minimum, Ridge
+from aucmax.core.newton import Coordinates, Ridge, Solver, together
 from aucmax.core.pairs import shares
 from aucmax.core.table import Float
 from aucmax.core.tally import Tally, measure
@@ -76,6 +76,14 @@ def deviation(land: Landscape, tally: Tally) -> Float:
     # That of pairs is known without cancellation, and tells within which bounds it is.
     pairs = land.diagonal()
     return np.sqrt(np.clip(square, share.prod() * pairs, pairs))
+
+
+class Path(NamedTuple):
+    """What a solver finds along the penalties."""
+
+    weights: list[Float]
+    areas: list[float]  # on the rows left out
+    n_iter: int  # the most that a penalty took
 
 
 class BAMCV(LinearRanker):
@@ -224,43 +232,58 @@ class BAMCV(LinearRanker):
         if self.scale:
             scale = deviation(land, measure(rows, signed, self.n_features_in_))
         land = Scaled(land, scale)
-        parts = folds(self.cv, X, signed, "BAM")
+        parts = [
+            (train, left_out(signed, test))
+            for train, test in folds(self.cv, X, signed, "BAM")
+        ]
+        weighted = sample_weight is not None
         with one_blas_thread():
             l2s = penalties(self.l2s, land.spread)
-            scores = np.empty((len(losses), len(l2s), len(parts)))
-            for f, (train, test) in enumerate(parts):
-                test = left_out(signed, test)
-                here = np.zeros_like(signed)
-                here[train] = signed[train]
-                for k, loss in enumerate(losses):
-                    found = self._path(land, here, loss, l2s, max(self.tol, _ROUGH))
-                    scores[k, :, f] = [
-                        area(one.scores[test], signed[test], sample_weight is not None)
-                        for one in found
-                    ]
-            self.l2s_, self.loss_scores_ = l2s, scores
-            found = self._path(land, signed, self.loss_, l2s, self.tol)
+            tol = max(self.tol, _ROUGH)
+            paths = []
+            for loss in losses:
+                for train, test in parts:
+                    here = np.zeros_like(signed)
+                    here[train] = signed[train]
+                    out = test, signed[test], weighted
+                    paths.append(self._path(land, here, loss, l2s, tol, out))
+            found = together(rows, self.n_features_in_, paths)
+            scores = np.array([one.areas for one in found])
+            scores = scores.reshape(len(losses), len(parts), len(l2s))
+            self.l2s_, self.loss_scores_ = l2s, scores.transpose(0, 2, 1).copy()
+            one = self._path(land, signed, self.loss_, l2s, self.tol)
+            (path,) = together(rows, self.n_features_in_, [one])
         best = int(np.argmax(self.scores_.mean(axis=1)))
         self.l2_ = float(l2s[best])
         self.scale_ = land.scale
-        self.n_iter_ = max(one.n_iter for one in found)
-        self.coef_path_ = np.array([one.w for one in found])
-        w = found[best].w
+        self.n_iter_ = path.n_iter
+        self.coef_path_ = np.array(path.weights)
+        w = path.weights[best]
         self.coef_ = w[np.newaxis].copy()
         self.intercept_ = np.array([-0.5 * float((land.mean @ w).sum())])
         return self
 
     def _path(
-        self, land: Scaled, signed: Float, loss: str, l2s: Float, tol: float
-    ) -> list[Minimum]:
-        share, start = shares(signed), None
-        found = []
+        self,
+        land: Scaled,
+        signed: Float,
+        loss: str,
+        l2s: Float,
+        tol: float,
+        test: tuple[Index, Float, bool] | None = None,
+    ) -> Solver[Path]:
+        objective, start = land.objective(shares(signed), loss), None
+        path = Path([], [], 0)
         for l2 in l2s.tolist():
             ridge = l2 * land.square
-            one = land.minimise(share, loss, ridge, tol, self.max_iter, start)
-            found.append(one)
-            start = one.w
-        return found
+            with_ridge, at = objective.with_ridge(ridge), land.coordinates(ridge)
+            one = yield from solver(with_ridge, at, tol, self.max_iter, start)
+            start = one.place
+            path.weights.append(one.w)
+            if test is not None:
+                path.areas.append(area(start.scores[test[0]], *test[1:]))
+            path = path._replace(n_iter=max(path.n_iter, one.n_iter))
+        return path
 
     def _losses(self) -> list[str]:
         if isinstance(self.loss, str):
