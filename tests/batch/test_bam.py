@@ -156,7 +156,7 @@ def test_solvers_side_by_side_find_what_each_finds_alone(threads, monkeypatch):
                 objective = land.objective(shares(here), loss).with_ridge(1e-3)
                 yield bam.solver(objective, land.coordinates(1e-3), 1e-6, 50)
 
-    found = together(land.X, X.shape[1], solvers())
+    found = together(land.X, X.shape[1], list(solvers()))
     for one, solver in zip(found, solvers(), strict=True):
         (alone,) = together(land.X, X.shape[1], [solver])
         assert_array_equal(one.w, alone.w)

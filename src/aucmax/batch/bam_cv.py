@@ -24,6 +24,8 @@ from aucmax.core.folds import Index, area, folds, left_out, path_table, penaltie
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Ridge, Solver, together
 from aucmax.core.pairs import shares
+from aucmax.core.penalty import squared_sizes
+from aucmax.core.rows import Rows
 from aucmax.core.table import Float
 from aucmax.core.tally import Tally, measure
 
@@ -34,6 +36,7 @@ _ROUGH = 1e-3
 # The path ends at this ridge, for features of unit scale, or after so many decades if
 # there are too many features for covariances.
 _LEAST, _DECADES = 5e-7, 6.0
+_ALIKE = 2.0  # within such a factor, two scales are one
 _SMALL = 0.25  # of raw features: relative to the variance of a small one
 
 
@@ -78,6 +81,33 @@ def deviation(land: Landscape, tally: Tally) -> Float:
     return np.sqrt(np.clip(square, share.prod() * pairs, pairs))
 
 
+def _better(areas: Float, others: Float) -> bool:
+    """Return whether the best mean is higher, by more than its standard error."""
+    flat, other = (a.reshape(-1, a.shape[-1]) for a in (areas, others))
+    gain = flat[flat.mean(axis=1).argmax()] - other[other.mean(axis=1).argmax()]
+    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
+    return bool(gain.mean() > error)
+
+
+class Fold(NamedTuple):
+    """The rows to train on, those left out, and which of these are what."""
+
+    train: Index
+    test: Index
+    signed: Float  # of all rows
+    weighted: bool
+
+    def training(self) -> Float:
+        """Return signed weights that are zero for the rows left out."""
+        here = np.zeros_like(self.signed)
+        here[self.train] = self.signed[self.train]
+        return here
+
+    def area(self, scores: Float) -> float:
+        """Return the AUC on the rows left out."""
+        return area(scores[self.test], self.signed[self.test], self.weighted)
+
+
 class Path(NamedTuple):
     """What a solver finds along the penalties."""
 
@@ -94,8 +124,8 @@ class BAMCV(LinearRanker):
     .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \sum_j s_j^2 w_j^2
 
     on all rows but those of a fold, and takes what has the highest mean AUC on the
-    folds left out. :math:`s_j` is the standard deviation of a feature, so that the
-    units of features do not matter.
+    folds left out. :math:`s_j` is the standard deviation of a feature, or its size
+    where it is not zero, so that the units of features do not matter.
 
     Parameters
     ----------
@@ -108,8 +138,12 @@ class BAMCV(LinearRanker):
     loss : str or list of str, default="auto"
         A loss of :class:`BAM`, or several to choose among; "auto" stands for
         ["squared_hinge", "logistic"].
-    scale : bool, default=True
-        Whether the penalty is as above, or, with s = 1, that of :class:`BAM`.
+    scale : {"auto", "deviation", "size", "none"}, default="auto"
+        The s of the penalty: the standard deviations; the sizes of features that are
+        not zero, :math:`s_j^2 = E[z_j^2 \mid z_j \ne 0]` for the difference z of a
+        pair, which hold back what is rare; or, as in :class:`BAM`, one. "auto" takes
+        the sizes if their AUC is higher by more than its standard error over the folds,
+        and looks at them only where they differ much from the deviations.
     tol : float, default=1e-3
         As in :class:`BAM`; minima from folds are found to 1e-3 at best.
     max_iter : int, default=100
@@ -141,7 +175,7 @@ class BAMCV(LinearRanker):
     scores_ : ndarray of shape (n_l2s, n_folds)
         AUC on each fold of the weights from the other folds, with ``loss_``.
     loss_scores_ : ndarray of shape (n_losses, n_l2s, n_folds)
-        The same for every loss.
+        The same for every loss, with ``scale_``.
     coef_path_ : ndarray of shape (n_l2s, n_features)
         The weights for each penalty, from all rows.
 
@@ -169,7 +203,7 @@ class BAMCV(LinearRanker):
         "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "cv": ["cv_object"],
         "loss": [StrOptions({"auto", *LOSSES}), list, tuple],
-        "scale": ["boolean"],
+        "scale": [StrOptions({"auto", "deviation", "size", "none"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -194,7 +228,7 @@ class BAMCV(LinearRanker):
         *,
         cv: Any = 5,
         loss: Any = "auto",
-        scale: bool = True,
+        scale: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
@@ -227,34 +261,29 @@ class BAMCV(LinearRanker):
         """
         losses = self._losses()
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        land = survey(self, X, rows, signed)
-        scale = np.ones(self.n_features_in_)
-        if self.scale:
-            scale = deviation(land, measure(rows, signed, self.n_features_in_))
-        land = Scaled(land, scale)
+        lands = self._lands(survey(self, X, rows, signed), rows, signed)
         parts = [
-            (train, left_out(signed, test))
+            Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        weighted = sample_weight is not None
         with one_blas_thread():
-            l2s = penalties(self.l2s, land.spread)
-            tol = max(self.tol, _ROUGH)
-            paths = []
-            for loss in losses:
-                for train, test in parts:
-                    here = np.zeros_like(signed)
-                    here[train] = signed[train]
-                    out = test, signed[test], weighted
-                    paths.append(self._path(land, here, loss, l2s, tol, out))
+            l2s = [penalties(self.l2s, land.spread) for land in lands]
+            paths = [
+                self._path(land, loss, some, fold)
+                for land, some in zip(lands, l2s, strict=True)
+                for loss in losses
+                for fold in parts
+            ]
             found = together(rows, self.n_features_in_, paths)
-            scores = np.array([one.areas for one in found])
-            scores = scores.reshape(len(losses), len(parts), len(l2s))
-            self.l2s_, self.loss_scores_ = l2s, scores.transpose(0, 2, 1).copy()
-            one = self._path(land, signed, self.loss_, l2s, self.tol)
-            (path,) = together(rows, self.n_features_in_, [one])
+            areas = np.array([path.areas for path in found])
+            areas = areas.reshape(len(lands), len(losses), len(parts), -1)
+            areas = areas.transpose(0, 1, 3, 2).copy()
+            which = 1 if len(lands) > 1 and _better(areas[1], areas[0]) else 0
+            land, l2s_, self.loss_scores_ = lands[which], l2s[which], areas[which]
+            all_rows = self._path(land, self.loss_, l2s_, signed)
+            (path,) = together(rows, self.n_features_in_, [all_rows])
         best = int(np.argmax(self.scores_.mean(axis=1)))
-        self.l2_ = float(l2s[best])
+        self.l2s_, self.l2_ = l2s_, float(l2s_[best])
         self.scale_ = land.scale
         self.n_iter_ = path.n_iter
         self.coef_path_ = np.array(path.weights)
@@ -263,25 +292,43 @@ class BAMCV(LinearRanker):
         self.intercept_ = np.array([-0.5 * float((land.mean @ w).sum())])
         return self
 
+    def _lands(self, land: Landscape, rows: Rows, signed: Float) -> list[Scaled]:
+        """Return what there is to choose from, the first one if in doubt."""
+        d = self.n_features_in_
+        if self.scale == "none":
+            return [Scaled(land, np.ones(d))]
+        found = []
+        if self.scale != "size":
+            found.append(Scaled(land, deviation(land, measure(rows, signed, d))))
+        if self.scale != "deviation":
+            size = np.sqrt(squared_sizes(rows, signed, land.diagonal()))
+            found.append(Scaled(land, size))
+        if len(found) > 1:
+            ratio = found[1].scale[land.varies] / found[0].scale[land.varies]
+            if ratio.max(initial=0.0) < _ALIKE * ratio.min(initial=np.inf):
+                found.pop()
+        return found
+
     def _path(
-        self,
-        land: Scaled,
-        signed: Float,
-        loss: str,
-        l2s: Float,
-        tol: float,
-        test: tuple[Index, Float, bool] | None = None,
+        self, land: Scaled, loss: str, l2s: Float, rows: Fold | Float
     ) -> Solver[Path]:
-        objective, start = land.objective(shares(signed), loss), None
-        path = Path([], [], 0)
+        """Return the minima for all penalties, each from the one before."""
+        fold = rows if isinstance(rows, Fold) else None
+        signed = rows.training() if isinstance(rows, Fold) else rows
+        tol = max(self.tol, _ROUGH) if fold else self.tol
+        objective, start, path = (
+            land.objective(shares(signed), loss),
+            None,
+            Path([], [], 0),
+        )
         for l2 in l2s.tolist():
             ridge = l2 * land.square
             with_ridge, at = objective.with_ridge(ridge), land.coordinates(ridge)
             one = yield from solver(with_ridge, at, tol, self.max_iter, start)
             start = one.place
             path.weights.append(one.w)
-            if test is not None:
-                path.areas.append(area(start.scores[test[0]], *test[1:]))
+            if fold:
+                path.areas.append(fold.area(start.scores))
             path = path._replace(n_iter=max(path.n_iter, one.n_iter))
         return path
 

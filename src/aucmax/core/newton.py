@@ -14,9 +14,10 @@ time, and X comes out of memory once for all that is asked for at a time. What a
 finds does not depend on who else runs.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from itertools import islice
 from os import cpu_count
 from typing import NamedTuple, TypeVar
 
@@ -41,7 +42,10 @@ _ROUNDS = 200  # of conjugate gradients a step
 _FLAT = 1e-12  # curvature below this share of the largest seen is none
 _REACH = 10.0  # of a step: in units of the score, and of the scores so far
 _JITTER = 1e-7  # keeps the coordinates of copied features apart
-_ROWS = 1 << 16  # from here on, losses of several solvers are worth threads
+# Solvers at a time: more would take memory, some ten numbers a row each, and save no
+# more of it being read. Their losses are worth threads from so many rows on.
+_AT_A_TIME = 6
+_ROWS = 1 << 16
 
 
 class Ask(NamedTuple):
@@ -55,43 +59,38 @@ Solver = Generator[Ask, Float, Result]
 
 
 def together(
-    X: Rows, n_features: int, solvers: Iterable[Solver[Result]]
+    X: Rows, n_features: int, solvers: Sequence[Solver[Result]]
 ) -> list[Result]:
-    """Return what the solvers find, run side by side."""
-    running = list(solvers)
+    """Return what the solvers find, some of them at a time."""
     found: dict[int, Result] = {}
-    asked: list[Ask | None] = [None] * len(running)
+    asked: dict[int, Ask] = {}
 
-    def go(k: int, answer: Float | None) -> None:
+    def go(k: int, answer: Float | None = None) -> None:
         # Steps may be too long, and rows that are not there may hold anything.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                asked[k] = running[k].send(answer)  # type: ignore[arg-type]
+                asked[k] = solvers[k].send(answer)  # type: ignore[arg-type]
             except StopIteration as end:
-                asked[k], found[k] = None, end.value
+                found[k] = end.value
 
-    some = len(running) > 1 and n_rows(X) >= _ROWS
+    waiting = iter(range(len(solvers)))
+    threads = len(solvers) > 1 and n_rows(X) >= _ROWS
     with one_blas_thread(), ThreadPoolExecutor(cpu_count() or 1) as pool:
-        each = pool.map if some else map
-        list(each(go, range(len(running)), [None] * len(running)))
-        while len(found) < len(running):
-            # Who has its X v asks for some Xᵀ u next: then all do.
+        each = pool.map if threads else map
+        while len(found) < len(solvers):
+            list(each(go, islice(waiting, _AT_A_TIME - len(asked))))
+            # Who has been given X v asks for some Xᵀ u next: then all do.
             for transposed in (False, True):
-                group = [
-                    (k, ask.v)
-                    for k, ask in enumerate(asked)
-                    if ask is not None and ask.transposed == transposed
-                ]
-                if group:
-                    who, vectors = zip(*group, strict=True)
-                    V = np.array(vectors)
-                    out = (
-                        transposed_times(X, V, n_features)
-                        if transposed
-                        else times(X, V)
-                    )
+                who = sorted(k for k in asked if asked[k].transposed == transposed)
+                if who:
+                    V = np.array([asked.pop(k).v for k in who])
+                    if transposed:
+                        out = transposed_times(X, V, n_features)
+                    else:
+                        out = times(X, V)
+                    del V
                     list(each(go, who, out))
-    return [found[k] for k in range(len(running))]
+    return [found[k] for k in range(len(solvers))]
 
 
 class Place(NamedTuple):
