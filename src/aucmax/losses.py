@@ -5,7 +5,8 @@ r"""Pairwise losses over all pairs, as functions of labels and scores.
 
 with c the weights of the rows; value and derivatives each in O(n log n), without going
 over the pairs. :data:`NAMES` has the losses: "squared_hinge", "logistic", "sigmoid",
-"exponential", "square", and "hinge", which has no second derivative. For gradient
+"exponential", "square", and "hinge", which has no second derivative. "logistic" and
+"sigmoid" are known to 1e-10 a pair, their second derivatives to 5e-7. For gradient
 boosting there are :func:`lightgbm_objective` and :func:`xgboost_objective`.
 
 >>> from aucmax import losses
