@@ -7,9 +7,10 @@ features; BAMCV is given raw ones and, with ``--scaled``, standardised ones once
 Of data sets with several classes the lower half of the labels is one class. Sets with
 more than 200 dense features are cut to 4000 rows, others to ``--rows``, if given. "p"
 is that of Alpaydin's combined 5x2 F test, so a set is lost if p < 0.05 and the
-difference is below zero. Differences are in thousandths. BAMCV was developed on splits
-of other seeds (0 and 101) of some of these sets. JSON is written after each set, and sets
-that are in it are not run again. Data are read from $AUCMAX_DATA or ../shared/data.
+difference is below zero. Differences are in thousandths. JSON is written after each
+set, and sets that are in it are not run again. BAMCV was developed on splits of other
+seeds, 0 and 101, of some of these sets. Data are read from $AUCMAX_DATA or
+../shared/data.
 """
 
 import argparse
