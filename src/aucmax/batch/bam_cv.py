@@ -31,8 +31,8 @@ from aucmax.core.tally import Tally, measure
 
 AUTO = ("squared_hinge", "logistic")
 
-# Of a fold's minimum: its AUC is known no better.
-_ROUGH = 1e-3
+# Of a fold's minimum: its AUC is then right to 1e-4 or so, and known no better.
+_ROUGH = 5e-3
 # The path ends at this ridge, for features of unit scale, or after so many decades if
 # there are too many features for covariances.
 _LEAST, _DECADES = 5e-7, 6.0
@@ -142,10 +142,11 @@ class BAMCV(LinearRanker):
         The s of the penalty: the standard deviations; the sizes of features that are
         not zero, :math:`s_j^2 = E[z_j^2 \mid z_j \ne 0]` for the difference z of a
         pair, which hold back what is rare; or, as in :class:`BAM`, one. "auto" takes
-        the sizes if their AUC is higher by more than its standard error over the folds,
-        and looks at them only where they differ much from the deviations.
+        the sizes if the first loss has a higher AUC with them, by more than a standard
+        error over the folds; it looks at them only where they differ much from the
+        deviations.
     tol : float, default=1e-3
-        As in :class:`BAM`; minima from folds are found to 1e-3 at best.
+        As in :class:`BAM`; minima from folds are found to 5e-3 at best.
     max_iter : int, default=100
         Newton steps for each penalty, at most.
 
@@ -267,23 +268,18 @@ class BAMCV(LinearRanker):
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
         with one_blas_thread():
-            l2s = [penalties(self.l2s, land.spread) for land in lands]
-            paths = [
-                self._path(land, loss, some, fold)
-                for land, some in zip(lands, l2s, strict=True)
-                for loss in losses
-                for fold in parts
-            ]
-            found = together(rows, self.n_features_in_, paths)
-            areas = np.array([path.areas for path in found])
-            areas = areas.reshape(len(lands), len(losses), len(parts), -1)
-            areas = areas.transpose(0, 1, 3, 2).copy()
-            which = 1 if len(lands) > 1 and _better(areas[1], areas[0]) else 0
-            land, l2s_, self.loss_scores_ = lands[which], l2s[which], areas[which]
-            all_rows = self._path(land, self.loss_, l2s_, signed)
+            # The first loss chooses the scale for all.
+            some = losses[:1] if len(lands) > 1 else losses
+            areas = self._areas(lands, some, parts)
+            best = int(len(lands) > 1 and _better(areas[1], areas[0]))
+            land = lands[best]
+            (rest,) = self._areas([land], losses[len(some) :], parts)
+            self.loss_scores_ = np.concatenate([areas[best], rest])
+            l2s = penalties(self.l2s, land.spread)
+            all_rows = self._path(land, self.loss_, l2s, signed)
             (path,) = together(rows, self.n_features_in_, [all_rows])
         best = int(np.argmax(self.scores_.mean(axis=1)))
-        self.l2s_, self.l2_ = l2s_, float(l2s_[best])
+        self.l2s_, self.l2_ = l2s, float(l2s[best])
         self.scale_ = land.scale
         self.n_iter_ = path.n_iter
         self.coef_path_ = np.array(path.weights)
@@ -308,6 +304,22 @@ class BAMCV(LinearRanker):
             if ratio.max(initial=0.0) < _ALIKE * ratio.min(initial=np.inf):
                 found.pop()
         return found
+
+    def _areas(
+        self, lands: list[Scaled], losses: list[str], parts: list[Fold]
+    ) -> Float:
+        """Return the AUC of each scale, loss, penalty and fold."""
+        l2s = [penalties(self.l2s, land.spread) for land in lands]
+        paths = [
+            self._path(land, loss, some, fold)
+            for land, some in zip(lands, l2s, strict=True)
+            for loss in losses
+            for fold in parts
+        ]
+        found = together(lands[0].X, self.n_features_in_, paths)
+        areas = np.array([path.areas for path in found])
+        shape = len(lands), len(losses), len(parts), len(l2s[0])
+        return areas.reshape(shape).swapaxes(2, 3)
 
     def _path(
         self, land: Scaled, loss: str, l2s: Float, rows: Fold | Float

@@ -23,7 +23,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrsv
 
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.pairs import Point
@@ -144,23 +145,26 @@ class FullCoordinates(Coordinates):
         unit = self.unit[varies]
         A = H * unit * (2.0 * unit[:, np.newaxis])
         np.fill_diagonal(A, 1.0 + _JITTER)
-        self.L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        self.L = np.asfortranarray(L)
 
     def weights(self, u: Float) -> Float:
         """Return w of u."""
         out = np.zeros(len(self.unit))
-        out[self.varies] = solve_triangular(
-            self.L, u[self.varies], lower=True, trans=1, check_finite=False
-        )
+        out[self.varies] = self._solve(u[self.varies], transposed=True)
         return self.unit * out
 
     def gradient(self, g: Float) -> Float:
         """Return the gradient by u of that by w."""
         out = np.zeros(len(self.unit))
-        out[self.varies] = solve_triangular(
-            self.L, (self.unit * g)[self.varies], lower=True, check_finite=False
-        )
+        out[self.varies] = self._solve((self.unit * g)[self.varies], transposed=False)
         return out
+
+    def _solve(self, right: Float, *, transposed: bool) -> Float:
+        """Return L⁻¹ or L⁻ᵀ times ``right``, without SciPy's slow checks."""
+        if not len(right):
+            return right
+        return np.asarray(dtrsv(self.L, right, lower=1, trans=int(transposed)))
 
 
 def _dot(u: Float, v: Float) -> float:
