@@ -188,6 +188,16 @@ class BAMCV(LinearRanker):
     BAM : The same for one penalty and one loss.
     LeastSquaresAUCCV : The pairwise square loss, whose whole path costs one pass.
 
+    Notes
+    -----
+    With the sigmoid loss as a third one, ``loss=["squared_hinge", "logistic",
+    "sigmoid"]``, a fit takes about twice as long or more. It is nearest to the AUC and
+    can be worth it where no linear ranker is near the truth: test AUC 0.831 instead of
+    0.828 on a split of covtype_sample, 0.681 instead of 0.675 on halves of
+    higgs_sample.
+
+    Memory, beside X, is some hundred numbers a row: six minima are sought at a time.
+
     References
     ----------
     .. [1] O. Chapelle, S. S. Keerthi, "Efficient algorithms for ranking with SVMs",
