@@ -9,8 +9,15 @@ from scipy.special import expit
 
 from aucmax import BAM, LeastSquaresAUC
 from aucmax.batch import bam
+from aucmax.core import newton
 from aucmax.core.moments import gather
-from aucmax.core.newton import Coordinates, FullCoordinates, Objective, minimise
+from aucmax.core.newton import (
+    Coordinates,
+    FullCoordinates,
+    Objective,
+    descend,
+    together,
+)
 from aucmax.core.pairs import POINTS, shares
 from aucmax.core.rows import as_rows
 from data import constant, gaussian, mixed, scaled, scattered, wide
@@ -113,17 +120,49 @@ def test_the_objective_never_rises(loss, full):
     )
     share = shares(np.where(y == 1, 1.0, -1.0))
     objective = Objective(as_rows(X), share, POINTS[loss], 1e-4, X.mean(axis=0))
-    cold = minimise(objective, at, X.shape[1], 1e-8, 100)
+
+    def run(tol, start=None):
+        def whole():
+            place = None if start is None else (yield from objective.place(start))
+            return (yield from descend(objective, at, tol, 100, place))
+
+        return together(objective.X, X.shape[1], [whole()])[0]
+
+    cold = run(1e-8)
     assert len(cold.history) > 3
     assert (np.diff(cold.history) <= 0.0).all()
     assert cold.history[0] == pytest.approx(POINTS[loss](0 * share, share).value)
     # A start that is near saves most of the way, and ends at the same place.
-    warm = minimise(objective, at, X.shape[1], 1e-6, 100, start=cold.w * 1.001)
+    warm = run(1e-6, cold.w * 1.001)
     assert warm.n_iter < cold.n_iter
     assert warm.objective == pytest.approx(cold.objective, abs=1e-9)
     # A start that is far off is not taken.
-    far = minimise(objective, at, X.shape[1], 1e-6, 100, start=-1e3 * cold.w)
+    far = run(1e-6, -1e3 * cold.w)
     assert far.history[0] == cold.history[0]
+
+
+@pytest.mark.parametrize("threads", [1 << 16, 1], ids=["in turn", "in threads"])
+def test_solvers_side_by_side_find_what_each_finds_alone(threads, monkeypatch):
+    monkeypatch.setattr(newton, "_ROWS", threads)
+    X, y = mixed(200)
+    model = BAM()
+    X, rows, signed = model._check(X, y, None, reset=True)
+    land = bam.survey(model, X, rows, signed)
+
+    def solvers():
+        for loss in LOSSES:
+            for fold in range(2):
+                here = np.where(np.arange(200) % 3 == fold, 0.0, signed)
+                objective = land.objective(shares(here), loss).with_ridge(1e-3)
+                yield bam.solver(objective, land.coordinates(1e-3), 1e-6, 50)
+
+    found = together(land.X, X.shape[1], list(solvers()))
+    for one, solver in zip(found, solvers(), strict=True):
+        (alone,) = together(land.X, X.shape[1], [solver])
+        assert_array_equal(one.w, alone.w)
+        assert one.history == alone.history
+        # Scores are summed up from those of the steps.
+        assert_allclose(one.place.scores, X @ one.w, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])

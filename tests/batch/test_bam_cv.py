@@ -9,6 +9,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import aucmax
 from aucmax import BAM, BAMCV
+from aucmax.batch import bam_cv
 from data import gaussian, mixed, scaled, wide
 
 L2S = [10.0, 1.0, 0.1, 1e-3]
@@ -34,7 +35,7 @@ def test_scores_are_those_of_refitting(layout, cv):
     X, y = mixed(300)
     X = X.astype(np.float32).astype(float)
     weight = np.random.default_rng(0).random(300) + 0.5
-    model = BAMCV(L2S, cv=cv, scale=False).fit(layout(X), y, sample_weight=weight)
+    model = BAMCV(L2S, cv=cv, scale="none").fit(layout(X), y, sample_weight=weight)
     splitter = StratifiedKFold(4) if cv == 4 else cv
     folds = list(splitter.split(X, y))
     expected = np.array([slow_scores(X, y, loss, folds, weight) for loss in LOSSES])
@@ -47,12 +48,12 @@ def test_scores_are_those_of_refitting(layout, cv):
     assert model.l2_ == L2S[int(np.argmax(model.scores_.mean(axis=1)))]
 
 
-@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("scale", ["deviation", "none"])
 def test_the_path_is_that_of_refitting(scale):
     X, y = scaled(200, 5, decades=1.0)
     model = BAMCV(L2S[::-1], loss="logistic", scale=scale, tol=1e-8).fit(X, y)
     assert_array_equal(model.l2s_, L2S)
-    unit = model.scale_ if scale else np.ones(5)
+    unit = np.ones(5) if scale == "none" else model.scale_
     assert_array_equal(model.scale_, unit)
     for l2, w in zip(L2S, model.coef_path_, strict=True):
         expected = BAM(l2, loss="logistic", tol=1e-8).fit(X / unit, y)
@@ -72,12 +73,59 @@ def test_the_scale_is_the_standard_deviation(d):
     X[:, 1] += 1e6 * X[:, 1].std()
     X[:, 2] = 7.0
     weight = np.random.default_rng(0).random(60) + 0.5
-    model = BAMCV(2, cv=2, loss="squared_hinge").fit(X, y, sample_weight=weight)
+    model = BAMCV(2, cv=2, loss="squared_hinge", scale="deviation").fit(
+        X, y, sample_weight=weight
+    )
     variance = np.cov(X.T, aweights=weight, ddof=0).diagonal()
     assert_allclose(model.scale_, np.sqrt(variance), rtol=1e-3, atol=1e-12)
     assert model.scale_[2] == 0.0
     near = np.arange(d) > 2
     assert_allclose(model.scale_[near] ** 2, variance[near], rtol=1e-8)
+
+
+def rare(seed, strength):
+    """Return many rare features, of which some matter, and a few that are not rare."""
+    rng = np.random.default_rng(seed)
+    X = np.hstack([rng.random((300, 40)) < 0.02, rng.standard_normal((300, 3))]) * 1.0
+    score = strength * X[:, :10].sum(axis=1) + X[:, 40]
+    return X, (score + rng.logistic(size=300) > 0.0).astype(int)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_the_size_is_that_of_differences_that_are_not_zero(layout):
+    X, y = rare(0, 1.0)
+    X[:, 1] = 0.0
+    model = BAMCV(2, cv=2, loss="squared_hinge", scale="size").fit(layout(X), y)
+    one, other = X[y == 1][:, None], X[y == 0]
+    there = ((one != 0.0) | (other != 0.0)).mean(axis=(0, 1))
+    square = ((one - other) ** 2).mean(axis=(0, 1))
+    expected = np.sqrt(square / np.where(there > 0.0, there, 1.0))
+    assert_allclose(model.scale_, expected, rtol=1e-10)
+
+
+def test_sizes_are_chosen_if_they_are_better_by_a_standard_error():
+    chosen = []
+    for seed in range(6):
+        X, y = rare(seed, 3.0 * (seed % 2))
+        options = {"l2s": 6, "cv": 4, "loss": "squared_hinge"}
+        auto = BAMCV(**options).fit(X, y)
+        plain = BAMCV(**options, scale="deviation").fit(X, y)
+        sizes = BAMCV(**options, scale="size").fit(X, y)
+        best = [one.scores_[np.argmax(one.path_["auc"])] for one in (plain, sizes)]
+        gain = best[1] - best[0]
+        better = gain.mean() > gain.std(ddof=1) / 2.0
+        chosen.append(better)
+        for key in ("scale_", "l2s_", "loss_scores_", "coef_path_"):
+            expected = getattr(sizes if better else plain, key)
+            assert_array_equal(getattr(auto, key), expected)
+    assert 0 < sum(chosen) < 6
+
+
+def test_scales_that_are_alike_are_one(monkeypatch):
+    X, y = gaussian(200)
+    plain = BAMCV(3, cv=3, scale="deviation").fit(X, y)
+    monkeypatch.setattr(bam_cv, "_better", None)  # would be an error if it were called
+    assert_array_equal(BAMCV(3, cv=3).fit(X, y).coef_, plain.coef_)
 
 
 @pytest.mark.parametrize("shape", [(200, 6), (40, 1100)])
@@ -96,12 +144,12 @@ def test_units_do_not_matter(shape):
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("scale", ["deviation", "none"])
 def test_the_range_of_penalties_is_relative_to_the_data(factor, scale):
     X, y = gaussian(200)
     model = BAMCV(cv=3, scale=scale).fit(factor * X, y)
     expected = BAMCV(cv=3, scale=scale).fit(X, y)
-    relative = 1.0 if scale else factor**2
+    relative = factor**2 if scale == "none" else 1.0
     assert_allclose(model.l2s_, expected.l2s_ * relative, rtol=1e-8)
     assert_allclose(model.scores_, expected.scores_, atol=1e-3)
     # The first leaves next to nothing, the last next to everything.

@@ -27,8 +27,11 @@ from aucmax.core.newton import (
     FullCoordinates,
     Minimum,
     Objective,
+    Place,
     Ridge,
-    minimise,
+    Solver,
+    descend,
+    together,
 )
 from aucmax.core.pairs import POINTS, shares
 from aucmax.core.penalty import default_ridge
@@ -77,29 +80,28 @@ class Landscape:
             self._known[l2] = found
         return found
 
-    def minimise(
-        self,
-        share: Float,
-        loss: str,
-        l2: Ridge,
-        tol: float,
-        max_iter: int,
-        start: Float | None = None,
-    ) -> Minimum:
-        """Return the minimum of J over the rows of non-zero ``share``."""
-        at, d = self.coordinates(l2), len(self.varies)
-        ref = self.mean.mean(axis=0)
-        first = 0
-        # Steps may be too long, and rows that are not there may hold anything.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if loss == "sigmoid" and start is None:  # not convex: begin where it is
-                easy = Objective(self.X, share, POINTS["logistic"], l2, ref)
-                near = minimise(easy, at, d, _NEAR, max_iter)
-                start, first = near.w, near.n_iter
-            objective = Objective(self.X, share, POINTS[loss], l2, ref)
-            left = max(max_iter - first, 1)
-            best = minimise(objective, at, d, tol, left, start)
-        return best._replace(n_iter=min(best.n_iter + first, max_iter))
+    def objective(self, share: Float, loss: str) -> Objective:
+        """Return J, but for the ridge, over the rows of non-zero ``share``."""
+        return Objective(self.X, share, POINTS[loss], 0.0, self.mean.mean(axis=0))
+
+
+def solver(
+    objective: Objective,
+    at: Coordinates,
+    tol: float,
+    max_iter: int,
+    start: Place | None = None,
+) -> Solver[Minimum]:
+    """Return the minimum of J, with a good start if it is not convex."""
+    first = 0
+    if objective.loss is POINTS["sigmoid"] and start is None:
+        o = objective
+        easy = Objective(o.X, o.everywhere(o.share), POINTS["logistic"], o.l2, o.ref)
+        near = yield from descend(easy, at, _NEAR, max_iter)
+        first = near.n_iter
+        start = yield from objective.place(near.w)
+    best = yield from descend(objective, at, tol, max(max_iter - first, 1), start)
+    return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 
 def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
@@ -248,14 +250,15 @@ class BAM(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         land = survey(self, X, rows, signed)
-        share = shares(signed)
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(rows, signed, land.diagonal(), CURVATURE[self.loss])
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )
-            found = land.minimise(share, self.loss, l2, self.tol, self.max_iter)
+            objective = land.objective(shares(signed), self.loss).with_ridge(l2)
+            one = solver(objective, land.coordinates(l2), self.tol, self.max_iter)
+            (found,) = together(rows, self.n_features_in_, [one])
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self.coef_ = found.w[np.newaxis]

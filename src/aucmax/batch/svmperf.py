@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core.base import LinearRanker
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import one_blas_thread
-from aucmax.core.newton import Objective, Ridge
+from aucmax.core.newton import Objective, Ridge, together
 from aucmax.core.pairs import Hinge, shares
 from aucmax.core.penalty import default_ridge
 from aucmax.core.planes import Planes
@@ -107,7 +107,7 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
     for _ in range(max_iter):
         loss = cut.loss
         planes.add(
-            o.gradient(loss.slope, np.zeros(d)),
+            together(o.X, d, [o.back(loss.slope)])[0],
             loss.value - float(np.sum(loss.slope * cut.scores)),
         )
         w, bound = planes.solve()

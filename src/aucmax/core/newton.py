@@ -7,21 +7,33 @@ conjugate gradients, only as well as it pays (Eisenstat and Walker), in coordina
 which the curvature at zero is about one: then raw features do no harm, and norms of
 gradients mean something. A step is tried on the *scores*: X times the step once, and
 each trial costs no more than the loss. J never rises.
+
+Solvers are generators that *ask* for products with X, so that :func:`together` can run
+several of them, of other folds or losses, side by side: products are what takes the
+time, and X comes out of memory once for all that is asked for at a time. What a solver
+finds does not depend on who else runs.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from itertools import islice
+from os import cpu_count
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrsv
 
+from aucmax.core.moments import one_blas_thread
 from aucmax.core.pairs import Point
 from aucmax.core.products import times, transposed_times
-from aucmax.core.rows import Rows
+from aucmax.core.rows import Rows, n_rows
 from aucmax.core.table import Float
 
 Ridge = float | Float  # l2, of all features or of each
+Result = TypeVar("Result")
 
 _ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
 _HALVINGS = 40
@@ -31,17 +43,79 @@ _ROUNDS = 200  # of conjugate gradients a step
 _FLAT = 1e-12  # curvature below this share of the largest seen is none
 _REACH = 10.0  # of a step: in units of the score, and of the scores so far
 _JITTER = 1e-7  # keeps the coordinates of copied features apart
+# Solvers at a time: more would take memory, some ten numbers a row each, and save no
+# more of it being read. Their losses are worth threads from so many rows on.
+_AT_A_TIME = 6
+_ROWS = 1 << 16
+
+
+class Ask(NamedTuple):
+    """A product that a solver waits for: X v, or Xᵀ v."""
+
+    v: Float
+    transposed: bool
+
+
+Solver = Generator[Ask, Float, Result]
+
+
+def together(
+    X: Rows, n_features: int, solvers: Sequence[Solver[Result]]
+) -> list[Result]:
+    """Return what the solvers find, some of them at a time."""
+    found: dict[int, Result] = {}
+    asked: dict[int, Ask] = {}
+
+    def go(k: int, answer: Float | None = None) -> None:
+        # Steps may be too long, and rows that are not there may hold anything.
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                asked[k] = solvers[k].send(answer)  # type: ignore[arg-type]
+            except StopIteration as end:
+                found[k] = end.value
+
+    waiting = iter(range(len(solvers)))
+    threads = len(solvers) > 1 and n_rows(X) >= _ROWS
+    with one_blas_thread(), ThreadPoolExecutor(cpu_count() or 1) as pool:
+        each = pool.map if threads else map
+        while len(found) < len(solvers):
+            list(each(go, islice(waiting, _AT_A_TIME - len(asked))))
+            # Who has been given X v asks for some Xᵀ u next: then all do.
+            for transposed in (False, True):
+                who = sorted(k for k in asked if asked[k].transposed == transposed)
+                if who:
+                    V = np.array([asked.pop(k).v for k in who])
+                    if transposed:
+                        out = transposed_times(X, V, n_features)
+                    else:
+                        out = times(X, V)
+                    del V
+                    list(each(go, who, out))
+    return [found[k] for k in range(len(solvers))]
+
+
+class Place(NamedTuple):
+    """Weights, their scores, and the loss there."""
+
+    w: Float
+    scores: Float  # of all rows
+    point: Point
+    gradient: Float  # of the loss, by w
 
 
 class Minimum(NamedTuple):
     """What the solver has found."""
 
-    w: Float
-    scores: Float  # of all rows
+    place: Place
     objective: float
     gradient_norm: float  # relative to that at zero
     n_iter: int
     history: list[float]  # of J, from the start
+
+    @property
+    def w(self) -> Float:
+        """The weights."""
+        return self.place.w
 
 
 class Coordinates:
@@ -71,23 +145,26 @@ class FullCoordinates(Coordinates):
         unit = self.unit[varies]
         A = H * unit * (2.0 * unit[:, np.newaxis])
         np.fill_diagonal(A, 1.0 + _JITTER)
-        self.L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        self.L = np.asfortranarray(L)
 
     def weights(self, u: Float) -> Float:
         """Return w of u."""
         out = np.zeros(len(self.unit))
-        out[self.varies] = solve_triangular(
-            self.L, u[self.varies], lower=True, trans=1, check_finite=False
-        )
+        out[self.varies] = self._solve(u[self.varies], transposed=True)
         return self.unit * out
 
     def gradient(self, g: Float) -> Float:
         """Return the gradient by u of that by w."""
         out = np.zeros(len(self.unit))
-        out[self.varies] = solve_triangular(
-            self.L, (self.unit * g)[self.varies], lower=True, check_finite=False
-        )
+        out[self.varies] = self._solve((self.unit * g)[self.varies], transposed=False)
         return out
+
+    def _solve(self, right: Float, *, transposed: bool) -> Float:
+        """Return L⁻¹ or L⁻ᵀ times ``right``, without SciPy's slow checks."""
+        if not len(right):
+            return right
+        return np.asarray(dtrsv(self.L, right, lower=1, trans=int(transposed)))
 
 
 def _dot(u: Float, v: Float) -> float:
@@ -114,25 +191,39 @@ class Objective:
         self.all = len(present) == len(share)
         self.present, self.n = present, len(share)
         self.share = share if self.all else share[present]
+        self._origin: list[tuple[float, Float]] = []  # known once for all ridges
+
+    def with_ridge(self, l2: Ridge) -> "Objective":
+        """Return the same loss with another ridge."""
+        other = copy(self)
+        other.l2 = l2
+        return other
 
     def at(self, scores: Float) -> Point:
         """Return the loss at scores of all rows."""
         return self.loss(scores if self.all else scores[self.present], self.share)
 
-    def gradient(self, slope: Float, w: Float) -> Float:
-        """Return Xᵀ slope + l2 w."""
-        g = transposed_times(self.X, self._everywhere(slope), len(w)) + self.l2 * w
+    def origin(self) -> Solver[tuple[float, Float]]:
+        """Return the loss at zero, and its gradient by w."""
+        if not self._origin:
+            point = self.at(np.zeros(self.n))
+            self._origin.append((point.value, (yield from self.back(point.slope))))
+        return self._origin[0]
+
+    def place(self, w: Float) -> Solver[Place]:
+        """Return what there is to know at w."""
+        scores = yield Ask(w, transposed=False)
+        point = self.at(scores)
+        return Place(w, scores, point, (yield from self.back(point.slope)))
+
+    def back(self, slope: Float) -> Solver[Float]:
+        """Return the gradient by w for one by the scores, Xᵀ slope."""
+        g = yield Ask(self.everywhere(slope), transposed=True)
         return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
 
     def ridge(self, w: Float) -> float:
         """Return the penalty, ½ Σ l2 w²."""
         return 0.5 * _dot(self.l2 * w, w)
-
-    def along(self, point: Point, v: Float) -> Float:
-        """Return the Hessian of J times v."""
-        scores = times(self.X, v)
-        slope = point.product(scores if self.all else scores[self.present])
-        return self.gradient(slope, v)
 
     def spread(self, scores: Float) -> float:
         """Return the root mean square of scores about their mean, classes balanced."""
@@ -141,7 +232,8 @@ class Objective:
         off = some - _dot(weight, some)
         return float(np.sqrt(_dot(weight, off * off))) + 1e-300
 
-    def _everywhere(self, some: Float) -> Float:
+    def everywhere(self, some: Float) -> Float:
+        """Return numbers of the rows that are there, with zeros for the others."""
         if self.all:
             return some
         out = np.zeros(self.n)
@@ -149,65 +241,66 @@ class Objective:
         return out
 
 
-def _step(along: Callable[[Float], Float], g: Float, forcing: float) -> Float:
-    """Return about the Newton step: conjugate gradients on H d = -g, from zero.
+def _step(
+    o: Objective, c: Coordinates, point: Point, g: Float, forcing: float
+) -> Solver[tuple[Float, Float]]:
+    """Return about the Newton step, and its scores.
 
-    Where the curvature is not positive it stops: with what it has, or going downhill.
+    Conjugate gradients on H d = -g, from zero. Where the curvature is not positive it
+    stops: with what it has, or going downhill.
     """
-    d = np.zeros_like(g)
+    d, steps = np.zeros_like(g), np.zeros(o.n)
     r = -g
     p = r.copy()
     rr = _dot(r, r)
     goal = forcing * forcing * rr
     largest = 0.0
     for k in range(_ROUNDS):
-        Hp = along(p)
+        v = c.weights(p)
+        scores = yield Ask(v, transposed=False)
+        along = yield from o.back(point.product(scores if o.all else scores[o.present]))
+        Hp = c.gradient(along + o.l2 * v)
         curvature = _dot(p, Hp) / max(_dot(p, p), 1e-300)
         largest = max(largest, curvature)
         if curvature <= _FLAT * largest or not np.isfinite(curvature):
-            return d if k else r
+            return (d, steps) if k else (r, scores)
         length = rr / (curvature * _dot(p, p))
         d += length * p
+        steps += length * scores
         r -= length * Hp
         before, rr = rr, _dot(r, r)
         if rr <= goal:
             break
         p = r + (rr / before) * p
-    return d
+    return d, steps
 
 
-def minimise(
+def descend(
     objective: Objective,
     coordinates: Coordinates,
-    n_features: int,
     tol: float,
     max_iter: int,
-    start: Float | None = None,
-) -> Minimum:
+    start: Place | None = None,
+) -> Solver[Minimum]:
     """Return the minimum of J; ``tol`` is the gradient to stop at, relative to zero's.
 
-    Both are measured in ``coordinates``.
+    Both are measured in ``coordinates``. A start where J is above that at zero is not
+    taken.
     """
     o, c = objective, coordinates
-    w = np.zeros(n_features)
-    scores = np.zeros(o.n)
-    point = o.at(scores)
-    J = point.value
-    g = o.gradient(point.slope, w)
-    first = float(np.sqrt(_dot(*[c.gradient(g)] * 2)))
-    if start is not None and np.any(start):
-        warm = times(o.X, start)
-        other = o.at(warm)
-        value = other.value + o.ridge(start)
-        if value <= J:  # or false, if it is not a number
-            w, scores, point, J = start.copy(), warm, other, value
-            g = o.gradient(point.slope, w)
+    value, gradient = yield from o.origin()
+    first = float(np.sqrt(_dot(*[c.gradient(gradient)] * 2)))
+    if start is None or not start.point.value + o.ridge(start.w) <= value:
+        nothing = np.zeros(o.n)
+        start = Place(np.zeros_like(gradient), nothing, o.at(nothing), gradient)
+    here = start
+    J = here.point.value + o.ridge(here.w)
     history = [J]
     goal = tol * first
     forcing, before = _FORCING, 0.0
     n_iter = 0
     while True:
-        h = c.gradient(g)
+        h = c.gradient(here.gradient + o.l2 * here.w)
         norm = float(np.sqrt(_dot(h, h)))
         if norm <= goal or n_iter == max_iter or not np.isfinite(norm):
             break
@@ -218,34 +311,27 @@ def minimise(
                 ahead = max(ahead, 0.9 * forcing * forcing)
             forcing = min(max(ahead, 0.5 * goal / norm), _FORCING)
         before = norm
-        here = point
-
-        def along(u: Float, here: Point = here) -> Float:
-            return c.gradient(o.along(here, c.weights(u)))
-
-        d = _step(along, h, forcing)
+        d, steps = yield from _step(o, c, here.point, h, forcing)
         move = c.weights(d)
         slope = _dot(d, h)
         if slope >= -_ROUNDING * abs(J):
             break
-        steps = times(o.X, move)
-        w_move, move_move = _dot(o.l2 * w, move), o.ridge(move)
-        base = o.ridge(w)
+        w_move, move_move = _dot(o.l2 * here.w, move), o.ridge(move)
+        base = o.ridge(here.w)
         # Where curvature is next to none, a Newton step knows no bounds.
-        length = min(1.0, _REACH * (1.0 + o.spread(scores)) / o.spread(steps))
+        length = min(1.0, _REACH * (1.0 + o.spread(here.scores)) / o.spread(steps))
         for _ in range(_HALVINGS):
-            trial = scores + length * steps
+            trial = here.scores + length * steps
             point = o.at(trial)
             ridge = base + length * (w_move + length * move_move)
             if point.value + ridge <= J + _ENOUGH * length * slope:
                 break
             length *= 0.5
         else:  # J is as low as its rounding error lets us see
-            point = here
             break
-        w = w + length * move
-        scores, J = trial, point.value + o.ridge(w)
+        w = here.w + length * move
+        here = Place(w, trial, point, (yield from o.back(point.slope)))
+        J = point.value + o.ridge(w)
         history.append(J)
-        g = o.gradient(point.slope, w)
     relative = norm / first if first > 0.0 else 0.0
-    return Minimum(w, scores, J, relative, max(n_iter, 1), history)
+    return Minimum(here, J, relative, max(n_iter, 1), history)

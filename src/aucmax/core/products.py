@@ -1,7 +1,8 @@
 """X w and Xᵀ u for rows of any layout and float type, without a copy of X.
 
 Sums are in float64, on all cores; the parts of a sum are fixed, so that results do not
-depend on the number of threads.
+depend on the number of threads. Several products at a time take one pass over X, and
+are bit for bit the same numbers.
 """
 
 from typing import Any
@@ -23,17 +24,28 @@ from aucmax.core.table import Float
 _TASK_BYTES = 1 << 22
 
 
-@kernel
-def _dot(X: Any, w: Float, out: Float) -> None:
-    for i in range(out.shape[0]):
-        out[i] = raw_dot_row(X, i, w)
+_TOGETHER = 32  # rows that stay in cache from one vector to the next
 
 
 @kernel
-def _add(X: Any, u: Float, out: Float) -> None:
-    for i in range(u.shape[0]):
-        if u[i] != 0.0:
-            raw_add_row(X, i, u[i], out)
+def _dot(X: Any, W: Float, out: Float) -> None:
+    for start in range(0, out.shape[1], _TOGETHER):
+        stop = min(start + _TOGETHER, out.shape[1])
+        for k in range(W.shape[0]):
+            w, to = W[k], out[k]
+            for i in range(start, stop):
+                to[i] = raw_dot_row(X, i, w)
+
+
+@kernel
+def _add(X: Any, U: Float, out: Float) -> None:
+    for start in range(0, U.shape[1], _TOGETHER):
+        stop = min(start + _TOGETHER, U.shape[1])
+        for k in range(U.shape[0]):
+            u, to = U[k], out[k]
+            for i in range(start, stop):
+                if u[i] != 0.0:
+                    raw_add_row(X, i, u[i], to)
 
 
 def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
@@ -42,34 +54,38 @@ def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def times(X: Rows, w: Float) -> Float:
-    """Return X w."""
-    out = np.empty(n_rows(X))
+def times(X: Rows, W: Float) -> Float:
+    """Return X w, or the same for each row w of a matrix."""
+    W = np.ascontiguousarray(W)
+    out = np.empty((*W.shape[:-1], n_rows(X)))
+    several, to = np.atleast_2d(W), np.atleast_2d(out)
     parts = _parts(X, 0)
     if len(parts) == 1:  # threads would cost more than they save
-        _dot(X, w, out)
+        _dot(X, several, to)
         return out
 
     def part(at: tuple[int, int]) -> None:
-        _dot(take_rows(X, *at), w, out[at[0] : at[1]])
+        _dot(take_rows(X, *at), several, to[:, at[0] : at[1]])
 
     for _ in in_threads(part, parts):
         pass
     return out
 
 
-def transposed_times(X: Rows, u: Float, n_features: int) -> Float:
-    """Return Xᵀ u; rows where u is zero are not looked at."""
+def transposed_times(X: Rows, U: Float, n_features: int) -> Float:
+    """Return Xᵀ u, or the same for each row u of a matrix.
+
+    Rows where u is zero are not looked at.
+    """
+    several = np.atleast_2d(U)
 
     def part(at: tuple[int, int]) -> Float:
-        out = np.zeros(n_features)
-        _add(take_rows(X, *at), u[at[0] : at[1]], out)
+        out = np.zeros((len(several), n_features))
+        _add(take_rows(X, *at), several[:, at[0] : at[1]], out)
         return out
 
+    total = np.zeros((len(several), n_features))
     parts = _parts(X, 64 * n_features)
-    if len(parts) == 1:
-        return part(parts[0])
-    total = np.zeros(n_features)
-    for some in in_threads(part, parts):
+    for some in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
         total += some
-    return total
+    return total.reshape((*U.shape[:-1], n_features))
