@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.digits import ASK, INF, NAN, NONE, OK, read_number
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.masks import count
 from aucmax.data import text
 from aucmax.data.chunk import START, BadLine, Lines, Position
 from aucmax.data.columns import (
@@ -492,8 +493,8 @@ def _all_spans(head: _Head) -> list[Spans]:
 
 def _kinds(columns: list[Spans]) -> list[tuple[int, int]]:
     counts = np.zeros((len(columns), 2), np.int64)
-    for spans, count in zip(columns, counts, strict=True):
-        _count_numbers(*spans, count)
+    for spans, pair in zip(columns, counts, strict=True):
+        _count_numbers(*spans, pair)
     return [(int(numbers), int(others)) for numbers, others in counts]
 
 
@@ -544,7 +545,7 @@ class _Scan:
 
     def __call__(self, data: Bytes, start: Position, final: bool, limit: int) -> Table:
         """Return the rows of a block."""
-        ends = text.count(data, _NEWLINE)
+        ends = count(data, _NEWLINE)
         # A row has as many bytes as fields, at least; one more that may turn out bad.
         bound = min(ends, len(data) // len(self._roles)) + 1
         n_kept = int(self._kept.max(initial=-1)) + 1

@@ -13,13 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.digits import ASK, NONE, OK, byte_at, read_integer, read_number
+from aucmax.core.digits import (
+    ASK,
+    NONE,
+    OK,
+    byte_at,
+    known_digits,
+    known_number,
+    read_integer,
+    read_number,
+)
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
+    trailing_zeros,
+    without_first,
+)
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
-from aucmax.data.text import Block, Text, count
+from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
+_MINUS, _POINT = b"-."
+_FAR = 80  # bytes that have to follow where 64 are looked at
 # Places in ``found``: how many rows, entries, bad lines and numbers for Python there
 # are; how many features; whether the entries of some row have to be sorted.
 _ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED = range(6)
@@ -121,6 +142,7 @@ class SvmlightSource:
         data = block.data
         n_lines = block.after.line - block.start.line
         most = count(data, _COLON)
+        masks = np.empty((2, mask_size(data.size)), np.uint8)
         y = np.empty(n_lines)
         indptr = np.zeros(n_lines + 1, np.int32)
         indices = np.empty(most, np.int32)
@@ -144,6 +166,8 @@ class SvmlightSource:
                 bad,
                 asked,
                 found,
+                masks[0],
+                masks[1],
             )
             if found[_ASKED] <= len(asked):
                 break
@@ -314,6 +338,62 @@ def _read_query(buf: Any, at: int) -> tuple[bool, int]:
 
 
 @kernel
+def _read_entries(
+    buf: Any,
+    at: int,
+    base: int,
+    limit: int,
+    ends: Mask,
+    digits: Mask,
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    k: int,
+    last_column: Any,
+) -> Any:
+    """Read entries as nearly all are: ``digits:digits.digits``, and one blank after it.
+
+    Return where another one begins or the line ends; how many entries there are now,
+    the largest column, and whether these entries are in order.
+    """
+    in_order: Any = True
+    far = buf.size - _FAR
+    while at < far:
+        size = trailing_zeros(look(ends, at))
+        other = ~look(digits, at)
+        colon = trailing_zeros(other)
+        other = without_first(other)
+        minus = byte_at(buf, at + colon + 1) == _MINUS
+        other = without_first(other) if minus else other
+        first = colon + 2 if minus else colon + 1
+        point = trailing_zeros(other)
+        is_point = byte_at(buf, at + point) == _POINT
+        other = without_first(other) if is_point else other
+        whole = point - first
+        after = size - point - 1 if is_point else 0
+        if (
+            trailing_zeros(other) != size
+            or byte_at(buf, at + colon) != _COLON
+            or ((colon - 1) | (whole - 1)) & ~7  # both are 1 to 8
+            or whole + after > 19
+        ):
+            break
+        column = np.int64(known_digits(buf, at, colon)) - base
+        if column < 0 or column >= limit:
+            break
+        value = known_number(buf, at + first, whole, after)
+        indices[np.uint64(k)] = column
+        values[np.uint64(k)] = -value if minus else value
+        k += 1
+        in_order &= column > last_column
+        last_column = max(column, last_column)
+        at += size
+        if byte_at(buf, at) != _SPACE:
+            break
+        at += 1
+    return at, k, last_column, in_order
+
+
+@kernel
 def _read(
     buf: NDArray[np.uint8],
     base: int,
@@ -328,6 +408,8 @@ def _read(
     bad: NDArray[np.int32],
     asked: NDArray[np.int64],
     found: NDArray[np.int64],
+    ends: Mask,
+    digits: Mask,
 ) -> None:
     """Read whole lines of text into CSR arrays.
 
@@ -337,6 +419,8 @@ def _read(
     place, but only as far as there is room.
     """
     stop = buf.size
+    mark_either(buf, _SPACE, _NEWLINE, ends)
+    mark_range(buf, _ZERO, _NINE, digits)
     at = line = row = k = n_bad = n_asked = 0
     width, unsorted = found[_WIDTH], False
     while at < stop:
@@ -367,6 +451,12 @@ def _read(
                 at += 1
             if at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH:
                 break
+            at, k, last_column, ascending = _read_entries(
+                buf, at, base, limit, ends, digits, indices, values, k, last_column
+            )
+            in_order &= ascending
+            if _is_end(buf, at):
+                continue
             index, verdict, colon = read_integer(buf, at, stop)
             if verdict == NONE:
                 good, at = _read_query(buf, at)
