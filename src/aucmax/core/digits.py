@@ -31,7 +31,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from aucmax.core.jit import INLINE, inlined, kernel
-from aucmax.core.masks import eight_bytes, trailing_zeros
+from aucmax.core.masks import eight_bytes, trailing_zeros, without_first
 
 OK, NAN, INF, NONE, ASK = range(5)
 
@@ -42,6 +42,7 @@ _EXACT = 1 << 53  # integers up to here are floats
 _WHOLE_TENS = np.array([10**digits for digits in range(9)], np.uint64)
 _TENS = np.array([10.0**q for q in range(23)])  # all that are exact
 _LEAST, _MOST = -342, 308  # q beyond which any w of 19 digits gives 0 or infinity
+LOOK = 80  # bytes that have to follow where masks are looked at
 _FAR = 1 << 50  # an exponent that no number of digits makes up for
 
 
@@ -233,6 +234,27 @@ def known_number(buf: Any, at: int, whole: int, after: int) -> float:
         if w > np.uint64(_EXACT):
             return scaled(w, -after)
     return np.float64(np.int64(w)) / _TENS[np.uint64(after)]
+
+
+@inlined
+def read_plain(buf: Any, at: int, size: int, other: Any) -> tuple[float, bool]:
+    """Read ``size`` bytes that are a number as nearly all are; tell whether it is one.
+
+    That is: maybe a minus, up to 8 digits, maybe a point and further ones. ``other``
+    says which bytes from ``at`` on are no digits, and ``buf`` has all that it is about.
+    """
+    minus = byte_at(buf, at) == _MINUS
+    other = without_first(other) if minus else other
+    first = 1 if minus else 0
+    point = trailing_zeros(other)
+    is_point = byte_at(buf, at + point) == _POINT
+    other = without_first(other) if is_point else other
+    whole = point - first
+    after = size - point - 1 if is_point else 0
+    if trailing_zeros(other) != size or (whole - 1) & ~7 or whole + after > 19:
+        return 0.0, False
+    value = known_number(buf, at + first, whole, after)
+    return -value if minus else value, True
 
 
 @kernel

@@ -21,9 +21,28 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.digits import ASK, INF, NAN, NONE, OK, read_number
+from aucmax.core.digits import (
+    ASK,
+    INF,
+    LOOK,
+    NAN,
+    NONE,
+    OK,
+    byte_at,
+    read_number,
+    read_plain,
+)
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.masks import count
+from aucmax.core.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
+    trailing_zeros,
+    without_first,
+)
 from aucmax.data import text
 from aucmax.data.chunk import START, BadLine, Lines, Position
 from aucmax.data.columns import (
@@ -49,7 +68,8 @@ DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
 
-_NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB = b'\n\r" \t'
+_NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
+_BLANKS = (_RETURN, _BLANK, _TAB)
 _MOST_ASKS = 1 << 12  # numbers of a block that Python has to look at
 _MOST_BAD = 1 << 14  # lines of a block that are none: each of them becomes an object
 
@@ -557,6 +577,7 @@ class _Scan:
         bad = np.empty((min(ends, _MOST_BAD), 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
         side = np.empty(len(data), np.uint8)  # memory that is not used costs nothing
+        masks = np.empty((3, mask_size(len(data))), np.uint8)
         state = np.zeros(6, np.int64)
         if start.offset < self._head.body:
             state[_AT] = self._head.body - start.offset
@@ -580,6 +601,7 @@ class _Scan:
             bad,
             asks,
             side,
+            masks,
             state,
         )
         at, lines, n, n_bad, n_asks, n_side = state.tolist()
@@ -723,6 +745,26 @@ def _field(data: Bytes, at: int, stop: int, delimiter: int, limit: int) -> Any:
     return start, end, after + 1, _PLAIN
 
 
+@inlined
+def _short_field(
+    data: Bytes, at: int, delimiter: int, limit: int, ends: Mask, quotes: Mask
+) -> tuple[int, int, int]:
+    """Return as :func:`_field` does where nothing is special; else the last is 0."""
+    if byte_at(data, at) == _QUOTE:
+        size = trailing_zeros(without_first(look(quotes, at)))
+        after = byte_at(data, at + size + 1)
+        plain = size < 57 and size <= limit
+        plain = plain and after in (delimiter, _NEWLINE)
+        return at + 1, at + size, at + size + 2 if plain else 0
+    size = trailing_zeros(look(ends, at))
+    if size == 0:
+        return at, at, at + 1
+    if size >= 57 or byte_at(data, at) in _BLANKS:
+        return at, at, 0
+    plain = byte_at(data, at + size - 1) not in _BLANKS
+    return at, at + size, at + size + 1 if plain else 0
+
+
 @kernel
 def _read_field(data: Bytes, at: int, stop: int, delimiter: int, place: Ints) -> None:
     place[0], place[1], place[2], place[3] = _field(data, at, stop, delimiter, stop)
@@ -782,11 +824,17 @@ def _scan(
     bad: Ints,
     asks: Ints,
     side: Bytes,
+    masks: NDArray[np.uint8],
     state: Ints,
 ) -> None:
     """Read rows out of whole lines, and say in ``state`` how far it went."""
     n_columns = len(roles)
     stop = len(data)
+    ends, digits, quotes = masks[0], masks[1], masks[2]
+    mark_either(data, delimiter, _NEWLINE, ends)
+    mark_range(data, _ZERO, _NINE, digits)
+    mark_range(data, _QUOTE, _QUOTE, quotes)
+    far = stop - LOOK
     at, line = state[_AT], state[_LINE]
     row, n_bad, n_asks, n_side = 0, 0, 0, 0
     while at < stop:
@@ -809,13 +857,15 @@ def _scan(
         while True:
             role = roles[column] if column < n_columns else _SKIP
             if role == _NUMBER:  # nearly always the field is nothing else
-                value, verdict, end = read_number(data, at, stop)
+                plain = False
+                if at < far:
+                    end = at + trailing_zeros(look(ends, at))
+                    value, plain = read_plain(data, at, end - at, ~look(digits, at))
+                if not plain:
+                    value, verdict, end = read_number(data, at, stop)
+                    plain = verdict == OK and abs(value) <= largest
                 after = data[end]
-                if (
-                    verdict == OK
-                    and after in (delimiter, _NEWLINE)
-                    and abs(value) <= largest
-                ):
+                if plain and after in (delimiter, _NEWLINE):
                     X[row, slots[column]] = value
                     if kept[column] >= 0:
                         starts[kept[column], row] = at
@@ -826,7 +876,15 @@ def _scan(
                         break
                     continue
             quoted |= data[at] == _QUOTE
-            start, end, at, shape = _field(data, at, stop, delimiter, limit)
+            start, end, after_field = at, at, 0
+            if at < far:
+                start, end, after_field = _short_field(
+                    data, at, delimiter, limit, ends, quotes
+                )
+            if after_field:
+                at, shape = after_field, _PLAIN
+            else:
+                start, end, at, shape = _field(data, at, stop, delimiter, limit)
             if shape >= _BROKEN:
                 break
             last = data[at - 1] == _NEWLINE

@@ -15,13 +15,14 @@ from scipy import sparse
 
 from aucmax.core.digits import (
     ASK,
+    LOOK,
     NONE,
     OK,
     byte_at,
     known_digits,
-    known_number,
     read_integer,
     read_number,
+    read_plain,
 )
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.masks import (
@@ -32,15 +33,12 @@ from aucmax.core.masks import (
     mark_range,
     mask_size,
     trailing_zeros,
-    without_first,
 )
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
-_MINUS, _POINT = b"-."
-_FAR = 80  # bytes that have to follow where 64 are looked at
 # Places in ``found``: how many rows, entries, bad lines and numbers for Python there
 # are; how many features; whether the entries of some row have to be sorted.
 _ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED = range(6)
@@ -356,33 +354,21 @@ def _read_entries(
     the largest column, and whether these entries are in order.
     """
     in_order: Any = True
-    far = buf.size - _FAR
+    far = buf.size - LOOK
     while at < far:
         size = trailing_zeros(look(ends, at))
         other = ~look(digits, at)
         colon = trailing_zeros(other)
-        other = without_first(other)
-        minus = byte_at(buf, at + colon + 1) == _MINUS
-        other = without_first(other) if minus else other
-        first = colon + 2 if minus else colon + 1
-        point = trailing_zeros(other)
-        is_point = byte_at(buf, at + point) == _POINT
-        other = without_first(other) if is_point else other
-        whole = point - first
-        after = size - point - 1 if is_point else 0
-        if (
-            trailing_zeros(other) != size
-            or byte_at(buf, at + colon) != _COLON
-            or ((colon - 1) | (whole - 1)) & ~7  # both are 1 to 8
-            or whole + after > 19
-        ):
+        value, good = read_plain(
+            buf, at + colon + 1, size - colon - 1, other >> np.uint64(colon + 1)
+        )
+        if not good or byte_at(buf, at + colon) != _COLON or (colon - 1) & ~7:
             break
         column = np.int64(known_digits(buf, at, colon)) - base
         if column < 0 or column >= limit:
             break
-        value = known_number(buf, at + first, whole, after)
         indices[np.uint64(k)] = column
-        values[np.uint64(k)] = -value if minus else value
+        values[np.uint64(k)] = value
         k += 1
         in_order &= column > last_column
         last_column = max(column, last_column)
