@@ -33,6 +33,7 @@ from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead, ticking
+from aucmax.files import discard
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 
@@ -66,7 +67,7 @@ class Plan:
     passes: int | None = None
     seed: int = 0
     holdout: float = 0.0  # share of the rows
-    positive: str | None = None  # labels, see Task
+    positive: str | None = None  # labels, see Task.parse
     reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
     on_bad_line: str = "fail"  # or "skip", "quarantine"
     size: int | None = None  # of the data: they must not change either
@@ -143,11 +144,13 @@ def train(
     watch: Watch = lambda progress, done: None,
     listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
     warn: Callable[[str], None] = lambda text: None,
+    fitting: Callable[[str], None] = lambda name: None,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    ``watch`` is told how far things are. While a stream is learnt, ``listen`` is in
-    force, and what it gives is asked between chunks whether to stop.
+    ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
+    learner that wants them at once. While a stream is learnt, ``listen`` is in force,
+    and what it gives is asked between chunks whether to stop.
     """
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
@@ -167,12 +170,12 @@ def train(
             with listen() as stop:
                 held = _stream(run, lines, saver, watch, stop)
         else:
-            held = _at_once(run, lines, watch)
+            held = _at_once(run, lines, watch, fitting)
     finally:
         lines.close()
     recipe = run.recipe()
     save(run.estimator, output, recipe)
-    checkpoint.unlink(missing_ok=True)
+    discard(checkpoint)
     judged = _judge(run, held, test, recipe)
     return Result(run.estimator, recipe, run.progress, judged)
 
@@ -226,7 +229,7 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(
             "There are no labels to learn from: name their --label column."
         )
-    task = Task.of(plan.positive).settle(first.y)
+    task = Task.parse(plan.positive).settle(first.y)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
@@ -458,7 +461,9 @@ def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
     return pairs * auc(positive, product(X, w)), pairs
 
 
-def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
+def _at_once(
+    run: _Run, lines: BadLines, watch: Watch, fitting: Callable[[str], None]
+) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
     for part in ahead(_parts(run, run.begun or run.source.chunks())):
@@ -470,6 +475,7 @@ def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
     X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
     positive = np.concatenate([rows.positive for rows in learnt])
     del learnt
+    fitting(run.plan.algorithm)
     run.estimator.fit(X, positive, sample_weight=weight)
     return kept
 
