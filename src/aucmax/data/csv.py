@@ -209,7 +209,7 @@ class CsvSource(TableSource):
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
-        counts = _kinds(_all_spans(head))
+        counts = head.kinds or _kinds(_all_spans(head))
         return head.names, [not others for _, others in counts], head.header
 
     def _first_head(self) -> "_Head":
@@ -378,6 +378,7 @@ class _Head(NamedTuple):
     text: bytes  # of the header
     body: int  # where the rows begin, in bytes and in lines
     body_line: int
+    kinds: list[tuple[int, int]] | None = None  # of the columns, if they are known
 
 
 def _head(
@@ -406,7 +407,8 @@ def _head(
     names = _names(fields)
     head = _Head(data, final, dtype, names, True, sign, line, body, skipped)
     if header is None:
-        header = _guess_header(fields, head)
+        header, kinds = _guess_header(fields, head)
+        head = head._replace(kinds=kinds)
     if header:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -421,6 +423,7 @@ def _head(
         text=b"",
         body=start,
         body_line=0,
+        kinds=None,
     )
 
 
@@ -444,8 +447,10 @@ def _guess_delimiter(file: str, block: bytes, start: int) -> str:
     return chr(max(counts, key=lambda byte: counts[byte]))
 
 
-def _guess_header(fields: list[bytes], head: _Head) -> bool:
-    """Guess whether the first line has names.
+def _guess_header(
+    fields: list[bytes], head: _Head
+) -> tuple[bool, list[tuple[int, int]] | None]:
+    """Guess whether the first line has names; return the kinds of the columns, too.
 
     It has if a column of numbers has something else there. If there is no such column,
     it has if nothing in it is a number, no name is there twice and none is also a value
@@ -457,20 +462,21 @@ def _guess_header(fields: list[bytes], head: _Head) -> bool:
         for n, f in zip(number, fields, strict=True)
     ]
     if not any(name):
-        return False
+        return False, None
     spans = _all_spans(head)
     counts = _kinds(spans)
     if any(
         is_name and numbers and not others
         for is_name, (numbers, others) in zip(name, counts, strict=True)
     ):
-        return True
+        return True, counts
     if any(number) or len(set(head.names)) < len(head.names):
-        return False
-    return not any(
+        return False, None
+    among_values = any(
         is_name and field in dictionary(column)[1]
         for is_name, field, column in zip(name, head.names, spans, strict=True)
     )
+    return not among_values, counts
 
 
 def _is_number(field: bytes) -> bool:
