@@ -26,6 +26,7 @@ from scipy import sparse
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.masks import eight_bytes
 from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.text import ahead
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -257,7 +258,10 @@ class TableSource:
         """Read on from ``start``."""
         plan = self.plan
         fill = None if plan.missing == "error" else plan.fill
-        for table in self._tables(plan, start, self.dtype, fill):
+        tables = self._tables(plan, start, self.dtype, fill)
+        if plan.categories or plan.texts:  # the next ones are cut while we hash
+            tables = ahead(tables, 1)
+        for table in tables:
             yield to_chunk(plan, table, self.dtype)
 
     def recipe(self) -> dict[str, Any]:
