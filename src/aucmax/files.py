@@ -50,6 +50,12 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
+def discard(path: Path) -> None:
+    """Remove a file, if it is there, and what killed processes have left of it."""
+    path.unlink(missing_ok=True)
+    _sweep(path)
+
+
 def _prefix(path: Path) -> str:
     return f".{path.name}.unfinished."
 

@@ -8,6 +8,7 @@ and never runs anything.
 """
 
 import json
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
 import aucmax
-from aucmax.files import write_atomically
+from aucmax.files import replacing
 
 FORMAT = "aucmax model"
 VERSION = 1
@@ -59,11 +59,30 @@ def save(
             tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
     for name in getattr(estimator, "_results", ()):
         tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
-    # safetensors writes memory as it lies, whatever the strides.
-    tensors = {key: np.asarray(value, order="C") for key, value in tensors.items()}
-    # One key: with several, their order in the file would be random.
-    content = to_bytes(tensors, {"aucmax": json.dumps(header, sort_keys=True)})
-    write_atomically(path, content)
+    with replacing(path) as file:
+        for part in _parts(tensors, json.dumps(header, sort_keys=True)):
+            file.write(part)
+
+
+def _parts(tensors: dict[str, Any], header: str) -> Iterator[Any]:
+    """Yield a safetensors file of float64 arrays piece by piece, without a copy.
+
+    Byte for byte what the package writes, which makes three copies of a large state.
+    """
+    table: dict[str, Any] = {"__metadata__": {"aucmax": header}}
+    arrays, end = [], 0
+    for name in sorted(tensors):
+        array = np.asarray(tensors[name], "<f8", order="C")
+        start, end = end, end + array.nbytes
+        shape, place = list(array.shape), [start, end]
+        table[name] = {"dtype": "F64", "shape": shape, "data_offsets": place}
+        arrays.append(array)
+    text = json.dumps(table, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for array in arrays:
+        yield array.reshape(-1).view(np.uint8).data
 
 
 def load(path: str | Path) -> Any:

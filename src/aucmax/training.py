@@ -10,7 +10,9 @@ Other learners get all rows at once.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
@@ -31,6 +33,7 @@ from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead, ticking
+from aucmax.files import discard
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 
@@ -64,7 +67,7 @@ class Plan:
     passes: int | None = None
     seed: int = 0
     holdout: float = 0.0  # share of the rows
-    positive: str | None = None  # labels, see Task
+    positive: str | None = None  # labels, see Task.parse
     reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
     on_bad_line: str = "fail"  # or "skip", "quarantine"
     size: int | None = None  # of the data: they must not change either
@@ -141,11 +144,13 @@ def train(
     watch: Watch = lambda progress, done: None,
     listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
     warn: Callable[[str], None] = lambda text: None,
+    fitting: Callable[[str], None] = lambda name: None,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    ``watch`` is told how far things are. While a stream is learnt, ``listen`` is in
-    force, and what it gives is asked between chunks whether to stop.
+    ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
+    learner that wants them at once. While a stream is learnt, ``listen`` is in force,
+    and what it gives is asked between chunks whether to stop.
     """
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
@@ -165,12 +170,12 @@ def train(
             with listen() as stop:
                 held = _stream(run, lines, saver, watch, stop)
         else:
-            held = _at_once(run, lines, watch)
+            held = _at_once(run, lines, watch, fitting)
     finally:
         lines.close()
     recipe = run.recipe()
     save(run.estimator, output, recipe)
-    checkpoint.unlink(missing_ok=True)
+    discard(checkpoint)
     judged = _judge(run, held, test, recipe)
     return Result(run.estimator, recipe, run.progress, judged)
 
@@ -224,7 +229,7 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(
             "There are no labels to learn from: name their --label column."
         )
-    task = Task.of(plan.positive).settle(first.y)
+    task = Task.parse(plan.positive).settle(first.y)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
@@ -361,36 +366,31 @@ def _stream(
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
-    while progress.passes < run.passes:
-        begun, run.begun = run.begun, None
-        reading = begun or run.source.chunks(progress.position)
-        for chunk in ticking(reading, _PATIENCE):
-            if chunk is None:  # a pipe that says nothing; is there a wish to stop?
+    with _Referee(progress) as referee:
+        while progress.passes < run.passes:
+            begun, run.begun = run.begun, None
+            reading = begun or run.source.chunks(progress.position)
+            for part in ticking(_parts(run, reading), _PATIENCE):
+                if part is not None:
+                    if progress.passes == 0:
+                        _note(progress, part, lines)
+                        if part.held is not None and not again:
+                            kept.append(part.held)
+                            _check_kept(progress)
+                    _learn(run, part.learnt, referee)
+                    progress.position = part.after
+                    progress.steps += len(part.learnt.positive)
+                    watch(progress, part.done)
+                # Without a part, a pipe says nothing: is there a wish to stop?
                 if reason := stop():
+                    referee.wait()
                     saver.write(lines)
                     raise StoppedError(saver.path, reason)
-                continue
-            learnt, held, bad = _part(run, chunk, lines)
-            if progress.passes == 0:
-                _note(progress, learnt, held, bad)
-                if held is not None and not again:
-                    kept.append(held)
-                    if progress.held_out > _KEPT_ROWS:
-                        raise ValueError(
-                            f"More than {_KEPT_ROWS:,} rows of a pipe are to be held "
-                            "out, which is too many to keep: use --test FILE."
-                        )
-            _learn(run, learnt)
-            progress.position = chunk.after
-            progress.steps += len(learnt.positive)
-            watch(progress, chunk.done)
-            if reason := stop():
-                saver.write(lines)
-                raise StoppedError(saver.path, reason)
-            if saver.due():
-                saver.write(lines)
-        progress.passes += 1
-        progress.position = START
+                if part is not None and saver.due():
+                    referee.wait()
+                    saver.write(lines)
+            progress.passes += 1
+            progress.position = START
     if progress.positives == 0 or progress.positives == progress.rows:
         raise ValueError(
             f"All {progress.rows:,} rows are of one class; there is nothing to rank."
@@ -398,7 +398,15 @@ def _stream(
     return kept
 
 
-def _learn(run: _Run, rows: Rows) -> None:
+def _check_kept(progress: Progress) -> None:
+    if progress.held_out > _KEPT_ROWS:
+        raise ValueError(
+            f"More than {_KEPT_ROWS:,} rows of a pipe are to be held out, which is too "
+            "many to keep: use --test FILE."
+        )
+
+
+def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
     if len(rows.positive) == 0:
         return
     estimator, X = run.estimator, rows.X
@@ -407,42 +415,91 @@ def _learn(run: _Run, rows: Rows) -> None:
             widen(estimator, X.shape[1])
         X = widened(X, estimator.n_features_in_)
         if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
-            scores = product(X, estimator.coef_[0])
-            pairs = float(rows.positive.sum()) * float((~rows.positive).sum())
-            run.progress.wins += pairs * auc(rows.positive, scores)
-            run.progress.pairs += pairs
+            w = estimator.coef_[0]
+            if any(np.may_share_memory(w, part) for part in estimator.state_):
+                w = w.copy()
+            referee.rank(X, rows.positive, w)
     estimator.partial_fit(
         X, rows.positive, classes=[False, True], sample_weight=rows.weight
     )
 
 
-def _at_once(run: _Run, lines: BadLines, watch: Watch) -> list[Rows]:
+class _Referee:
+    """Ranks chunks by the weights from before they were learnt, in a second thread."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pool = ThreadPoolExecutor(1, "aucmax-referee")
+        self._open: deque[Future[tuple[float, float]]] = deque()
+
+    def __enter__(self) -> "_Referee":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def rank(self, X: Any, positive: Positive, w: NDArray[Any]) -> None:
+        """Rank the rows of a chunk; nobody changes the arrays."""
+        self.wait(1)  # chunks take memory
+        self._open.append(self._pool.submit(_won, X, positive, w))
+
+    def wait(self, most: int = 0) -> None:
+        """Wait until ``most`` chunks are not judged; add up the others, in order."""
+        while len(self._open) > most:
+            wins, pairs = self._open.popleft().result()
+            self._progress.wins += wins
+            self._progress.pairs += pairs
+
+
+def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
+    """Return how many pairs of a chunk are ranked right, and how many there are."""
+    pairs = float(positive.sum()) * float((~positive).sum())
+    return pairs * auc(positive, product(X, w)), pairs
+
+
+def _at_once(
+    run: _Run, lines: BadLines, watch: Watch, fitting: Callable[[str], None]
+) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
-    for chunk in ahead(run.begun or run.source.chunks()):
-        some, held, bad = _part(run, chunk, lines)
-        _note(progress, some, held, bad)
-        learnt.append(some)
-        if held is not None:
-            kept.append(held)
-        watch(progress, chunk.done)
+    for part in ahead(_parts(run, run.begun or run.source.chunks())):
+        _note(progress, part, lines)
+        learnt.append(part.learnt)
+        if part.held is not None:
+            kept.append(part.held)
+        watch(progress, part.done)
     X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
     positive = np.concatenate([rows.positive for rows in learnt])
     del learnt
+    fitting(run.plan.algorithm)
     run.estimator.fit(X, positive, sample_weight=weight)
     return kept
 
 
-def _part(run: _Run, chunk: Chunk, lines: BadLines) -> tuple[Rows, Rows | None, int]:
-    """Return the rows to be learnt, those held out, and how many lines were bad."""
-    rows, unknown = labelled(chunk, run.task)
-    bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
-    if run.progress.passes == 0:
-        run.progress.quarantined += lines.take(bad)
-    if not run.plan.holdout:
-        return rows, None, len(bad)
-    out = held_out(rows.X, run.plan.holdout, run.plan.seed)
-    return rows.where(~out), rows.where(out), len(bad)
+class _Part(NamedTuple):
+    """A chunk, its labels understood."""
+
+    learnt: Rows
+    held: Rows | None  # out
+    bad: list[BadLine]
+    after: Position
+    done: int
+
+
+def _parts(run: _Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
+    """Yield the rows to be learnt and those held out; for the thread that reads."""
+    for chunk in chunks:
+        rows, unknown = labelled(chunk, run.task)
+        bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
+        held = None
+        if run.plan.holdout:
+            out = held_out(rows.X, run.plan.holdout, run.plan.seed)
+            rows, held = rows.where(~out), rows.where(out)
+        yield _Part(rows, held, bad, chunk.after, chunk.done)
 
 
 def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
@@ -479,12 +536,14 @@ def _text(raw: Any, row: int) -> bytes:
     return bytes(raw.data[raw.starts[row] : raw.stops[row]])
 
 
-def _note(progress: Progress, learnt: Rows, held: Rows | None, bad: int) -> None:
+def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
+    learnt, held = part.learnt, part.held
     positives = int(learnt.positive.sum())
+    progress.quarantined += lines.take(part.bad)
     progress.rows += len(learnt.positive)
     progress.positives += positives
     progress.held_out += 0 if held is None else len(held.positive)
-    progress.bad += bad
+    progress.bad += len(part.bad)
     progress.mixed += 0 < positives < len(learnt.positive)
     progress.chunks += 1
 

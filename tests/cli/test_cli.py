@@ -248,6 +248,8 @@ def test_warmup_says_what_it_has_compiled(monkeypatch):
     assert "1.5 s" in result.output
     for name in aucmax.ESTIMATORS:
         assert name in result.output
+    told = json.loads(invoke("warmup", "--json").stdout)
+    assert told == {"estimators": list(aucmax.ESTIMATORS), "seconds": 1.5}
 
 
 def test_warmup_goes_through_every_estimator_and_its_detours():

@@ -58,6 +58,16 @@ def test_exported_weights_score_by_hand(model, tmp_path):
     assert invoke("export", model, "-o", output).exit_code == 0
     exported = json.loads(output.read_text())
     assert exported == json.loads(invoke("export", model).stdout)
+    assert exported == json.loads(invoke("export", model, "--json").stdout)
+    assert json.loads(invoke("export", model, "-o", output, "--json").stdout) == {
+        "model": str(model),
+        "output": str(output),
+        "format": "json",
+        "bytes": output.stat().st_size,
+    }
+    result = invoke("export", model, "--format", "onnx", "--json")
+    assert result.exit_code == 1
+    assert "-o FILE" in result.stderr
     weights = {entry["feature"]: entry["weight"] for entry in exported["weights"]}
     for row in fields(invoke("score", model, data).stdout):
         score = exported["intercept"]

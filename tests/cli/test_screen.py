@@ -72,6 +72,17 @@ def test_a_terminal_sees_how_far_reading_has_come(terminal, tmp_path):
         assert words in terminal.getvalue()
 
 
+def test_a_terminal_sees_what_goes_on_after_reading(terminal, tmp_path):
+    file = tmp_path / "data"
+    file.write_bytes(bytes(1_000_000))
+    with reading([str(file)]) as meter:
+        meter(1_000_000, 1_234)
+        before = len(terminal.getvalue())
+        meter.label("Fitting BAMCV")
+    assert "Fitting BAMCV" in terminal.getvalue()[before:]
+    assert "%" not in terminal.getvalue()[before:].rpartition("Fitting")[2]
+
+
 def test_nobody_knows_how_long_a_pipe_is(terminal):
     with reading(["-"]) as meter:
         meter(500_000, 1_234)

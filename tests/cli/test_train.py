@@ -184,6 +184,45 @@ def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
     assert model.read_bytes() == whole.read_bytes()
 
 
+def test_the_command_is_killed_and_resumed(rows, tmp_path):
+    """Three times, with no time for anything; the file is that of one run."""
+    model, whole = tmp_path / "m.aucmax", tmp_path / "whole.aucmax"
+    checkpoint = tmp_path / "m.aucmax.checkpoint"
+    options = "--algorithm", "SPAM", "--passes", 300, "--checkpoint-rows", 1
+    kept = None
+    for attempt in range(3):
+        process = shell("train", rows, "-o", model, *options, *["--resume"][:attempt])
+        for _ in range(600):
+            now = checkpoint.read_bytes() if checkpoint.exists() else None
+            if now != kept or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert not model.exists()
+        kept = checkpoint.read_bytes()
+    process = shell("train", rows, "-o", model, *options[:-2], "--resume")
+    assert process.communicate()
+    assert process.returncode == 0
+    assert not checkpoint.exists()
+    invoke("train", rows, "-o", whole, *options[:-2])
+    assert model.read_bytes() == whole.read_bytes()
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *("rows.svm", "m.aucmax", "whole.aucmax")
+    }
+
+
+@pytest.mark.parametrize("positive", [">0", "@half", "-1"])
+def test_rules_for_labels(rows, tmp_path, positive):
+    model = tmp_path / "m.aucmax"
+    options = "--algorithm", "SPAM", "--positive=" + positive, "--json"
+    told = json.loads(invoke("train", rows, "-o", model, *options).stdout)
+    labels = [float(line.split()[0]) for line in rows.read_text().splitlines()]
+    above = sum(label > 0 for label in labels)
+    assert told["positives"] == (above if positive == ">0" else 300 - above)
+
+
 def test_from_pipe_to_pipe(rows, tmp_path):
     model = tmp_path / "m.aucmax"
     train = shell("train", "-", "-o", model, "--json")

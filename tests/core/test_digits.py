@@ -1,6 +1,7 @@
 """Numbers out of text: Python's float and int are right, to the last bit."""
 
 import itertools
+import re
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -230,10 +231,33 @@ def test_compiled_helpers_are_their_definitions():
         w, high, low = rng.integers(0, 1 << 64, 3, np.uint64)
         w >>= np.uint64(at % 64)
         helpers(buf, at, w, high, low, out)
-        assert tuple(out[:2]) == digits._eight_digits(buf, at)
+        some = re.match(rb"[0-9]*", buf[at : at + 8].tobytes())[0]
+        assert tuple(out[:2]) == (int(some or 0), len(some))
         assert tuple(out[2:4]) == digits._multiply(w, high, low)
         assert out[4] == digits._leading_zeros(w)
         assert out[5] == digits.byte_at(buf, at)
+
+
+@kernel
+def known_numbers(buf, starts, whole, after, value):
+    for i in range(starts.size):
+        value[i] = digits.known_number(buf, starts[i], whole[i], after[i])
+
+
+def test_known_numbers_of_every_shape():
+    """All numbers of digits before and after the point, with and without one."""
+    rng = np.random.default_rng(8)
+    shapes = [(a, b) for a in range(1, 9) for b in range(20 - a) for _ in range(50)]
+    whole, after = np.array(shapes).T
+    before, behind = some_digits(rng, whole), some_digits(rng, after)
+    dots = [b"." if b or i % 2 else b"" for i, b in enumerate(behind)]
+    tokens = [a + dot + b for a, dot, b in zip(before, dots, behind, strict=True)]
+    tokens[:2] = b"9" * 1, b"0"
+    sizes = np.array([len(token) + 1 for token in tokens])
+    buf = np.frombuffer(bytearray(b":".join(tokens) + b"9" * 25), np.uint8)
+    value = np.empty(len(tokens))
+    known_numbers(buf, np.cumsum(sizes) - sizes, whole, after, value)
+    assert value.tolist() == [float(token) for token in tokens]
 
 
 def test_powers_of_five():

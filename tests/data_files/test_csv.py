@@ -201,6 +201,31 @@ def test_mutated_lines(write, missing):
     assert n_bad > 5000
 
 
+def test_fields_at_every_place(write):
+    """Numbers and words of all lengths, wherever the bytes looked at begin and end."""
+    rng = np.random.default_rng(0)
+    digits = rng.integers(48, 58, 4000).astype(np.uint8).tobytes()
+    lines = []
+    for size in [*range(1, 25), *range(52, 70)]:
+        for before in (1, 7, 8, 9, 16, 17):
+            at = rng.integers(0, 3000)
+            whole, after = digits[at:][:before], digits[at + 99 :][:size]
+            word = (b"x y" * 30)[:size]
+            for number in (whole, b"-" + whole + b"." + after, b" " + whole + b"\t"):
+                for field in (word, b'"' + word + b'"', b'"' + word[:-1] + b'\n"'):
+                    lines.append(b"%b,%b,%b,1" % (number, after[:15], field))
+            lines.append(b'%b,%b,"%b""",0\r' % (whole, whole, word))
+            lines.append(b'%b,%b,"%b"\t,0' % (whole, whole, word))
+    text = b"\n".join(lines)
+    recipe = recipe_of(write, missing="error")
+    for block in (1 << 22, 1 << 10):
+        path = write(HEAD + text)
+        source = CsvSource([path], recipe=recipe, extra=["c"], keep_text=True)
+        source._block = block
+        good, bad = same(source, text, "error")
+        assert len(good) > 9 * len(bad) > 0
+
+
 def equal(chunk, other):
     for name, value in chunk._asdict().items():
         second = getattr(other, name)

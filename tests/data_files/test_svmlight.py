@@ -151,6 +151,30 @@ def test_good_lines(tmp_path):
     assert chunk.done == len(GOOD)
 
 
+def test_entries_at_every_place(tmp_path, monkeypatch):
+    """Tokens of all lengths, wherever the 64 bytes that are looked at begin and end."""
+    monkeypatch.setattr(text, "BLOCK", 300)
+    rng = np.random.default_rng(0)
+    digits = rng.integers(48, 58, 4000).astype(np.uint8).tobytes()
+    blanks = [b" ", b" ", b" ", b"  ", b"\t", b"\x0b", b" \r", b"\x01", b" #"]
+    lines = []
+    for size in [*range(1, 25), 60]:
+        for index in (1, 7, 8, 9):
+            at, tokens = rng.integers(0, 3000), []
+            for before in (1, 7, 8, 9, size):
+                whole, after = digits[at:][:before], digits[at + 99 :][:size]
+                for value in (whole, whole + b"." + after, b"-" + whole + b"." + after):
+                    column = b"%0*d" % (index, len(tokens) + 1)
+                    tokens.append(column + b":" + value)
+            blank = blanks[rng.integers(len(blanks))]
+            lines.append(b"1 " + blank.join(tokens))
+            lines.append(b"-1 " + blank.join(tokens[: rng.integers(len(tokens))]))
+    data = b"\n".join(lines)
+    path = write(tmp_path / "a", data)
+    for options in ({}, {"dtype": np.float32}, {"n_features": 9}):
+        assert 0 < check(path, data, **options) < len(lines) / 2
+
+
 BAD = {
     b"": None,
     b"1:1 2:3": r"column label: there is no label",

@@ -254,3 +254,28 @@ def test_a_million_labels_take_no_time():
             best = min(best, perf_counter() - start)
         assert best < limit
         np.testing.assert_array_equal(positive, number == 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        (None, Task()),
+        ("3,5", Task.of("3,5")),
+        ("spam", Task.of("spam")),
+        (">3", Task.of(above=3.0)),
+        (">-1e3", Task.of(above=-1000.0)),
+        ("@half", Task.of(halves=True)),
+        ("@half:7", Task.of(halves=True, seed=7)),
+        ("half", Task.of("half")),
+    ],
+)
+def test_words_of_the_command_line(text, task):
+    assert Task.parse(text) == task
+
+
+@pytest.mark.parametrize(
+    "text", [">", ">x", ">inf", "@", "@third", "@half:", "@half:x"]
+)
+def test_words_that_mean_nothing(text):
+    with pytest.raises(ValueError, match="@half:SEED"):
+        Task.parse(text)

@@ -15,25 +15,31 @@ FORMATS = ("json", "onnx")
 _MOST_NAMES = 10_000  # in ONNX: those of hashed features say nothing
 
 
-def run(model: Path, output: Path | None, form: str | None) -> None:
-    """Write the model as JSON or ONNX."""
+def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> None:
+    """Write the model as JSON or ONNX; ``as_json`` says what was written where."""
     if form is None:
         suffix = "" if output is None else output.suffix[1:]
         form = suffix if suffix in FORMATS else "json"
     if form not in FORMATS:
         raise ValueError(f"--format is json or onnx, not {form}.")
+    to_stdout = output is None or output == Path("-")
+    if as_json and to_stdout and form == "onnx":
+        raise ValueError("--json and ONNX cannot share standard output: -o FILE.")
     found = Model.load(model)
     if form == "json":
         content = (json.dumps(to_json(found), indent=2) + "\n").encode()
     else:
         content = to_onnx(found)
-    if output is None or output == Path("-"):
+    if output is None or to_stdout:
         if form == "onnx" and sys.stdout.isatty():
             raise ValueError("ONNX is not for terminals: name a file with -o.")
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
         write_atomically(output, content)
+        if as_json:
+            about = {"model": str(model), "output": str(output), "format": form}
+            print(json.dumps({**about, "bytes": len(content)}, indent=2))
 
 
 def to_json(model: Model) -> dict[str, Any]:

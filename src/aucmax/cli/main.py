@@ -151,14 +151,6 @@ def demo(
     run(output, rows, seed, as_json)
 
 
-@app.command()
-def warmup() -> None:
-    """Compile all kernels now, so that nothing has to wait for it later."""
-    from aucmax.cli.warmup import run
-
-    run()
-
-
 _Model = Annotated[
     Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
 ]
@@ -171,6 +163,16 @@ _Data = Annotated[
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@app.command()
+def warmup(as_json: _Json = False) -> None:
+    """Compile all kernels now, so that nothing has to wait for it later."""
+    from aucmax.cli.warmup import run
+
+    run(as_json)
+
+
 _OnBadLine = Annotated[
     str,
     typer.Option(
@@ -216,7 +218,9 @@ def train(
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option(metavar="LABELS", help="Those to rank high, with commas."),
+        typer.Option(
+            metavar="LABELS", help="Those to rank high, with commas; or >3, or @half."
+        ),
     ] = None,
     missing: Annotated[
         str | None,
@@ -388,6 +392,9 @@ def export(
         str | None,
         typer.Option("--format", help="json or onnx; by the file's name, or json."),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was written as JSON.")
+    ] = False,
 ) -> None:
     """Write a model for other programs.
 
@@ -396,7 +403,7 @@ def export(
     """
     from aucmax.cli.export import run
 
-    run(model, output, form)
+    run(model, output, form, as_json)
 
 
 @app.command()

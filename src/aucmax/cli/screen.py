@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -14,6 +14,7 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -76,13 +77,27 @@ class Screen:
         )
 
 
-class Meter(Protocol):
+class Meter:
     """Takes how far reading has come."""
+
+    def __init__(self, progress: Progress, task: TaskID, size: int | None) -> None:
+        self._progress, self._task, self._size = progress, task, size
 
     def __call__(
         self, done: int, rows: int, passes: int = 0, auc: float | None = None
     ) -> None:
         """Take bytes read in this pass, rows of all passes, passes that are over."""
+        before = (self._size or 0) * passes
+        total = self._progress.tasks[self._task].total
+        if total is not None and before + done > total:
+            before = 0
+        self._progress.update(self._task, completed=before + done, rows=rows, auc=auc)
+
+    def label(self, text: str) -> None:
+        """Say what goes on now, for nobody knows how long: the bar swings."""
+        task = self._progress.tasks[self._task]
+        task.total = None
+        self._progress.update(self._task, description=text, refresh=True)
 
 
 @contextmanager
@@ -110,7 +125,7 @@ def reading(
         ]
     with Progress(
         SpinnerColumn(),
-        TextColumn(label, markup=False),
+        TextColumn("{task.description}", markup=False),
         *columns,
         console=console,
         transient=True,
@@ -119,16 +134,7 @@ def reading(
     ) as progress:
         total = None if size is None else size * (passes or 1)
         task = progress.add_task(label, total=total, rows=0, auc=None)
-
-        def meter(
-            done: int, rows: int, passes: int = 0, auc: float | None = None
-        ) -> None:
-            before = (size or 0) * passes
-            if total is not None and before + done > total:
-                before = 0
-            progress.update(task, completed=before + done, rows=rows, auc=auc)
-
-        yield meter
+        yield Meter(progress, task, size)
 
 
 def table(first: str, *others: str) -> Table:
@@ -158,7 +164,7 @@ class _Words(ProgressColumn):
 
 class _Share(_Words):
     def render(self, task: Task) -> Line:
-        return Line(f"{task.percentage:3.0f} %")
+        return Line("" if task.total is None else f"{task.percentage:3.0f} %")
 
 
 class _Rows(_Words):

@@ -36,6 +36,9 @@ def run(
         def watch(progress: Progress, done: int) -> None:
             meter(done, progress.steps, progress.passes, progress.auc)
 
+        def fitting(name: str) -> None:
+            meter.label(f"Fitting {name}")
+
         try:
             result = train(
                 plan,
@@ -48,6 +51,7 @@ def run(
                 watch=watch,
                 listen=_signals,
                 warn=notes.print,
+                fitting=fitting,
             )
         except StoppedError as stopped:
             notes.print(

@@ -1,5 +1,6 @@
 """``aucmax warmup``: compile every kernel for every layout and float type."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +31,15 @@ _DETOURS = {
 }
 
 
-def run() -> None:
+def run(as_json: bool = False) -> None:
     """Compile everything and say how long it took."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=as_json)
     with console.status("Compiling"):
         seconds = compile_kernels() + compile_readers()
+    if as_json:
+        told = {"estimators": list(aucmax.ESTIMATORS), "seconds": round(seconds, 3)}
+        print(json.dumps(told, indent=2))
+        return
     names = ", ".join(aucmax.ESTIMATORS)
     console.print(
         f"Compiled {names}, the measures and the readers, "

@@ -21,8 +21,6 @@ is no exception). Of more digits the first 19 give a lower and, plus one, an upp
 bound; nearly always both round to the same float.
 """
 
-import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -33,15 +31,18 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from aucmax.core.jit import INLINE, inlined, kernel
+from aucmax.core.masks import eight_bytes, trailing_zeros, without_first
 
 OK, NAN, INF, NONE, ASK = range(5)
 
 _PLUS, _MINUS, _POINT, _ZERO, _E = b"+-.0e"
+_ZEROS = np.uint64(0x3030303030303030)  # eight of them
 _LOWER = 0x20  # makes a letter small
 _EXACT = 1 << 53  # integers up to here are floats
 _WHOLE_TENS = np.array([10**digits for digits in range(9)], np.uint64)
 _TENS = np.array([10.0**q for q in range(23)])  # all that are exact
 _LEAST, _MOST = -342, 308  # q beyond which any w of 19 digits gives 0 or infinity
+LOOK = 80  # bytes that have to follow where masks are looked at
 _FAR = 1 << 50  # an exponent that no number of digits makes up for
 
 
@@ -105,14 +106,6 @@ def _leading_zeros_compiled(w):  # type: ignore[no-untyped-def]
     return lambda w: _leading_zeros_llvm(w)
 
 
-@intrinsic
-def _trailing_zeros_llvm(typing, w):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
-
-
 def byte_at(buf: Any, at: int) -> int:
     """Return ``buf[at]`` for an ``at`` that is not negative, which is not tested."""
     return int(buf[at])
@@ -135,43 +128,36 @@ def _byte_at_compiled(buf, at):  # type: ignore[no-untyped-def]
     return lambda buf, at: _byte_llvm(buf, at)
 
 
-@intrinsic
-def _eight_bytes_llvm(typing, buf, at):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(
-            context, builder, arguments[0]
-        ).data
-        whole = ir.IntType(64)
-        first = builder.gep(data, [arguments[1]])
-        word = builder.load(builder.bitcast(first, whole.as_pointer()), align=1)
-        return word if sys.byteorder == "little" else builder.bswap(word)
+@inlined
+def _joined(word: Any, digits: int) -> Any:
+    """Return the number that the first, 1 to 8, of eight digits make.
 
-    return types.uint64(buf, types.int64), generate
+    They are values, not characters, the first one in the lowest byte.
+    """
+    # Move the last one into the highest byte; then pairs, fours and eights of digits.
+    word = word << np.uint64((64 - 8 * digits) & 63)
+    word = word * np.uint64(10) + (word >> np.uint64(8))
+    odd = word & np.uint64(0x000000FF000000FF)
+    even = (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+    w = odd * np.uint64(1000000 << 32 | 100) + even * np.uint64(10000 << 32 | 1)
+    return w >> np.uint64(32)
 
 
+@inlined
+def known_digits(buf: Any, at: int, digits: int) -> Any:
+    """Return the number that 1 to 8 bytes make, all digits; eight have to be there."""
+    return _joined(eight_bytes(buf, at) ^ _ZEROS, digits)
+
+
+@inlined
 def _eight_digits(buf: Any, at: int) -> Any:
     """Return what the first of eight bytes are as digits, and how many are digits."""
-    digits = len(re.match(rb"[0-9]*", buf[at : at + 8].tobytes())[0])  # type: ignore
-    return np.uint64(int(buf[at : at + digits].tobytes() or 0)), digits
-
-
-@overload(_eight_digits, jit_options=INLINE)
-def _eight_digits_compiled(buf, at):  # type: ignore[no-untyped-def]
-    def together(buf, at):  # type: ignore[no-untyped-def]
-        # A digit becomes its value, any other byte something larger than 9: that plus
-        # 0x76, or itself, has its highest bit set. A carry spoils later bytes only.
-        word = _eight_bytes_llvm(buf, at) ^ np.uint64(0x3030303030303030)
-        other = (word + np.uint64(0x7676767676767676)) | word
-        digits = _trailing_zeros_llvm(other & np.uint64(0x8080808080808080)) >> 3
-        # The first digit is in the lowest byte: move the last one into the highest.
-        word = word << np.uint64((64 - 8 * digits) & 63)
-        word = word * np.uint64(10) + (word >> np.uint64(8))  # pairs of digits
-        odd = word & np.uint64(0x000000FF000000FF)
-        even = (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
-        w = odd * np.uint64(1000000 << 32 | 100) + even * np.uint64(10000 << 32 | 1)
-        return w >> np.uint64(32) if digits > 0 else np.uint64(0), digits
-
-    return together
+    # A digit becomes its value, any other byte something larger than 9: that plus
+    # 0x76, or itself, has its highest bit set. A carry spoils later bytes only.
+    word = eight_bytes(buf, at) ^ _ZEROS
+    other = (word + np.uint64(0x7676767676767676)) | word
+    digits = trailing_zeros(other & np.uint64(0x8080808080808080)) >> 3
+    return _joined(word, digits) if digits > 0 else np.uint64(0), digits
 
 
 @inlined
@@ -223,6 +209,52 @@ def scaled(w: Any, q: int) -> float:
     if bits >= np.uint64(0x7FF << 52):
         return np.inf
     return np.uint64(bits).view(np.float64)
+
+
+@inlined
+def known_number(buf: Any, at: int, whole: int, after: int) -> float:
+    """Return a number of 1 to 8 digits, and some after a point, up to 19 in all.
+
+    Of ``buf``, 25 bytes have to be there.
+    """
+    # The bytes before the point, and those after it moved to its place.
+    before = (np.uint64(1) << np.uint64(8 * whole & 63)) - np.uint64(1)
+    ahead, behind = eight_bytes(buf, at), eight_bytes(buf, at + 1)
+    word = behind ^ ((ahead ^ behind) & before) if whole < 8 else ahead
+    word ^= _ZEROS
+    digits = whole + after
+    if digits <= 8:
+        w = _joined(word, digits)
+    else:
+        w = _joined(word, 8)
+        if digits > 16:
+            w = w * _WHOLE_TENS[8] + known_digits(buf, at + 9, 8)
+            at, digits = at + 8, digits - 8
+        w = w * _WHOLE_TENS[digits - 8] + known_digits(buf, at + 9, digits - 8)
+        if w > np.uint64(_EXACT):
+            return scaled(w, -after)
+    return np.float64(np.int64(w)) / _TENS[np.uint64(after)]
+
+
+@inlined
+def read_plain(buf: Any, at: int, size: int, other: Any) -> tuple[float, bool]:
+    """Read ``size`` bytes that are a number as nearly all are; tell whether it is one.
+
+    That is: maybe a minus, up to 8 digits, maybe a point and further ones. ``other``
+    says which bytes from ``at`` on are no digits, and ``buf`` has all that it is about.
+    """
+    minus = byte_at(buf, at) == _MINUS
+    other = without_first(other) if minus else other
+    first = 1 if minus else 0
+    point = trailing_zeros(other)
+    is_point = byte_at(buf, at + point) == _POINT
+    other = without_first(other) if is_point else other
+    whole = point - first
+    after = size - point - 1 if is_point else 0
+    if trailing_zeros(other) != size or (whole - 1) & ~7 or whole + after > 19:
+        return 0.0, False
+    value = known_number(buf, at + first, whole, after)
+    return -value if minus else value, True
 
 
 @kernel

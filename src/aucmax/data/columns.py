@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.masks import eight_bytes
 from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.text import ahead
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -256,7 +258,10 @@ class TableSource:
         """Read on from ``start``."""
         plan = self.plan
         fill = None if plan.missing == "error" else plan.fill
-        for table in self._tables(plan, start, self.dtype, fill):
+        tables = self._tables(plan, start, self.dtype, fill)
+        if plan.categories or plan.texts:  # the next ones are cut while we hash
+            tables = ahead(tables, 1)
+        for table in tables:
             yield to_chunk(plan, table, self.dtype)
 
     def recipe(self) -> dict[str, Any]:
@@ -483,10 +488,13 @@ def _features(plan: Plan, table: Table, dtype: Any) -> Any:
     indices = np.empty(indptr[-1], np.int32)
     data = np.empty(indptr[-1], dtype)
     at = indptr[:-1].astype(np.int64)
-    _put_values(table.numbers, tokens, at, indices, data)
+    unique = np.ones(1, bool)
+    _put_values(table.numbers, tokens, at, indices, data, unique)
     for ends, word in words:
         _put_words(ends, word, at, indices, data)
     X = sparse.csr_array((data, indices, indptr), shape=(n, plan.n_features))
+    if unique[0] and not words:
+        X.has_sorted_indices = X.has_canonical_format = True
     X.sum_duplicates()
     return X
 
@@ -565,7 +573,13 @@ def _hash(
     """Return the token of ``data[start:stop]`` after the prefix."""
     h, k, length = int(prefix[0]), int(prefix[1]), int(prefix[2])
     shift = 8 * (length & 3)
-    for i in range(start, stop):
+    at = start
+    while at + 8 <= min(stop + 4, data.size):  # four bytes at a time, of eight read
+        k |= int(eight_bytes(data, at) & np.uint64(_MASK)) << shift
+        h = _absorb(h, k & _MASK)
+        k >>= 32
+        at += 4
+    for i in range(at, stop):
         k |= int(data[i]) << shift
         shift += 8
         if shift == 32:
@@ -671,8 +685,9 @@ def _put_values(
     at: Ints,
     indices: NDArray[np.int32],
     data: NDArray[Any],
+    unique: NDArray[np.bool_],
 ) -> None:
-    """Write rows of CSR from ``at`` on, and move ``at``."""
+    """Write sorted rows of CSR from ``at`` on, move ``at``; see if all are unique."""
     for i in range(len(numbers)):
         p = at[i]
         for j in range(numbers.shape[1]):
@@ -683,8 +698,14 @@ def _put_values(
         for j in range(len(tokens)):
             token = tokens[j, i]
             if token >= 0:
-                indices[p] = token >> 1
-                data[p] = 1 - 2 * (token & 1)
+                q = p
+                while q > at[i] and indices[q - 1] > token >> 1:
+                    indices[q], data[q] = indices[q - 1], data[q - 1]
+                    q -= 1
+                if q > at[i] and indices[q - 1] == token >> 1:
+                    unique[0] = False
+                indices[q] = token >> 1
+                data[q] = 1 - 2 * (token & 1)
                 p += 1
         at[i] = p
 

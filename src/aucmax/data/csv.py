@@ -21,8 +21,28 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.digits import ASK, INF, NAN, NONE, OK, read_number
+from aucmax.core.digits import (
+    ASK,
+    INF,
+    LOOK,
+    NAN,
+    NONE,
+    OK,
+    byte_at,
+    read_number,
+    read_plain,
+)
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
+    trailing_zeros,
+    without_first,
+)
 from aucmax.data import text
 from aucmax.data.chunk import START, BadLine, Lines, Position
 from aucmax.data.columns import (
@@ -48,7 +68,8 @@ DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
 
-_NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB = b'\n\r" \t'
+_NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
+_BLANKS = (_RETURN, _BLANK, _TAB)
 _MOST_ASKS = 1 << 12  # numbers of a block that Python has to look at
 _MOST_BAD = 1 << 14  # lines of a block that are none: each of them becomes an object
 
@@ -188,7 +209,7 @@ class CsvSource(TableSource):
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
-        counts = _kinds(_all_spans(head))
+        counts = head.kinds or _kinds(_all_spans(head))
         return head.names, [not others for _, others in counts], head.header
 
     def _first_head(self) -> "_Head":
@@ -357,6 +378,7 @@ class _Head(NamedTuple):
     text: bytes  # of the header
     body: int  # where the rows begin, in bytes and in lines
     body_line: int
+    kinds: list[tuple[int, int]] | None = None  # of the columns, if they are known
 
 
 def _head(
@@ -385,7 +407,8 @@ def _head(
     names = _names(fields)
     head = _Head(data, final, dtype, names, True, sign, line, body, skipped)
     if header is None:
-        header = _guess_header(fields, head)
+        header, kinds = _guess_header(fields, head)
+        head = head._replace(kinds=kinds)
     if header:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -400,6 +423,7 @@ def _head(
         text=b"",
         body=start,
         body_line=0,
+        kinds=None,
     )
 
 
@@ -423,8 +447,10 @@ def _guess_delimiter(file: str, block: bytes, start: int) -> str:
     return chr(max(counts, key=lambda byte: counts[byte]))
 
 
-def _guess_header(fields: list[bytes], head: _Head) -> bool:
-    """Guess whether the first line has names.
+def _guess_header(
+    fields: list[bytes], head: _Head
+) -> tuple[bool, list[tuple[int, int]] | None]:
+    """Guess whether the first line has names; return the kinds of the columns, too.
 
     It has if a column of numbers has something else there. If there is no such column,
     it has if nothing in it is a number, no name is there twice and none is also a value
@@ -436,20 +462,21 @@ def _guess_header(fields: list[bytes], head: _Head) -> bool:
         for n, f in zip(number, fields, strict=True)
     ]
     if not any(name):
-        return False
+        return False, None
     spans = _all_spans(head)
     counts = _kinds(spans)
     if any(
         is_name and numbers and not others
         for is_name, (numbers, others) in zip(name, counts, strict=True)
     ):
-        return True
+        return True, counts
     if any(number) or len(set(head.names)) < len(head.names):
-        return False
-    return not any(
+        return False, None
+    among_values = any(
         is_name and field in dictionary(column)[1]
         for is_name, field, column in zip(name, head.names, spans, strict=True)
     )
+    return not among_values, counts
 
 
 def _is_number(field: bytes) -> bool:
@@ -492,8 +519,8 @@ def _all_spans(head: _Head) -> list[Spans]:
 
 def _kinds(columns: list[Spans]) -> list[tuple[int, int]]:
     counts = np.zeros((len(columns), 2), np.int64)
-    for spans, count in zip(columns, counts, strict=True):
-        _count_numbers(*spans, count)
+    for spans, pair in zip(columns, counts, strict=True):
+        _count_numbers(*spans, pair)
     return [(int(numbers), int(others)) for numbers, others in counts]
 
 
@@ -544,7 +571,7 @@ class _Scan:
 
     def __call__(self, data: Bytes, start: Position, final: bool, limit: int) -> Table:
         """Return the rows of a block."""
-        ends = text.count(data, _NEWLINE)
+        ends = count(data, _NEWLINE)
         # A row has as many bytes as fields, at least; one more that may turn out bad.
         bound = min(ends, len(data) // len(self._roles)) + 1
         n_kept = int(self._kept.max(initial=-1)) + 1
@@ -556,6 +583,7 @@ class _Scan:
         bad = np.empty((min(ends, _MOST_BAD), 7), np.int64)
         asks = np.empty((_MOST_ASKS + len(self._roles), 5), np.int64)
         side = np.empty(len(data), np.uint8)  # memory that is not used costs nothing
+        masks = np.empty((3, mask_size(len(data))), np.uint8)
         state = np.zeros(6, np.int64)
         if start.offset < self._head.body:
             state[_AT] = self._head.body - start.offset
@@ -579,6 +607,7 @@ class _Scan:
             bad,
             asks,
             side,
+            masks,
             state,
         )
         at, lines, n, n_bad, n_asks, n_side = state.tolist()
@@ -722,6 +751,26 @@ def _field(data: Bytes, at: int, stop: int, delimiter: int, limit: int) -> Any:
     return start, end, after + 1, _PLAIN
 
 
+@inlined
+def _short_field(
+    data: Bytes, at: int, delimiter: int, limit: int, ends: Mask, quotes: Mask
+) -> tuple[int, int, int]:
+    """Return as :func:`_field` does where nothing is special; else the last is 0."""
+    if byte_at(data, at) == _QUOTE:
+        size = trailing_zeros(without_first(look(quotes, at)))
+        after = byte_at(data, at + size + 1)
+        plain = size < 57 and size <= limit
+        plain = plain and after in (delimiter, _NEWLINE)
+        return at + 1, at + size, at + size + 2 if plain else 0
+    size = trailing_zeros(look(ends, at))
+    if size == 0:
+        return at, at, at + 1
+    if size >= 57 or byte_at(data, at) in _BLANKS:
+        return at, at, 0
+    plain = byte_at(data, at + size - 1) not in _BLANKS
+    return at, at + size, at + size + 1 if plain else 0
+
+
 @kernel
 def _read_field(data: Bytes, at: int, stop: int, delimiter: int, place: Ints) -> None:
     place[0], place[1], place[2], place[3] = _field(data, at, stop, delimiter, stop)
@@ -781,11 +830,17 @@ def _scan(
     bad: Ints,
     asks: Ints,
     side: Bytes,
+    masks: NDArray[np.uint8],
     state: Ints,
 ) -> None:
     """Read rows out of whole lines, and say in ``state`` how far it went."""
     n_columns = len(roles)
     stop = len(data)
+    ends, digits, quotes = masks[0], masks[1], masks[2]
+    mark_either(data, delimiter, _NEWLINE, ends)
+    mark_range(data, _ZERO, _NINE, digits)
+    mark_range(data, _QUOTE, _QUOTE, quotes)
+    far = stop - LOOK
     at, line = state[_AT], state[_LINE]
     row, n_bad, n_asks, n_side = 0, 0, 0, 0
     while at < stop:
@@ -808,13 +863,15 @@ def _scan(
         while True:
             role = roles[column] if column < n_columns else _SKIP
             if role == _NUMBER:  # nearly always the field is nothing else
-                value, verdict, end = read_number(data, at, stop)
+                plain = False
+                if at < far:
+                    end = at + trailing_zeros(look(ends, at))
+                    value, plain = read_plain(data, at, end - at, ~look(digits, at))
+                if not plain:
+                    value, verdict, end = read_number(data, at, stop)
+                    plain = verdict == OK and abs(value) <= largest
                 after = data[end]
-                if (
-                    verdict == OK
-                    and after in (delimiter, _NEWLINE)
-                    and abs(value) <= largest
-                ):
+                if plain and after in (delimiter, _NEWLINE):
                     X[row, slots[column]] = value
                     if kept[column] >= 0:
                         starts[kept[column], row] = at
@@ -825,7 +882,15 @@ def _scan(
                         break
                     continue
             quoted |= data[at] == _QUOTE
-            start, end, at, shape = _field(data, at, stop, delimiter, limit)
+            start, end, after_field = at, at, 0
+            if at < far:
+                start, end, after_field = _short_field(
+                    data, at, delimiter, limit, ends, quotes
+                )
+            if after_field:
+                at, shape = after_field, _PLAIN
+            else:
+                start, end, at, shape = _field(data, at, stop, delimiter, limit)
             if shape >= _BROKEN:
                 break
             last = data[at - 1] == _NEWLINE

@@ -13,10 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.digits import ASK, NONE, OK, byte_at, read_integer, read_number
+from aucmax.core.digits import (
+    ASK,
+    LOOK,
+    NONE,
+    OK,
+    byte_at,
+    known_digits,
+    read_integer,
+    read_number,
+    read_plain,
+)
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
+    trailing_zeros,
+)
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
-from aucmax.data.text import Block, Text, count
+from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
@@ -121,6 +140,7 @@ class SvmlightSource:
         data = block.data
         n_lines = block.after.line - block.start.line
         most = count(data, _COLON)
+        masks = np.empty((2, mask_size(data.size)), np.uint8)
         y = np.empty(n_lines)
         indptr = np.zeros(n_lines + 1, np.int32)
         indices = np.empty(most, np.int32)
@@ -144,6 +164,8 @@ class SvmlightSource:
                 bad,
                 asked,
                 found,
+                masks[0],
+                masks[1],
             )
             if found[_ASKED] <= len(asked):
                 break
@@ -314,6 +336,50 @@ def _read_query(buf: Any, at: int) -> tuple[bool, int]:
 
 
 @kernel
+def _read_entries(
+    buf: Any,
+    at: int,
+    base: int,
+    limit: int,
+    ends: Mask,
+    digits: Mask,
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    k: int,
+    last_column: Any,
+) -> Any:
+    """Read entries as nearly all are: ``digits:digits.digits``, and one blank after it.
+
+    Return where another one begins or the line ends; how many entries there are now,
+    the largest column, and whether these entries are in order.
+    """
+    in_order: Any = True
+    far = buf.size - LOOK
+    while at < far:
+        size = trailing_zeros(look(ends, at))
+        other = ~look(digits, at)
+        colon = trailing_zeros(other)
+        value, good = read_plain(
+            buf, at + colon + 1, size - colon - 1, other >> np.uint64(colon + 1)
+        )
+        if not good or byte_at(buf, at + colon) != _COLON or (colon - 1) & ~7:
+            break
+        column = np.int64(known_digits(buf, at, colon)) - base
+        if column < 0 or column >= limit:
+            break
+        indices[np.uint64(k)] = column
+        values[np.uint64(k)] = value
+        k += 1
+        in_order &= column > last_column
+        last_column = max(column, last_column)
+        at += size
+        if byte_at(buf, at) != _SPACE:
+            break
+        at += 1
+    return at, k, last_column, in_order
+
+
+@kernel
 def _read(
     buf: NDArray[np.uint8],
     base: int,
@@ -328,6 +394,8 @@ def _read(
     bad: NDArray[np.int32],
     asked: NDArray[np.int64],
     found: NDArray[np.int64],
+    ends: Mask,
+    digits: Mask,
 ) -> None:
     """Read whole lines of text into CSR arrays.
 
@@ -337,6 +405,8 @@ def _read(
     place, but only as far as there is room.
     """
     stop = buf.size
+    mark_either(buf, _SPACE, _NEWLINE, ends)
+    mark_range(buf, _ZERO, _NINE, digits)
     at = line = row = k = n_bad = n_asked = 0
     width, unsorted = found[_WIDTH], False
     while at < stop:
@@ -367,6 +437,12 @@ def _read(
                 at += 1
             if at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH:
                 break
+            at, k, last_column, ascending = _read_entries(
+                buf, at, base, limit, ends, digits, indices, values, k, last_column
+            )
+            in_order &= ascending
+            if _is_end(buf, at):
+                continue
             index, verdict, colon = read_integer(buf, at, stop)
             if verdict == NONE:
                 good, at = _read_query(buf, at)

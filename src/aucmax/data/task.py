@@ -128,6 +128,33 @@ class Task(NamedTuple):
             raise ValueError(f"others={others!r} needs the labels of both classes.")
         return cls(ups, downs, others)
 
+    @classmethod
+    def parse(cls, text: str | None) -> "Task":
+        """Return the task that a word of the command line describes.
+
+        Labels, separated by commas; ``>3`` for numbers above 3; ``@half`` for the first
+        half of the labels in sorted order, ``@half:7`` for a half drawn with seed 7.
+
+        Examples
+        --------
+        >>> from aucmax.data.task import Task
+        >>> print(Task.parse(">2.5"))
+        above 2.5
+        """
+        if text is None or text[:1] not in (">", "@"):
+            return cls.of(text)
+        try:
+            if text[0] == ">":
+                return cls.of(above=float(text[1:]))
+            word, colon, seed = text[1:].partition(":")
+            if word == "half":
+                return cls.of(halves=True, seed=int(seed) if colon else None)
+        except ValueError:
+            pass
+        raise ValueError(
+            f"--positive {text}: labels with commas, or >NUMBER, @half, @half:SEED."
+        )
+
     @property
     def settled(self) -> bool:
         """Whether the meaning of every label is fixed."""

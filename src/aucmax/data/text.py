@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.core.masks import count
 from aucmax.data.chunk import START, Position
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ class Text:
             try:
                 stream.skip(begin.offset)
                 for data, offset in _blocks(stream, begin.offset):
-                    lines = int(count(data, _NEWLINE)) + int(data[-1] != _NEWLINE)
+                    lines = count(data, _NEWLINE) + int(data[-1] != _NEWLINE)
                     after = Position(number, offset, begin.line + lines)
                     yield Block(data, file, begin, after, done + stream.done)
                     begin = after
@@ -541,9 +542,3 @@ def _after_last_line(data: NDArray[np.uint8], start: int, stop: int) -> int:
             return step + found + 1
         stop = step
     return start
-
-
-def count(data: NDArray[np.uint8], byte: int) -> int:
-    """Return how often ``byte`` occurs."""
-    steps = range(0, data.size, _STEP)  # so that the comparison stays in the cache
-    return sum(int(np.count_nonzero(data[k : k + _STEP] == byte)) for k in steps)
