@@ -14,6 +14,10 @@ derivatives to zero gives
 * Σ⁻¹ += (αφ/√u) zzᵀ with u = zᵀΣz after the step; so by Sherman and Morrison
   Σ -= β Σz zᵀΣ, β = αφ/(√u + vαφ), and u + αφv√u = v, which is quadratic in √u;
 * if α < C the loss is zero: φ√u = m + αv, which is quadratic in α.
+
+Beside the weights ω, rows e may be kept whose scores e·ω, jointly normal with them,
+change by the same steps: with E these rows, K is the covariance of (Eω, ω), its lower
+triangle row after row, and a step changes it along w = cov((Eω, ω), z·ω).
 """
 
 import numpy as np
@@ -26,17 +30,18 @@ from aucmax.core.table import Float
 ROUNDING = 1e-12
 
 
-def identity(n_features: int, name: str) -> Float:
-    """Return the lower triangle of the identity matrix, row after row."""
+def identity(n_features: int, slots: int, name: str) -> Float:
+    """Return the joint covariance of no rows, in ``slots``, and unit weights."""
     check_width(
         n_features,
         0.5,
         f"{name} keeps a symmetric d x d matrix",
         "With covariance='diag' it keeps the diagonal.",
     )
-    S = np.zeros(n_features * (n_features + 1) // 2)
-    S[np.cumsum(np.arange(1, n_features + 1)) - 1] = 1.0
-    return S
+    n = slots + n_features
+    K = np.zeros(n * (n + 1) // 2)
+    K[np.cumsum(np.arange(1, n + 1))[slots:] - 1] = 1.0
+    return K
 
 
 @inlined
@@ -59,61 +64,70 @@ def dot(a: Float, b: Float) -> float:
     return s
 
 
+@inlined
+def place(i: int, j: int) -> int:
+    """Return where the entry of i and j is in a triangle, row after row."""
+    return i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
+
+
 @vectorised
-def products(E: Float, g: Float, out: Float) -> None:
-    """Write the product of each row of E with g."""
-    for a in range(E.shape[0]):
+def covary(K: Float, e: Float, out: Float) -> None:
+    """Write the covariances of the score of the row ``e`` with all that K has."""
+    slots = out.shape[0] - e.shape[0]
+    for i in range(slots):
+        out[i] = 0.0
+    at = slots * (slots + 1) // 2
+    for j in range(e.shape[0]):
+        row, of_weights = K[at : at + slots + j], K[at + slots : at + slots + j]
         s = 0.0
-        for j in range(g.shape[0]):
-            s += E[a, j] * g[j]
-        out[a] = s
+        for k in range(j):
+            s += of_weights[k] * e[k]
+        if e[j] != 0.0:  # mostly it is, if rows are sparse
+            for i in range(slots + j):
+                out[i] += row[i] * e[j]
+        at += slots + j + 1
+        out[slots + j] = s + K[at - 1] * e[j]
+
+
+# Below, terms are added four at a time: what they are added to is then read and written
+# once for four of them.
 
 
 @vectorised
-def add_scaled(c: float, u: Float, out: Float) -> None:
-    """Add c u to ``out``."""
-    for j in range(u.shape[0]):
-        out[j] += c * u[j]
-
-
-# Rank-one terms are subtracted four at a time: a matrix is then read and written once
-# for four of them.
+def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> None:
+    """Add Σ c_l v_l over the first ``r`` rows of V, between ``start`` and ``stop``."""
+    o = out[start:stop]
+    for h in range(0, r, 4):
+        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
+        v, v1 = V[h, start:stop], V[h1, start:stop]
+        v2, v3 = V[h2, start:stop], V[h3, start:stop]
+        c0, c1 = c[h], c[h1] if h + 1 < r else 0.0
+        c2, c3 = c[h2] if h + 2 < r else 0.0, c[h3] if h + 3 < r else 0.0
+        for j in range(o.shape[0]):
+            o[j] += c0 * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
 
 
 @vectorised
-def subtract_outers(M: Float, T: Float, beta: Float, V: Float, r: int) -> None:
-    """Subtract Σ β_l t_l v_lᵀ from M, over the first ``r`` rows of T and V."""
+def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
+    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V from a triangle.
+
+    Two rows of it at a time, so that v is read once for two.
+    """
+    n = V.shape[1]
     for h in range(0, r, 4):
         h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
         v, v1, v2, v3 = V[h], V[h1], V[h2], V[h3]
-        b1 = beta[h1] if h + 1 < r else 0.0
-        b2 = beta[h2] if h + 2 < r else 0.0
-        b3 = beta[h3] if h + 3 < r else 0.0
-        for a in range(M.shape[0]):
-            c, c1, c2, c3 = (
-                beta[h] * T[h, a],
-                b1 * T[h1, a],
-                b2 * T[h2, a],
-                b3 * T[h3, a],
-            )
-            if c != 0.0 or c1 != 0.0 or c2 != 0.0 or c3 != 0.0:
-                row = M[a]
-                for j in range(v.shape[0]):
-                    row[j] -= c * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
-
-
-@vectorised
-def subtract_squares(S: Float, beta: Float, V: Float, r: int) -> None:
-    """Subtract Σ β_l v_l v_lᵀ from a triangle, row after row."""
-    for h in range(0, r, 4):
-        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
-        v, v1, v2, v3 = V[h], V[h1], V[h2], V[h3]
-        b1 = beta[h1] if h + 1 < r else 0.0
-        b2 = beta[h2] if h + 2 < r else 0.0
-        b3 = beta[h3] if h + 3 < r else 0.0
-        at = np.uint64(0)
-        for j in range(v.shape[0]):
-            c, c1, c2, c3 = beta[h] * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
-            for k in range(np.uint64(j + 1)):
-                S[at + np.uint64(k)] -= c * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
-            at += np.uint64(j + 1)
+        b0, b1 = beta[h], beta[h1] if h + 1 < r else 0.0
+        b2, b3 = beta[h2] if h + 2 < r else 0.0, beta[h3] if h + 3 < r else 0.0
+        if n % 2 == 1:
+            K[0] -= b0 * v[0] ** 2 + b1 * v1[0] ** 2 + b2 * v2[0] ** 2 + b3 * v3[0] ** 2
+        for j in range(n % 2, n, 2):
+            at = j * (j + 1) // 2
+            row, below = K[at : at + j + 1], K[at + j + 1 : at + 2 * j + 3]
+            c0, c1, c2, c3 = b0 * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
+            i = j + 1
+            d0, d1, d2, d3 = b0 * v[i], b1 * v1[i], b2 * v2[i], b3 * v3[i]
+            for k in range(j + 1):
+                row[k] -= c0 * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
+                below[k] -= d0 * v[k] + d1 * v1[k] + d2 * v2[k] + d3 * v3[k]
+            below[i] -= d0 * v[i] + d1 * v1[i] + d2 * v2[i] + d3 * v3[i]
