@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 from aucmax import CBR
 from aucmax.core.confidence import confident_step
-from aucmax.core.covariance import triangle
 from buffers import Buffer, assert_reference, visits, weighted
 from data import Coordinates, gaussian, mixed, scaled
 
@@ -92,6 +91,16 @@ def test_a_stream_of_one_class_first(covariance):
     assert_reference(model, X[by_class], y[by_class], np.asarray, reference)
 
 
+def covariance(model):
+    """Return K as a matrix."""
+    n = 2 * model.buffer_size + model.n_features_in_
+    K, row = np.zeros((n, n)), 0
+    for i in range(n):
+        K[i, : i + 1] = K[: i + 1, i] = model.state_.K[row : row + i + 1]
+        row += 8 * (i // 8 + 1)
+    return K
+
+
 def divergence(mu, S, mu_t, S_t):
     """Return the KL divergence of N(μ, S) from N(μ_t, S_t)."""
     inverse = np.linalg.inv(S_t)
@@ -153,13 +162,13 @@ def test_what_is_kept_of_the_buffer_is_what_it_says(layout):
     for policy in ("fifo", "reservoir"):
         model = CBR(buffer_size=9, policy=policy)
         model.partial_fit(layout(X), y, sample_weight=weighted(700))
-        hot, cold, rows, slots, K, score, _, _ = model.state_
+        hot, cold, rows, slots, _, score, _, _ = model.state_
         d = X.shape[1]
         E = np.zeros((18, d))
         for b, length in enumerate(slots[0].astype(int)):
             E[b, rows[1, b, :length].astype(int)] = rows[0, b, :length]
         E = np.vstack([(E - cold[1]) * np.sqrt(hot[1]), np.eye(d)])
-        K = triangle(K, 18 + d)
+        K = covariance(model)
         S = K[18:, 18:]
         assert np.linalg.eigvalsh(S).min() > 0
         assert_allclose(K, E @ S @ E.T, rtol=0, atol=1e-11 * np.abs(K).max())
@@ -176,6 +185,6 @@ def test_what_does_not_fit_is_named():
 def test_more_confidence_asks_for_more_steps():
     X, y = gaussian(200)
     models = [CBR(confidence=c, max_iter=1).fit(X, y) for c in (0.6, 0.8, 0.95, 1.0)]
-    sure = [np.trace(triangle(m.state_.K, 106)[100:, 100:]) for m in models]
+    sure = [np.trace(covariance(m)[100:, 100:]) for m in models]
     assert sure == sorted(sure, reverse=True)
     assert sure[-1] > 0

@@ -59,6 +59,7 @@ from aucmax.core.buffer import (
 from aucmax.core.confidence import (
     ROUNDING,
     add_rows,
+    aligned,
     confident_step,
     covary,
     dot,
@@ -134,7 +135,7 @@ def update(
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
     slot_of, coefs = np.empty(size, np.int64), np.empty((size, size))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    w = np.empty((size, 2 * size + d))
+    w = aligned(size, 2 * size + d)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
         fetch_row(X, order[min(visit + ahead, last)])
