@@ -100,7 +100,7 @@ def covary(K: Float, e: Float, out: Float) -> None:
         s = 0.0
         for k in range(j):
             s += of_weights[k] * e[k]
-        if e[j] != 0.0:  # mostly it is, if rows are sparse
+        if e[j] != 0.0:  # few of them, if rows are sparse
             for i in range(slots + j):
                 out[i] += row[i] * e[j]
         out[slots + j] = s + K[at + slots + j] * e[j]
@@ -125,24 +125,56 @@ def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> N
 
 
 @vectorised
-def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
-    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V from K.
+def follow(
+    w: Float, step: float, drop: float, beta: float, m: Float, k: Float, v: Float
+) -> None:
+    """Bring means, covariances with a row and variances past a step along ``w``."""
+    for a in range(w.shape[0]):
+        m[a] += step * w[a]
+        k[a] += drop * w[a]
+        v[a] -= beta * (w[a] * w[a])
 
-    Two rows of it at a time, so that v is read once for two.
-    """
-    for h in range(0, r, 4):
-        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
-        v, v1, v2, v3 = V[h], V[h1], V[h2], V[h3]
-        b0, b1 = beta[h], beta[h1] if h + 1 < r else 0.0
-        b2, b3 = beta[h2] if h + 2 < r else 0.0, beta[h3] if h + 3 < r else 0.0
-        at = 0
-        for j in range(0, V.shape[1], 2):
-            length = 8 * ((j >> 3) + 1)
-            row, below = K[at : at + length], K[at + length : at + 2 * length]
-            at += 2 * length
-            c0, c1, c2, c3 = b0 * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
-            i = j + 1
-            d0, d1, d2, d3 = b0 * v[i], b1 * v1[i], b2 * v2[i], b3 * v3[i]
-            for k in range(length):
-                row[k] -= c0 * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
-                below[k] -= d0 * v[k] + d1 * v1[k] + d2 * v2[k] + d3 * v3[k]
+
+@inlined
+def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
+    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V from K."""
+    fours = (r + 1) // 4 * 4
+    for h in range(0, fours, 4):
+        last = beta[h + 3] if h + 3 < r else 0.0
+        _subtract_four(K, beta, V, h, min(h + 3, r - 1), last)
+    if fours < r:
+        _subtract_two(K, beta, V, fours, r - 1, beta[r - 1] if fours < r - 1 else 0.0)
+
+
+# Two rows of K at a time, so that v is read once for two.
+
+
+@vectorised
+def _subtract_four(K: Float, beta: Float, V: Float, h: int, h3: int, b3: float) -> None:
+    v, v1, v2, v3 = V[h], V[h + 1], V[h + 2], V[h3]
+    b0, b1, b2 = beta[h], beta[h + 1], beta[h + 2]
+    at = 0
+    for j in range(0, V.shape[1], 2):
+        length = 8 * ((j >> 3) + 1)
+        row, below = K[at : at + length], K[at + length : at + 2 * length]
+        at += 2 * length
+        i = j + 1
+        c0, c1, c2, c3 = b0 * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
+        d0, d1, d2, d3 = b0 * v[i], b1 * v1[i], b2 * v2[i], b3 * v3[i]
+        for k in range(length):
+            row[k] -= c0 * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
+            below[k] -= d0 * v[k] + d1 * v1[k] + d2 * v2[k] + d3 * v3[k]
+
+
+@vectorised
+def _subtract_two(K: Float, beta: Float, V: Float, h: int, h1: int, b1: float) -> None:
+    v, v1, b0 = V[h], V[h1], beta[h]
+    at = 0
+    for j in range(0, V.shape[1], 2):
+        length = 8 * ((j >> 3) + 1)
+        row, below = K[at : at + length], K[at + length : at + 2 * length]
+        at += 2 * length
+        c0, c1, d0, d1 = b0 * v[j], b1 * v1[j], b0 * v[j + 1], b1 * v1[j + 1]
+        for k in range(length):
+            row[k] -= c0 * v[k] + c1 * v1[k]
+            below[k] -= d0 * v[k] + d1 * v1[k]

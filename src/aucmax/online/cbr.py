@@ -63,12 +63,14 @@ from aucmax.core.confidence import (
     confident_step,
     covary,
     dot,
+    follow,
     identity,
     place,
+    row_start,
     subtract_squares,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Index, Rows, fetch_ahead, fetch_row, pack_row, tally_row
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Rows, fetch_ahead, fetch_row, pack_row, tally_row
 from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.online import cbr_diag
@@ -181,8 +183,8 @@ def update(
         unpack(x, features, length, unit, ref, e)
         covary(K, e, c)
         s, e_e = dot(e, mu), dot(e, c[2 * size :])
-        first, pairs = other * size, filled(seen, other, size)
-        for b in range(first, first + pairs):
+        first, end = other * size, other * size + filled(seen, other, size)
+        for b in range(first, end):
             m[b], k[b], v[b] = mean[b], c[b], K[place(b, b)]
 
         # Steps along those that have a loss.
@@ -190,7 +192,7 @@ def update(
         y_t = 1.0 if side == POS else -1.0
         C_t = C / np.sqrt(2.0 * z[NORM]) * weight * share
         r = 0
-        for b in range(first, first + pairs):
+        for b in range(first, end):
             margin = y_t * (s - m[b])
             z_z = e_e - 2.0 * k[b] + v[b]
             if z_z <= ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
@@ -203,19 +205,24 @@ def update(
             slot_of[r] = b
             for h in range(r):
                 coefs[r, h] = beta[h] * w[h, b] + drop[h]
-            differences(K, c, slot_of, r, r + 1, first, first + pairs, w)
-            add_rows(coefs[r], w, r, first, first + pairs, w[r])
-            add_rows(step[r:], w[r:], 1, first, first + pairs, m)
-            add_rows(drop[r:], w[r:], 1, first, first + pairs, k)
-            for a in range(b + 1, first + pairs):
-                v[a] -= beta[r] * w[r, a] ** 2
+            for a in range(b, end):
+                w[r, a] = c[a] - K[row_start(a) + b]
+            add_rows(coefs[r], w, r, b, end, w[r])
+            rest = slice(b + 1, end)
+            follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
             s += step[r] * x_z
             e_e += drop[r] * x_z
             r += 1
-        for start, stop in ((0, first), (first + pairs, c.shape[0])):
-            differences(K, c, slot_of, 0, r, start, stop, w)
+        for a in range(end, c.shape[0]):
+            start = row_start(a)
             for h in range(r):
-                add_rows(coefs[h], w, h, start, stop, w[h])
+                w[h, a] = c[a] - K[start + slot_of[h]]
+        for h in range(r):
+            b, start = slot_of[h], row_start(slot_of[h])
+            for a in range(b):
+                w[h, a] = c[a] - K[start + a]
+            add_rows(coefs[h], w, h, 0, b, w[h])
+            add_rows(coefs[h], w, h, end, c.shape[0], w[h])
         add_rows(step, w, r, 0, c.shape[0], mean)
         subtract_squares(K, beta, w, r)
 
@@ -227,23 +234,6 @@ def update(
                 K[place(slot, a)] = c[a]
             K[place(slot, slot)], mean[slot] = e_e, s
     score[:], hot[W] = mean[: 2 * size], mu
-
-
-@inlined
-def differences(
-    K: Float,
-    c: Float,
-    slot_of: Index,
-    lo: int,
-    hi: int,
-    start: int,
-    stop: int,
-    out: Float,
-) -> None:
-    """Write c - K_b for the slots ``lo`` to ``hi``, between ``start`` and ``stop``."""
-    for i in range(start, stop):
-        for h in range(lo, hi):
-            out[h, i] = c[i] - K[place(slot_of[h], i)]
 
 
 def weights(state: State) -> tuple[Float, float]:
