@@ -107,7 +107,7 @@ def covary(K: Float, e: Float, out: Float) -> None:
 
 
 # Below, terms are added four at a time: what they are added to is then read and written
-# once for four of them.
+# once for four of them. Where there are two rows to add to, they are read once for two.
 
 
 @vectorised
@@ -135,6 +135,40 @@ def follow(
         v[a] -= beta * (w[a] * w[a])
 
 
+@vectorised
+def _add_four(
+    p: Float,
+    q: Float,
+    v: Float,
+    v1: Float,
+    v2: Float,
+    v3: Float,
+    c: tuple[float, float, float, float],
+    d: tuple[float, float, float, float],
+) -> None:
+    for k in range(p.shape[0]):
+        p[k] += c[0] * v[k] + c[1] * v1[k] + c[2] * v2[k] + c[3] * v3[k]
+        q[k] += d[0] * v[k] + d[1] * v1[k] + d[2] * v2[k] + d[3] * v3[k]
+
+
+@inlined
+def eliminate(coefs: Float, V: Float, r: int, start: int) -> None:
+    """Add Σ c_hl v_l over l < h to v_h, for the first ``r`` rows, from ``start`` on."""
+    stop = V.shape[1]
+    for h in range(0, r - 1, 2):
+        c, d, p, q = coefs[h], coefs[h + 1], V[h, start:], V[h + 1, start:]
+        fours = h >> 2 << 2
+        for g in range(0, fours, 4):
+            v, v1 = V[g, start:], V[g + 1, start:]
+            v2, v3 = V[g + 2, start:], V[g + 3, start:]
+            four = (c[g], c[g + 1], c[g + 2], c[g + 3])
+            _add_four(p, q, v, v1, v2, v3, four, (d[g], d[g + 1], d[g + 2], d[g + 3]))
+        add_rows(c[fours:], V[fours:], h - fours, start, stop, V[h])
+        add_rows(d[fours:], V[fours:], h + 1 - fours, start, stop, V[h + 1])
+    if r % 2 == 1:
+        add_rows(coefs[r - 1], V, r - 1, start, stop, V[r - 1])
+
+
 @inlined
 def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
     """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V from K."""
@@ -146,24 +180,18 @@ def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
         _subtract_two(K, beta, V, fours, r - 1, beta[r - 1] if fours < r - 1 else 0.0)
 
 
-# Two rows of K at a time, so that v is read once for two.
-
-
-@vectorised
+@inlined
 def _subtract_four(K: Float, beta: Float, V: Float, h: int, h3: int, b3: float) -> None:
     v, v1, v2, v3 = V[h], V[h + 1], V[h + 2], V[h3]
     b0, b1, b2 = beta[h], beta[h + 1], beta[h + 2]
     at = 0
     for j in range(0, V.shape[1], 2):
-        length = 8 * ((j >> 3) + 1)
+        i, length = j + 1, 8 * ((j >> 3) + 1)
         row, below = K[at : at + length], K[at + length : at + 2 * length]
         at += 2 * length
-        i = j + 1
-        c0, c1, c2, c3 = b0 * v[j], b1 * v1[j], b2 * v2[j], b3 * v3[j]
-        d0, d1, d2, d3 = b0 * v[i], b1 * v1[i], b2 * v2[i], b3 * v3[i]
-        for k in range(length):
-            row[k] -= c0 * v[k] + c1 * v1[k] + c2 * v2[k] + c3 * v3[k]
-            below[k] -= d0 * v[k] + d1 * v1[k] + d2 * v2[k] + d3 * v3[k]
+        c = (-b0 * v[j], -b1 * v1[j], -b2 * v2[j], -b3 * v3[j])
+        d = (-b0 * v[i], -b1 * v1[i], -b2 * v2[i], -b3 * v3[i])
+        _add_four(row, below, v, v1, v2, v3, c, d)
 
 
 @vectorised

@@ -63,6 +63,7 @@ from aucmax.core.confidence import (
     confident_step,
     covary,
     dot,
+    eliminate,
     follow,
     identity,
     place,
@@ -222,7 +223,7 @@ def update(
             for a in range(b):
                 w[h, a] = c[a] - K[start + a]
             add_rows(coefs[h], w, h, 0, b, w[h])
-            add_rows(coefs[h], w, h, end, c.shape[0], w[h])
+        eliminate(coefs, w, r, end)
         add_rows(step, w, r, 0, c.shape[0], mean)
         subtract_squares(K, beta, w, r)
 
