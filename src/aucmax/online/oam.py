@@ -252,8 +252,8 @@ def _look_full(x: Float, hot: Float, shift: Float, dx: Float) -> tuple[float, fl
 def compare(
     values: Float,
     places: Index,
-    start: int,
-    length: int,
+    start: np.uint64,
+    length: np.uint64,
     hot: Float,
     dx: Float,
 ) -> tuple[float, float]:
@@ -276,7 +276,7 @@ def compare(
 
 @vectorised
 def _compare_full(
-    values: Float, start: int, hot: Float, shift: Float, dx: Float
+    values: Float, start: np.uint64, hot: Float, shift: Float, dx: Float
 ) -> tuple[float, float]:
     s = 0.0
     cross = 0.0
@@ -288,7 +288,9 @@ def _compare_full(
 
 
 @inlined
-def square(values: Float, places: Index, start: int, length: int, hot: Float) -> float:
+def square(
+    values: Float, places: Index, start: np.uint64, length: np.uint64, hot: Float
+) -> float:
     """Return x·D x of a buffered row."""
     x_x = 0.0
     for k in range(start, start + length):
@@ -297,7 +299,7 @@ def square(values: Float, places: Index, start: int, length: int, hot: Float) ->
 
 
 @vectorised
-def _square_full(values: Float, start: int, hot: Float, shift: Float) -> float:
+def _square_full(values: Float, start: np.uint64, hot: Float, shift: Float) -> float:
     x_x = 0.0
     for j in range(np.uint64(shift.shape[0])):
         v = values[start + j] - shift[j]
@@ -309,8 +311,8 @@ def _square_full(values: Float, start: int, hot: Float, shift: Float) -> float:
 def move(
     values: Float,
     places: Index,
-    start: int,
-    length: int,
+    start: np.uint64,
+    length: np.uint64,
     hot: Float,
     cold: Float,
     c: float,
@@ -327,7 +329,7 @@ def move(
 @vectorised
 def _move_full(
     values: Float,
-    start: int,
+    start: np.uint64,
     hot: Float,
     cold: Float,
     shift: Float,
