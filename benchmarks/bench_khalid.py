@@ -16,7 +16,7 @@ times, ASAM and PSAM as by default, which the
 dissertation does not say. Parameters are chosen by 3-fold cross-validation on at most
 ``--tune`` rows (a quarter of that with more than 200 features, where CBR is also given
 no more than 6000), out of grids as wide as the printed ones around our defaults, in
-steps of eight; for CBR, where that costs up to 0.002, in steps of two.
+steps of eight, for CBR in steps of two.
 
 BAM, printed or not, is the minimum of the pairwise squared hinge on the same splits:
 about what a linear model can do. A cell is met if our mean is not below the printed one
