@@ -8,6 +8,10 @@ no list of features, and loops over it run in SIMD.
 and the weight of the row. The width is that of the fullest row seen so far: it grows
 with the data, from nothing. How many rows of each class have been offered, and the
 state of the random numbers, are the learner's to keep.
+
+OAM and both kinds of CBR share it. The samplers' :mod:`aucmax.core.reservoir` is apart,
+but for the random numbers: rows there have no slots that scores and covariances could
+hang on, and of long rows it keeps fewer, so that memory is bounded.
 """
 
 from typing import Any

@@ -10,13 +10,14 @@ negative: weights are N(μ, Σ), and the loss of a pair is
 for η the confidence with which the pair is to be ranked rightly.
 
 A step costs O(d²), so it is good to know without one whether a pair has a loss. With E
-the buffered rows, H = EΣ, Q = EΣEᵀ and the scores Eμ are kept, and for the row x there
-is g = Σx, one product. Then z = x - e_b has the variance x·g - 2 h_b·x + Q_bb, a step
-along it is along u = g - h_b, and it changes all that is known of the other pairs by
-multiples of t = Eu = Hx - Q_b. So a pair without a loss costs O(1). What the pairs with
-a loss, r of them, do to Σ, H and Q is subtracted in the end: Σ_l β_l u_l u_lᵀ and so
-on; until then u and t are brought up to date by the steps before. A row that enters
-the buffer brings its parts of H and Q along: they are g and Hx.
+the buffered rows and ω the weights, what is kept is the mean and the covariance K of
+(Eω, ω); for the row x there are the covariances c of its score with all of these, one
+product. Then z = x - e_b has the variance x·Σx - 2c_b + K_bb, a step along it changes
+all means by multiples of w = c - K_b, and K by a multiple of wwᵀ. So a pair without a
+loss costs O(1). For the pairs with a loss, r of them, w has to be brought up to date by
+the steps before: for the rows x may yet be paired with at once, for all else when the
+pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K. A row that enters the buffer
+brings its part of K along: c.
 
 Deviations from the dissertation:
 
@@ -57,15 +58,18 @@ from aucmax.core.buffer import (
 )
 from aucmax.core.confidence import (
     ROUNDING,
-    add_scaled,
+    add_rows,
+    aligned,
     confident_step,
+    covary,
     dot,
+    eliminate,
+    follow,
     identity,
-    products,
-    subtract_outers,
+    place,
+    row_start,
     subtract_squares,
 )
-from aucmax.core.covariance import multiply
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Rows, fetch_ahead, fetch_row, pack_row, tally_row
 from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
@@ -86,9 +90,7 @@ class State(NamedTuple):
     cold: Float  # (4, d) nothing, reference points, sums of squares
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    S: Float  # (d(d + 1)/2,) the lower triangle of Σ, row after row
-    H: Float  # (2B, d) EΣ
-    Q: Float  # (2B, 2B) EΣEᵀ
+    K: Float  # covariance of (Eω, ω), 2B + d of them: see aucmax.core.confidence
     score: Float  # (2B,) Eμ
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (10,) numbers, see above
@@ -96,22 +98,13 @@ class State(NamedTuple):
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    S = identity(n_features, "CBR")
-    hot, cold = tables.empty(n_features, precondition)
     slots = 2 * buffer_size
+    K = identity(n_features, slots, "CBR")
+    hot, cold = tables.empty(n_features, precondition)
     z = np.zeros(10)
     z[SEED:] = buffers.SEED
-    return State(
-        hot,
-        cold,
-        *buffers.empty(buffer_size),
-        S,
-        np.zeros((slots, n_features)),
-        np.zeros((slots, slots)),
-        np.zeros(slots),
-        np.zeros(2),
-        z,
-    )
+    held = buffers.empty(buffer_size)
+    return State(hot, cold, *held, K, np.zeros(slots), np.zeros(2), z)
 
 
 @kernel
@@ -123,9 +116,7 @@ def update(
     cold: Float,
     rows: Float,
     slots: Float,
-    S: Float,
-    H: Float,
-    Q: Float,
+    K: Float,
     score: Float,
     n: Float,
     z: Float,
@@ -141,15 +132,13 @@ def update(
     d, size = hot.shape[1], slots.shape[1] // 2
     at = features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, ref, mu = np.sqrt(hot[D]), cold[REF].copy(), hot[W].copy()
-    e, g = np.empty(d), np.empty(d)
-    k, v = np.empty(2 * size), np.empty(2 * size)
-    beta, t_e, T, V = (
-        np.empty(size),
-        np.empty(size),
-        np.empty((size, 2 * size)),
-        np.empty((size, d)),
-    )
+    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.empty(d)
+    mean, c = np.concatenate((score, hot[W])), np.empty(2 * size + d)
+    mu = mean[2 * size :]
+    m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
+    slot_of, coefs = np.empty(size, np.int64), np.empty((size, size))
+    step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
+    w = aligned(size, 2 * size + d)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
         fetch_row(X, order[min(visit + ahead, last)], hot)
@@ -177,71 +166,75 @@ def update(
                         unit[j], ref[j] = np.sqrt(hot[D, j]), cold[REF, j]
                     for twice in range(2):
                         for b in range(2 * size):
-                            count = int(slots[LENGTH, b])
-                            unpack(rows[VALUES, b], at[b], count, unit, ref, e)
                             if slots[WEIGHT, b] == 0.0:  # not filled yet
                                 continue
+                            count = int(slots[LENGTH, b])
+                            unpack(rows[VALUES, b], at[b], count, unit, ref, e)
+                            covary(K, e, c)
+                            mean[b] = dot(e, mu)
                             if twice == 0:
-                                multiply(S, e, H[b])
+                                for a in range(2 * size, c.shape[0]):
+                                    K[place(a, b)] = c[a]
                             else:
-                                score[b] = dot(e, mu)
-                                products(H, e, k)
-                                Q[:, b] = k
+                                for a in range(b + 1):
+                                    K[place(b, a)] = c[a]
 
         # What is to be known of the pairs of the row.
         length = pack_row(X, i, x, features)
         unpack(x, features, length, unit, ref, e)
-        multiply(S, e, g)
-        products(H, e, k)
-        s, e_e = dot(e, mu), dot(e, g)
+        covary(K, e, c)
+        s, e_e = dot(e, mu), dot(e, c[2 * size :])
+        first, end = other * size, other * size + filled(seen, other, size)
+        for b in range(first, end):
+            m[b], k[b], v[b] = mean[b], c[b], K[place(b, b)]
 
         # Steps along those that have a loss.
         share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
         y_t = 1.0 if side == POS else -1.0
         C_t = C / np.sqrt(2.0 * z[NORM]) * weight * share
-        first, pairs = other * size, filled(seen, other, size)
-        for b in range(first, first + pairs):
-            v[b] = Q[b, b]
         r = 0
-        for b in range(first, first + pairs):
-            m = y_t * (s - score[b])
+        for b in range(first, end):
+            margin = y_t * (s - m[b])
             z_z = e_e - 2.0 * k[b] + v[b]
-            if z_z <= ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= m:
+            if z_z <= ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
                 continue
             C_b = C_t * slots[WEIGHT, b] * share
-            alpha, root = confident_step(m, z_z, phi, C_b)
-            t, u = T[r], V[r]
-            for a in range(2 * size):
-                t[a] = k[a] - Q[b, a]
-            for j in range(d):
-                u[j] = g[j] - H[b, j]
+            alpha, root = confident_step(margin, z_z, phi, C_b)
+            step[r], beta[r] = y_t * alpha, alpha * phi / (root + z_z * alpha * phi)
+            x_z = e_e - k[b]
+            drop[r] = -beta[r] * x_z
+            slot_of[r] = b
             for h in range(r):
-                add_scaled(beta[h] * T[h, b], T[h], t)
-                add_scaled(beta[h] * (T[h, b] - t_e[h]), V[h], u)
-            beta[r] = alpha * phi / (root + z_z * alpha * phi)
-            t_e[r] = e_e - k[b]
-            add_scaled(y_t * alpha, u, mu)
-            add_scaled(y_t * alpha, t, score)
-            add_scaled(-beta[r] * t_e[r], t, k)
-            s += y_t * alpha * t_e[r]
-            e_e -= beta[r] * t_e[r] * t_e[r]
-            for a in range(b + 1, first + pairs):
-                v[a] -= beta[r] * t[a] * t[a]
+                coefs[r, h] = beta[h] * w[h, b] + drop[h]
+            for a in range(b, end):
+                w[r, a] = c[a] - K[row_start(a) + b]
+            add_rows(coefs[r], w, r, b, end, w[r])
+            rest = slice(b + 1, end)
+            follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
+            s += step[r] * x_z
+            e_e += drop[r] * x_z
             r += 1
-        subtract_squares(S, beta, V, r)
-        subtract_outers(H, T, beta, V, r)
-        subtract_outers(Q, T, beta, T, r)
+        for a in range(end, c.shape[0]):
+            start = row_start(a)
+            for h in range(r):
+                w[h, a] = c[a] - K[start + slot_of[h]]
+        for h in range(r):
+            b, start = slot_of[h], row_start(slot_of[h])
+            for a in range(b):
+                w[h, a] = c[a] - K[start + a]
+            add_rows(coefs[h], w, h, 0, b, w[h])
+        eliminate(coefs, w, r, end)
+        add_rows(step, w, r, 0, c.shape[0], mean)
+        subtract_squares(K, beta, w, r)
 
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             put(rows, slots, at, slot, x, features, length, weight)
-            for h in range(r):
-                add_scaled(-beta[h] * t_e[h], V[h], g)
-            H[slot] = g
-            Q[slot] = k
-            Q[:, slot] = k
-            Q[slot, slot], score[slot] = e_e, s
-    hot[W] = mu
+            add_rows(drop, w, r, 0, c.shape[0], c)
+            for a in range(c.shape[0]):
+                K[place(slot, a)] = c[a]
+            K[place(slot, slot)], mean[slot] = e_e, s
+    score[:], hot[W] = mean[: 2 * size], mu
 
 
 def weights(state: State) -> tuple[Float, float]:
@@ -311,8 +304,8 @@ class CBR(OnlineAUC):
     Notes
     -----
     With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, a pair that
-    is ranked with less confidence than asked for O(d² + Bd + B²) more, and other pairs
-    O(1); memory is d²/2 + 2Bd numbers. With ``covariance="diag"`` a pair costs O(nnz)
+    is ranked with less confidence than asked for O((B + d)²) more, and other pairs
+    O(1); memory is (2B + d)²/2 numbers. With ``covariance="diag"`` a pair costs O(nnz)
     of its two rows and memory is nine numbers a feature, and the buffer.
 
     References

@@ -112,13 +112,11 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
-    size = slots.shape[1] // 2
+    d, size, lengths = hot.shape[1], slots.shape[1] // 2, slots[LENGTH]
     at = features_of(rows, slots)
-    row, of_row = (
-        np.empty((1, 1, rows.shape[2])),
-        np.empty((1, rows.shape[2]), np.uint32),
-    )
-    x, features = row[VALUES, 0], of_row[0]
+    width = rows.shape[2]
+    values, places = rows[VALUES].reshape(-1), at.reshape(-1)  # row after row
+    x, features = np.empty(width), np.empty(width, np.uint32)
     dx, shift = np.zeros(hot.shape[1]), np.zeros(hot.shape[1])
     steps = np.empty(size)
     if z[HOLES] == 0.0:
@@ -166,30 +164,47 @@ def update(
                 balance = 4.0 * (n[POS] * n[NEG]) / (n[POS] + n[NEG]) ** 2
                 C_t /= max(1.0, (seen[POS] + seen[NEG]) / (2.0 * size))
                 C_t /= (1.0 + balance * z[T] / z[WIDTH]) ** power
-            s, x_x = look(x, features, length, hot, shift, dx)
+            if length == d:
+                s, x_x = _look_full(x, hot, shift, dx)
+            else:
+                s, x_x = look(x, features, length, hot, dx)
             total = 0.0  # of the steps so far: w is still to move by as much D x
             for phase in range(1 if sequential else 2):
                 for b in range(pairs):
                     slot = other * size + b
-                    count = int(slots[LENGTH, slot])
+                    start, count = np.uint64(slot * width), np.uint64(lengths[slot])
+                    full = lengths[slot] == d
                     if phase == 0:
-                        s_b, x_xb, xb_xb = compare(
-                            rows, at, slot, count, hot, shift, dx
-                        )
+                        if full:
+                            s_b, x_xb = _compare_full(values, start, hot, shift, dx)
+                        else:
+                            s_b, x_xb = compare(values, places, start, count, hot, dx)
                         margin = y_t * (s - s_b - total * x_xb)
-                        z_z = x_x - 2.0 * x_xb + xb_xb
-                        real = z_z > _ROUNDING * (x_x + xb_xb)
                         longest = C_t * slots[WEIGHT, slot] * share
                         steps[b] = 0.0
-                        if sequential and margin < 1.0 and real:
-                            steps[b] = y_t * min(longest, (1.0 - margin) / z_z)
-                            s += steps[b] * (x_x - x_xb)
+                        if sequential and margin < 1.0:
+                            if full:
+                                xb_xb = _square_full(values, start, hot, shift)
+                            else:
+                                xb_xb = square(values, places, start, count, hot)
+                            z_z = x_x - 2.0 * x_xb + xb_xb
+                            if z_z > _ROUNDING * (x_x + xb_xb):
+                                steps[b] = y_t * min(longest, (1.0 - margin) / z_z)
+                                s += steps[b] * (x_x - x_xb)
                         elif not sequential and margin <= 1.0:
                             steps[b] = y_t * (0.5 * longest)
                     if steps[b] != 0.0 and (sequential or phase == 1):
-                        move(rows, at, slot, count, hot, cold, shift, -steps[b], past)
+                        c = -steps[b]
+                        if full:
+                            _move_full(values, start, hot, cold, shift, c, past)
+                        else:
+                            move(values, places, start, count, hot, cold, c, past)
                         total += steps[b]
-            move(row, of_row, 0, length, hot, cold, shift, total, past)
+            start, count = np.uint64(0), np.uint64(length)
+            if length == d:
+                _move_full(x, start, hot, cold, shift, total, past)
+            else:
+                move(x, features, start, count, hot, cold, total, past)
             erase(features, length, dx)
             if average:
                 z[SUM_GAMMA] += z[T]
@@ -199,18 +214,18 @@ def update(
             put(rows, slots, at, slot, x, features, length, weight)
 
 
-# Of each function below there are two loops: for rows without zeros, seen from
-# ``shift``, and for the others. Buffered rows are given by their slot: to make a view
-# of a row would cost as much as to visit it.
+# Of each function below there are two: for rows without zeros, seen from ``shift``, and
+# for the others. Buffered rows are given by where they start: to make a view of one, or
+# to index it with more than one number, or with one that has a sign, would cost as much
+# as to visit it. The same is true of references, which are counted at every call if the
+# last use of an array is in a branch (CONTRIBUTING.md, traps).
 
 
 @inlined
 def look(
-    x: Float, features: Index, length: int, hot: Float, shift: Float, dx: Float
+    x: Float, features: Index, length: int, hot: Float, dx: Float
 ) -> tuple[float, float]:
     """Write D x to ``dx``; return w·x and x·D x."""
-    if length == dx.shape[0]:
-        return _look_full(x, hot, shift, dx)
     s = 0.0
     x_x = 0.0
     for k in range(length):
@@ -235,95 +250,94 @@ def _look_full(x: Float, hot: Float, shift: Float, dx: Float) -> tuple[float, fl
 
 @inlined
 def compare(
-    rows: Float,
-    at: Index,
-    b: int,
-    length: int,
+    values: Float,
+    places: Index,
+    start: np.uint64,
+    length: np.uint64,
     hot: Float,
-    shift: Float,
     dx: Float,
-) -> tuple[float, float, float]:
-    """Return w·x, the product with ``dx``, and x·D x of a buffered row."""
-    if length == dx.shape[0]:
-        return _compare_full(rows, b, hot, shift, dx)
-    s = s1 = cross = cross1 = x_x = x_x1 = 0.0
+) -> tuple[float, float]:
+    """Return w·x and the product with ``dx`` of a buffered row."""
+    s = s1 = cross = cross1 = 0.0
+    if length & np.uint64(1):
+        j, v = places[start], values[start]
+        s += hot[W, j] * v
+        cross += dx[j] * v
     # Two sums of each: the next pair has to wait for the scores of this one.
-    for k in range(1, length, 2):
-        j, v, j1, v1 = (
-            at[b, k - 1],
-            rows[VALUES, b, k - 1],
-            at[b, k],
-            rows[VALUES, b, k],
-        )
-        s += hot[W, j] * v
-        s1 += hot[W, j1] * v1
-        cross += dx[j] * v
-        cross1 += dx[j1] * v1
-        x_x += hot[D, j] * (v * v)
-        x_x1 += hot[D, j1] * (v1 * v1)
-    if length % 2 == 1:
-        j, v = at[b, length - 1], rows[VALUES, b, length - 1]
+    for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
+        j, v, k1 = places[k], values[k], k + np.uint64(1)
         s += hot[W, j] * v
         cross += dx[j] * v
-        x_x += hot[D, j] * (v * v)
-    return s + s1, cross + cross1, x_x + x_x1
+        j, v = places[k1], values[k1]
+        s1 += hot[W, j] * v
+        cross1 += dx[j] * v
+    return s + s1, cross + cross1
 
 
 @vectorised
 def _compare_full(
-    rows: Float, b: int, hot: Float, shift: Float, dx: Float
-) -> tuple[float, float, float]:
+    values: Float, start: np.uint64, hot: Float, shift: Float, dx: Float
+) -> tuple[float, float]:
     s = 0.0
     cross = 0.0
-    x_x = 0.0
-    for j in range(dx.shape[0]):
-        v = rows[VALUES, b, j] - shift[j]
+    for j in range(np.uint64(dx.shape[0])):
+        v = values[start + j] - shift[j]
         s += hot[W, j] * v
         cross += dx[j] * v
+    return s, cross
+
+
+@inlined
+def square(
+    values: Float, places: Index, start: np.uint64, length: np.uint64, hot: Float
+) -> float:
+    """Return x·D x of a buffered row."""
+    x_x = 0.0
+    for k in range(start, start + length):
+        x_x += hot[D, places[k]] * (values[k] * values[k])
+    return x_x
+
+
+@vectorised
+def _square_full(values: Float, start: np.uint64, hot: Float, shift: Float) -> float:
+    x_x = 0.0
+    for j in range(np.uint64(shift.shape[0])):
+        v = values[start + j] - shift[j]
         x_x += hot[D, j] * (v * v)
-    return s, cross, x_x
+    return x_x
 
 
 @inlined
 def move(
-    rows: Float,
-    at: Index,
-    b: int,
-    length: int,
+    values: Float,
+    places: Index,
+    start: np.uint64,
+    length: np.uint64,
     hot: Float,
     cold: Float,
-    shift: Float,
     c: float,
     past: float,
 ) -> None:
     """Add c D x to w, and the average's part of it."""
-    if length == shift.shape[0]:
-        _move_full(rows, b, hot, cold, shift, c, past)
-        return
-    if past == 0.0:
-        for k in range(length):
-            j = at[b, k]
-            hot[W, j] += c * (hot[D, j] * rows[VALUES, b, k])
-        return
-    for k in range(length):
-        j = at[b, k]
-        v = c * (hot[D, j] * rows[VALUES, b, k])
+    for k in range(start, start + length):
+        j = places[k]
+        v = c * (hot[D, j] * values[k])
         hot[W, j] += v
         cold[U, j] += past * v
 
 
 @vectorised
 def _move_full(
-    rows: Float,
-    b: int,
+    values: Float,
+    start: np.uint64,
     hot: Float,
     cold: Float,
     shift: Float,
     c: float,
     past: float,
 ) -> None:
-    for j in range(shift.shape[0]):
-        v = c * (hot[D, j] * (rows[VALUES, b, j] - shift[j]))
+    for j in range(np.uint64(shift.shape[0])):
+        v = c * (hot[D, j] * (values[start + j] - shift[j]))
         hot[W, j] += v
         cold[U, j] += past * v
 
