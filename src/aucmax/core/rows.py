@@ -211,9 +211,11 @@ def _fetch_row_csr(X, i, hot):
         return loop
 
 
-def fetch_ahead(X: Rows) -> int:
-    """Return how many rows before its visit a row is best fetched."""
-    return 1 if isinstance(X, CSR) else 1 + 2048 // max(X.strides[0], 1)
+def fetch_ahead(X: Rows, pairs: bool = False) -> int:
+    """Return how many steps before its visit a row, or a pair, is best fetched."""
+    if isinstance(X, CSR):
+        return 4 if pairs else 1  # rows of pairs come from memory, not the table alone
+    return 1 + 2048 // max(X.strides[0], 1)
 
 
 def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:

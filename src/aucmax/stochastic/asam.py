@@ -59,7 +59,6 @@ from aucmax.core.table import REF, SQ, SUM, D, Float, W, penalise, refresh
 from aucmax.core.tally import NEG, POS, RENEW, Tally
 
 _FEATURES = 16  # at most so many a step are shrunk
-_AHEAD = 4  # pairs of sparse rows are fetched so many steps before
 PARTNERS = 2  # of each row of a stream
 _PIECE = 1 << 16  # pairs that are dealt at a time
 
@@ -317,7 +316,7 @@ class PairSampler(OnlineAUC):
                 state.hot,
                 state.cold,
                 state.z,
-                fetch_ahead(rows) or _AHEAD,
+                fetch_ahead(rows, pairs=True),
                 self._proximal,
                 *self._hyper(),
             )
