@@ -252,3 +252,12 @@ def test_the_penalty_is_the_one_of_the_closed_form_whatever_the_class_ratio():
         expected = np.linalg.solve(H + 0.5 * np.eye(3), delta)
         w = SPAM(1.0, max_iter=1000, random_state=0).fit(X, y).coef_[0]
         assert np.linalg.norm(w - expected) < 0.02 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_that_are_not_finite_are_an_error(method):
+    """Explicit steps can diverge, and a score of nan would rank by accident."""
+    X, y = gaussian(400)
+    model = SPAM(eta0=1e6, step="explicit", schedule="constant", average=False)
+    with pytest.raises(ValueError, match=r"SPAM has diverged: .* smaller steps"):
+        getattr(model, method)(X, y)

@@ -302,6 +302,11 @@ class OnlineAUC(LinearRanker):
     def _finish(self, state: Any) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
+        if not np.isfinite(coef).all():
+            raise ValueError(
+                f"{type(self).__name__} has diverged: its weights are not finite any "
+                "more. Begin anew with smaller steps, such as the default ones."
+            )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
         return self
