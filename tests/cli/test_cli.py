@@ -107,7 +107,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     ],
 )
 def test_what_is_no_fault_of_the_program_is_one_line(monkeypatch, error, line):
-    def fail():
+    def fail(*_):
         raise error
 
     monkeypatch.setattr(warmup, "run", fail)
@@ -130,7 +130,7 @@ def test_errors_of_the_package_need_no_traceback(tmp_path):
 
 @pytest.mark.parametrize("how", ["option", "environment"])
 def test_debug_shows_where_an_error_comes_from(monkeypatch, how):
-    def fail():
+    def fail(*_):
         raise ValueError("words")
 
     monkeypatch.setattr(warmup, "run", fail)
@@ -142,7 +142,7 @@ def test_debug_shows_where_an_error_comes_from(monkeypatch, how):
 
 
 def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(monkeypatch):
-    def fail():
+    def fail(*_):
         raise AssertionError("impossible")
 
     monkeypatch.setattr(warmup, "run", fail)
@@ -150,7 +150,7 @@ def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(monkeypatch):
 
 
 def test_a_closed_pipe_is_quiet(monkeypatch):
-    def fail():
+    def fail(*_):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr(warmup, "run", fail)
