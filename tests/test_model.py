@@ -3,6 +3,8 @@
 import json
 
 import numpy as np
+import pytest
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from aucmax import model
@@ -30,3 +32,14 @@ def test_they_are_read_again(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"".join(bytes(part) for part in model._parts(tensors, "")))
     assert np.array_equal(load_file(path)["a"], tensors["a"])
+
+
+def test_what_nobody_could_read_is_not_written():
+    room = model._LONGEST_HEADER - len('{"__metadata__":{"aucmax":""}}')
+    header = "x" * room
+    first, *_ = model._parts({}, header)
+    assert first == save({}, {"aucmax": header})[:8]
+    with pytest.raises(SafetensorError, match="header too large"):
+        save({}, {"aucmax": header + "x"})
+    with pytest.raises(ValueError, match="nobody reads more"):
+        next(model._parts({}, header + "x"))

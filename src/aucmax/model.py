@@ -25,6 +25,7 @@ FORMAT = "aucmax model"
 VERSION = 1
 
 _ATTRIBUTES = ("n_features_in_", "n_iter_")
+_LONGEST_HEADER = 100_000_000  # bytes, that the package reads
 
 
 def save(
@@ -79,6 +80,11 @@ def _parts(tensors: dict[str, Any], header: str) -> Iterator[Any]:
         arrays.append(array)
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > _LONGEST_HEADER:
+        raise ValueError(
+            f"The header of the file would take {len(text)} bytes, and nobody reads "
+            f"more than {_LONGEST_HEADER}: hash categories, or use shorter names."
+        )
     yield len(text).to_bytes(8, "little")
     yield text
     for array in arrays:

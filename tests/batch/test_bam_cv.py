@@ -187,3 +187,9 @@ def test_errors():
         BAMCV([1.0, -1.0]).fit(X, y)
     with pytest.raises(ValueError, match="no positive row"):
         BAMCV(cv=[(np.arange(30), np.flatnonzero(y == 0))]).fit(X, y)
+
+
+def test_the_scale_is_known_far_from_zero():
+    X, y = gaussian(300)
+    far = np.round(X * 64) / 64 + 2.0**30  # of which no bit is lost
+    assert_allclose(BAMCV().fit(far, y).scale_, far.std(axis=0), rtol=1e-6)

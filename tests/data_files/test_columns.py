@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -22,7 +23,15 @@ def spans(values):
     return Spans(data, starts, np.where(missing, -1, starts + lengths))
 
 
-def features(strings, names=("c",), texts=(), numbers=None, dtype=np.float64, **plan):
+def features(
+    strings,
+    names=("c",),
+    texts=(),
+    numbers=None,
+    dtype=np.float64,
+    dense=True,
+    **plan,
+):
     """Return X of columns of strings."""
     n = len(strings[0])
     numbers = np.empty((n, 0), dtype) if numbers is None else numbers
@@ -56,10 +65,12 @@ def features(strings, names=("c",), texts=(), numbers=None, dtype=np.float64, **
         line=np.arange(n),
     )
     X = to_chunk(Plan(**plan), table, dtype).X
-    assert X.has_canonical_format
+    parts = X.data, X.indices, X.indptr
+    assert X.has_canonical_format  # as it says, and in truth
+    assert sparse.csr_array(parts, X.shape).has_canonical_format
     assert X.indices.dtype == np.int32
     assert X.dtype == dtype
-    return X.toarray()
+    return X.toarray() if dense else X
 
 
 def hashed(tokens, n_features):
@@ -132,6 +143,21 @@ def test_numbers_come_first_and_what_collides_adds_up(dtype):
     found = features([*table, text], [*names, "t"], ["t"], numbers, dtype, hash_size=5)
     expected = np.hstack([numbers, hashed(tokens, 5)])
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_columns", [columns._FEW, columns._FEW + 1])
+@pytest.mark.parametrize("size", [1 << 8, 1 << 30])  # with and without collisions
+def test_many_categories(n_columns, size):
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(n_columns)]
+    table = [rng.choice(["a", "b", "c"], 20).tolist() for _ in names]
+    tokens = [
+        [f"{name}={value}" for name, value in zip(names, row, strict=True)]
+        for row in zip(*table, strict=True)
+    ]
+    hasher = FeatureHasher(size, input_type="string")
+    found = features(table, names, hash_size=size, dense=False)
+    assert (found != hasher.transform(tokens)).nnz == 0
 
 
 def test_onehot_and_words():

@@ -491,22 +491,25 @@ def test_empty_files_and_comments_give_no_chunks(tmp_path):
 
 
 def test_compiled_is_python(tmp_path):
-    """The kernel's Python body, with the compiler off, reads the same."""
-    path = write(
-        tmp_path / "a", b"\n".join(mutilate(made(40), np.random.default_rng(7)))
-    )
+    """The kernel's Python body reads the same; it would not read beyond the end."""
+    texts = [b"\n".join(mutilate(made(40), np.random.default_rng(7)))]
+    for digits in (8, 9, 19, 40, 62, 63, 64):  # of an index; masks have 64 bits
+        token = (b"1" * digits + b":").ljust(81, b"2")
+        texts += [b" " * (-k % 8) + b"1 " + token for k in range(8)]
+    paths = [write(tmp_path / str(k), text) for k, text in enumerate(texts)]
     code = (
-        "import sys, numpy as np; from aucmax.data.svmlight import SvmlightSource\n"
-        "for c in SvmlightSource(sys.argv[1]).chunks():\n"
-        "    print(c.y.tolist(), c.X.data.tolist(), c.X.indices.tolist(), c.bad)\n"
+        "import sys; from aucmax.data.svmlight import SvmlightSource\n"
+        "for path in sys.argv[1:]:\n"
+        "    for c in SvmlightSource(path).chunks():\n"
+        "        print(c.y.tolist(), c.X.data.tolist(), c.X.indices.tolist(), c.bad)\n"
     )
-    (chunk,) = SvmlightSource(path).chunks()
-    X = chunk.X
-    expected = (
-        f"{chunk.y.tolist()} {X.data.tolist()} {X.indices.tolist()} {chunk.bad}\n"
-    )
+    expected = ""
+    for path in paths:
+        for c in SvmlightSource(path).chunks():
+            row = c.y.tolist(), c.X.data.tolist(), c.X.indices.tolist(), c.bad
+            expected += " ".join(map(str, row)) + "\n"
     done = run(
-        [sys.executable, "-W", "ignore", "-c", code, path],
+        [sys.executable, "-W", "ignore", "-c", code, *paths],
         capture_output=True,
         text=True,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

@@ -52,11 +52,13 @@ _NEAR = 0.1  # how well to solve the logistic loss before the sigmoid
 class Landscape:
     """What the solver knows of the features, for any loss, penalty and fold."""
 
-    def __init__(self, X: Rows, varies: NDArray[np.bool_], mean: Float) -> None:
-        self.X, self.varies, self.mean = X, varies, mean
+    def __init__(
+        self, X: Rows, varies: NDArray[np.bool_], mean: Float, variance: Float
+    ) -> None:
+        self.X, self.varies = X, varies
+        self.mean, self.variance = mean, variance  # (2, d) of each class
         self.H: Float | None = None  # of the square loss, or …
         self.system: AllPairs | None = None  # … products with it
-        self._known: dict[float, Coordinates] = {}
 
     def diagonal(self) -> Float:
         """Return that of H, of all features."""
@@ -69,16 +71,9 @@ class Landscape:
 
     def coordinates(self, l2: Ridge) -> Coordinates:
         """Return those in which the curvature at zero is about one."""
-        if isinstance(l2, float) and l2 in self._known:
-            return self._known[l2]
-        found = (
-            Coordinates(self.diagonal(), self.varies, l2)
-            if self.H is None
-            else FullCoordinates(self.H, self.varies, l2)
-        )
-        if isinstance(l2, float):
-            self._known[l2] = found
-        return found
+        if self.H is None:
+            return Coordinates(self.diagonal(), self.varies, l2)
+        return FullCoordinates(self.H, self.varies, l2)
 
     def objective(self, share: Float, loss: str) -> Objective:
         """Return J, but for the ridge, over the rows of non-zero ``share``."""
@@ -111,11 +106,13 @@ def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape
         moments = gather(rows, signed, d)
         ranker._sound(X, signed, moments.rows, moments.mean, moments.scatter)
         H, _, varies = moments.quadratic()
-        found = Landscape(rows, varies, moments.mean)
+        scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
+        variance = scatter / moments.weight[:, np.newaxis]
+        found = Landscape(rows, varies, moments.mean, variance)
         found.H = H
         return found
     system = AllPairs(rows, signed, ranker._tally(X, rows, signed))
-    found = Landscape(rows, system.varies, system.mean)
+    found = Landscape(rows, system.varies, system.mean, system.variance)
     found.system = system
     return found
 

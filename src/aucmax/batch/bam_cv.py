@@ -30,7 +30,6 @@ from aucmax.core.pairs import shares
 from aucmax.core.penalty import squared_sizes
 from aucmax.core.rows import Rows
 from aucmax.core.table import Float
-from aucmax.core.tally import Tally, measure
 
 AUTO = ("squared_hinge", "logistic")
 
@@ -47,10 +46,11 @@ class Scaled(Landscape):
     """The same with the ridge (l2/2) Σ (scale w)²."""
 
     def __init__(self, land: Landscape, scale: Float) -> None:
-        super().__init__(land.X, land.varies, land.mean)
+        super().__init__(land.X, land.varies, land.mean, land.variance)
         self.H, self.system = land.H, land.system
         self.scale = np.where(self.varies, scale, 0.0)
         self.square = self.scale**2
+        self._known: dict[float, Coordinates] = {}
 
     def coordinates(self, l2: Ridge) -> Coordinates:
         """Return those in which the curvature at zero is about one."""
@@ -73,15 +73,14 @@ class Scaled(Landscape):
         return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
 
 
-def deviation(land: Landscape, tally: Tally) -> Float:
-    """Return the standard deviations of the features."""
-    total = tally.weight.sum()
-    share = tally.weight / total
-    mean = tally.sums.sum(axis=0) / total
-    square = tally.squares.sum(axis=0) / total - mean**2
-    # That of pairs is known without cancellation, and tells within which bounds it is.
-    pairs = land.diagonal()
-    return np.sqrt(np.clip(square, share.prod() * pairs, pairs))
+def deviation(land: Landscape, signed: Float) -> Float:
+    """Return the standard deviations of the features, over rows of both classes."""
+    weight = np.array([signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()])
+    share = weight / weight.sum()
+    gap = land.mean[0] - land.mean[1]
+    # Variances of classes are of centred values where there are covariances, and far
+    # from zero the mean of squares is rounding.
+    return np.sqrt(share @ land.variance + share.prod() * gap**2)
 
 
 def _better(areas: Float, others: Float) -> bool:
@@ -308,7 +307,7 @@ class BAMCV(LinearRanker):
             return [Scaled(land, np.ones(d))]
         found = []
         if self.scale != "size":
-            found.append(Scaled(land, deviation(land, measure(rows, signed, d))))
+            found.append(Scaled(land, deviation(land, signed)))
         if self.scale != "deviation":
             size = np.sqrt(squared_sizes(rows, signed, land.diagonal()))
             found.append(Scaled(land, size))

@@ -64,9 +64,9 @@ class AllPairs(Implicit):
         self.X = X
         self.mean = tally.sums / tally.weight[:, np.newaxis]
         second = tally.squares / tally.weight[:, np.newaxis]
-        variance = np.maximum(second - self.mean**2, 0.0)
+        self.variance = np.maximum(second - self.mean**2, 0.0)
         self.delta = self.mean[POS] - self.mean[NEG]
-        self.diagonal = variance.sum(axis=0) + self.delta**2
+        self.diagonal = self.variance.sum(axis=0) + self.delta**2
         self.noise = noise(tally)
         # Below that a variance is the rounding error of a feature that is constant.
         rounding = 1e-13 * (self.mean**2).max(axis=0)

@@ -488,12 +488,12 @@ def _features(plan: Plan, table: Table, dtype: Any) -> Any:
     indices = np.empty(indptr[-1], np.int32)
     data = np.empty(indptr[-1], dtype)
     at = indptr[:-1].astype(np.int64)
-    unique = np.ones(1, bool)
+    unique = np.empty(1, bool)
     _put_values(table.numbers, tokens, at, indices, data, unique)
     for ends, word in words:
         _put_words(ends, word, at, indices, data)
     X = sparse.csr_array((data, indices, indptr), shape=(n, plan.n_features))
-    if unique[0] and not words:
+    if unique[0] and not words:  # else they are sorted by what follows
         X.has_sorted_indices = X.has_canonical_format = True
     X.sum_duplicates()
     return X
@@ -533,6 +533,7 @@ def _prefix(name: str) -> Ints:
 # A token is twice the column of X, plus one if the sign is minus; -1 is none.
 
 _MASK = 0xFFFFFFFF
+_FEW = 128  # tokens of a row: it takes less to insert them than to sort the row
 _NEWLINE = 10
 _SPACE = 32
 
@@ -687,7 +688,12 @@ def _put_values(
     data: NDArray[Any],
     unique: NDArray[np.bool_],
 ) -> None:
-    """Write sorted rows of CSR from ``at`` on, move ``at``; see if all are unique."""
+    """Write rows of CSR from ``at`` on, move ``at``; see if all are unique.
+
+    They are sorted, by insertion, unless there are many tokens.
+    """
+    few = len(tokens) <= _FEW
+    unique[0] = few
     for i in range(len(numbers)):
         p = at[i]
         for j in range(numbers.shape[1]):
@@ -699,7 +705,7 @@ def _put_values(
             token = tokens[j, i]
             if token >= 0:
                 q = p
-                while q > at[i] and indices[q - 1] > token >> 1:
+                while few and q > at[i] and indices[q - 1] > token >> 1:
                     indices[q], data[q] = indices[q - 1], data[q - 1]
                     q -= 1
                 if q > at[i] and indices[q - 1] == token >> 1:

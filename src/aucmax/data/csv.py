@@ -619,8 +619,9 @@ class _Scan:
             problem = _judge(value, self._largest if role == _NUMBER else math.inf)
             if role == _WEIGHT and value < 0:
                 problem = _NEGATIVE
-            (X if role == _NUMBER else aside)[row, self._slots[column]] = value
-            if problem and not gone[row]:
+            if not problem:
+                (X if role == _NUMBER else aside)[row, self._slots[column]] = value
+            elif not gone[row]:
                 gone[row] = True
                 entries.append(
                     [problem, column, line, *rows[:2, row].tolist(), first, last]

@@ -359,10 +359,12 @@ def _read_entries(
         size = trailing_zeros(look(ends, at))
         other = ~look(digits, at)
         colon = trailing_zeros(other)
+        if (colon - 1) & ~7:  # first of all: further on, we might look beyond the end
+            break
         value, good = read_plain(
             buf, at + colon + 1, size - colon - 1, other >> np.uint64(colon + 1)
         )
-        if not good or byte_at(buf, at + colon) != _COLON or (colon - 1) & ~7:
+        if not good or byte_at(buf, at + colon) != _COLON:
             break
         column = np.int64(known_digits(buf, at, colon)) - base
         if column < 0 or column >= limit:
