@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aucmax.core import digits
-from aucmax.core.digits import ASK, INF, NAN, NONE, OK, parse_integer, parse_number
+from aucmax.core.digits import ASK, INF, NAN, NONE, OK, parse_number, read_integer
 from aucmax.core.jit import kernel
 
 
@@ -21,7 +21,9 @@ def parse_numbers(buf, starts, stops, value, verdict):
 @kernel
 def parse_integers(buf, starts, stops, value, verdict):
     for i in range(starts.size):
-        value[i], verdict[i] = parse_integer(buf, starts[i], stops[i])
+        value[i], verdict[i], end = read_integer(buf, starts[i], stops[i])
+        if end != stops[i]:
+            verdict[i] = NONE
 
 
 def parse(kernel, tokens, dtype=np.float64):

@@ -391,10 +391,3 @@ def _read_signed(buf: Any, start: int, stop: int) -> Any:
         return np.int64(0), 0, start
     w, at = _read_digits(buf, start + 1, stop, np.uint64(0))
     return -np.int64(w) if sign == _MINUS else np.int64(w), at - start - 1, at
-
-
-@inlined
-def parse_integer(buf: Any, start: int, stop: int) -> tuple[int, int]:
-    """Return the value of the integer from ``start`` to ``stop``, and the verdict."""
-    value, verdict, end = read_integer(buf, start, stop)
-    return value, verdict if end == stop else NONE

@@ -42,7 +42,7 @@ MEAN_TO_SPREAD = 0.9
 _ROUNDING, _TINY = 1e-13, 1e-300
 # A scale is left as it is while it is right to this share. Steps do not feel more, the
 # scale of a feature seen k times is not known better than to 1/√k, and to mend it at
-# each visit of a rare feature took half of a stream's time.
+# each visit of a rare feature took a quarter of a stream's time.
 TOLERANCE = 0.25
 
 

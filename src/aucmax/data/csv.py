@@ -29,6 +29,7 @@ from aucmax.core.digits import (
     NONE,
     OK,
     byte_at,
+    parse_number,
     read_number,
     read_plain,
 )
@@ -779,9 +780,8 @@ def _read_field(data: Bytes, at: int, stop: int, delimiter: int, place: Ints) ->
 
 @kernel
 def _number(data: Bytes, start: int, stop: int) -> Any:
-    """Return the number that the field is, and a verdict."""
-    value, verdict, end = read_number(data, start, stop)
-    return value, verdict if end == stop else NONE
+    """Return the number that the field is, and a verdict; one copy for all callers."""
+    return parse_number(data, start, stop)
 
 
 @inlined
