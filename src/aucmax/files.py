@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -35,8 +35,9 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             prefix=f"{_prefix(path)}{os.getpid()}.", dir=path.parent
         )
     except FileNotFoundError:
+        reason = "takes no files" if path.parent.is_dir() else "does not exist"
         raise FileNotFoundError(
-            f"Cannot write {path}: the folder {path.parent} does not exist."
+            f"Cannot write {path}: the folder {path.parent} {reason}."
         ) from None
     try:
         with os.fdopen(handle, "wb") as file:
@@ -48,6 +49,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def refuse_overwriting(output: Path, inputs: Iterable[str | Path]) -> None:
+    """Raise an error if the file to be written is one that is read."""
+    for name in inputs:
+        if output.is_file() and os.path.exists(name) and output.samefile(name):
+            raise FileExistsError(
+                f"{output} is read, and would be overwritten: name another file."
+            )
 
 
 def discard(path: Path) -> None:

@@ -22,7 +22,7 @@ from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
-from aucmax.files import replacing
+from aucmax.files import refuse_overwriting, replacing
 from aucmax.model import load_with_recipe
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -142,6 +142,8 @@ def write_scores(
     or something like it.
     """
     source = model.open(data, keep_text=True, labelled=False)
+    if output is not None:
+        refuse_overwriting(output, source.files)
     rows = 0
     with _opened(output) as file, watch(source.files) as meter:
         writer = _writer(model, source, output, file)

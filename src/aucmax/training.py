@@ -33,7 +33,7 @@ from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
 from aucmax.data.text import ahead, ticking
-from aucmax.files import discard
+from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 
@@ -152,6 +152,8 @@ def train(
     learner that wants them at once. While a stream is learnt, ``listen`` is in force,
     and what it gives is asked between chunks whether to stop.
     """
+    if test and plan.holdout:
+        raise ValueError("The model is judged by --holdout or by --test: take one.")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
     checkpoint = output.with_name(output.name + ".checkpoint")
@@ -163,6 +165,12 @@ def train(
         )
     if run is None:
         run = _begin(plan)
+    refuse_overwriting(output, run.source.files)
+    if test and "-" not in test:
+        # A name that is wrong is better known now than when all is learnt.
+        refuse_overwriting(output, reopen(test, run.source.recipe()).files)
+    if quarantine is not None:
+        refuse_overwriting(quarantine, run.source.files)
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
     try:
         if run.streams:
@@ -391,11 +399,18 @@ def _stream(
                     saver.write(lines)
             progress.passes += 1
             progress.position = START
-    if progress.positives == 0 or progress.positives == progress.rows:
-        raise ValueError(
-            f"All {progress.rows:,} rows are of one class; there is nothing to rank."
-        )
+    _check_classes(run)
     return kept
+
+
+def _check_classes(run: _Run) -> None:
+    progress = run.progress
+    if progress.positives in (0, progress.rows):
+        side = "positive" if progress.positives else "negative"
+        raise ValueError(
+            f"All {progress.rows:,} rows are of one class, the {side} one; there is "
+            f"nothing to rank. Labels were taken as {run.task}: see --positive."
+        )
 
 
 def _check_kept(progress: Progress) -> None:
@@ -475,6 +490,7 @@ def _at_once(
     X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
     positive = np.concatenate([rows.positive for rows in learnt])
     del learnt
+    _check_classes(run)
     fitting(run.plan.algorithm)
     run.estimator.fit(X, positive, sample_weight=weight)
     return kept
@@ -505,7 +521,10 @@ def _parts(run: _Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
 def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
     """Return the rows whose labels mean something, and the lines of the others."""
     if chunk.y is None:
-        raise ValueError(f"{chunk.file} has no labels: name their --label column.")
+        raise ValueError(
+            f"{chunk.file} has no labels: their column needs the name that it had in "
+            "training."
+        )
     try:
         return Rows(chunk.X, task.positives(chunk.y), chunk.weight), []
     except LabelError:

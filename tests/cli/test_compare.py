@@ -147,3 +147,17 @@ def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monke
     assert "failed" in result.stdout
     assert "OPAUC failed: MemoryError: 36 GB are too many" in result.stderr
     assert "SPAM" in result.stdout
+
+
+def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
+    data = tmp_path / "stars.csv"
+    data.write_text("x,stars\n" + "".join(f"{i},{i % 5 + 1}\n" for i in range(40)))
+    command = (data, "--label", "stars", "--positive", ">3")
+    command += ("--algorithm", "LeastSquaresAUC", "--folds", 2)
+    found = json.loads(invoke(*command, "--json").stdout)
+    assert found["positives"] == 16
+    before = data.read_bytes()
+    result = invoke(*command, "-o", data)
+    assert result.exit_code == 1
+    assert "would be overwritten" in result.stderr
+    assert data.read_bytes() == before

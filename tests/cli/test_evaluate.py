@@ -144,3 +144,23 @@ def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
 def test_few_rows_have_no_list_of_a_hundred(model, tmp_path):
     found = report(model, write_table(tmp_path / "new.csv", LINES[:50]))
     assert [entry["k"] for entry in found["at"]] == [0.01, 0.1]
+
+
+def test_lines_with_odd_labels_are_kept(model, tmp_path):
+    lines = table(50, seed=2)
+    odd = lines[7].rpartition(",")[0] + ",perhaps"
+    data = write_table(tmp_path / "new.csv", [*lines, odd])
+    aside = tmp_path / "aside.csv"
+    result = invoke("evaluate", model, data, "--on-bad-line", "quarantine", aside)
+    assert result.exit_code == 0, result.stderr
+    assert aside.read_text() == odd + "\n"
+
+
+@pytest.mark.parametrize("flag", [("--on-bad-line", "quarantine"), ("--plot",)])
+def test_data_are_not_overwritten(model, tmp_path, flag):
+    data = write_table(tmp_path / "new.csv", table(50, seed=2))
+    before = data.read_bytes()
+    result = invoke("evaluate", model, data, *flag, data)
+    assert result.exit_code == 1
+    assert "would be overwritten" in result.stderr
+    assert data.read_bytes() == before

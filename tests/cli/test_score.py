@@ -303,3 +303,12 @@ def test_bad_lines_are_kept_aside(model, tmp_path):
     assert aside.read_text() == bad + "\n"
     assert len(fields(output.read_text())) == 20
     assert invoke("score", model, data, "--on-bad-line", "ignore").exit_code == 2
+
+
+def test_neither_data_nor_model_are_overwritten(model, data):
+    for output in (model, data):
+        before = output.read_bytes()
+        result = invoke("score", model, data, "-o", output)
+        assert result.exit_code == 1
+        assert f"{output} is read, and would be overwritten" in result.stderr
+        assert output.read_bytes() == before

@@ -78,7 +78,7 @@ def test_bad_lines(rows, tmp_path):
     result = invoke(*command, "--on-bad-line", "quarantine", aside)
     assert result.exit_code == 0, result.output
     assert aside.read_text() == "+1 3:oops\n"
-    assert "1 bad lines" in result.stdout
+    assert "1 bad line was left out" in result.stdout
     assert invoke(*command, "--on-bad-line", "skip").exit_code == 0
     assert invoke(*command, "--on-bad-line", "ignore").exit_code == 2
     assert invoke(*command, "--on-bad-line", "quarantine").exit_code == 2
@@ -249,3 +249,65 @@ def test_a_full_disk(rows, tmp_path):
     result = invoke("score", model, rows, "-o", "/dev/full")
     assert result.exit_code == 1
     assert "/dev/full" in result.stderr
+
+
+def test_data_are_not_overwritten(rows, tmp_path):
+    before = rows.read_bytes()
+    link = tmp_path / "link.svm"
+    link.symlink_to(rows)
+    for output in (rows, link):
+        result = invoke("train", rows, "-o", output, "--algorithm", "SPAM")
+        assert result.exit_code == 1
+        assert f"{output} is read, and would be overwritten" in result.stderr
+    other = tmp_path / "other.svm"
+    other.write_bytes(before)
+    assert invoke("train", rows, "-o", other, "--test", other).exit_code == 1
+    aside = invoke(
+        *("train", rows, "-o", tmp_path / "model.aucmax", "--algorithm", "SPAM"),
+        *("--on-bad-line", "quarantine", rows),
+    )
+    assert aside.exit_code == 1
+    assert "would be overwritten" in aside.stderr
+    assert rows.read_bytes() == other.read_bytes() == before
+
+
+def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
+    model = tmp_path / "model.aucmax"
+    command = ("train", rows, "-o", model, "--algorithm", "SPAM")
+    absent = invoke(*command, "--test", tmp_path / "absent.svm")
+    assert absent.exit_code == 1
+    assert "there is no such file" in absent.stderr
+    both = invoke(*command, "--test", rows, "--holdout", 0.1)
+    assert both.exit_code == 1
+    assert "--holdout or by --test: take one" in both.stderr
+    assert not model.exists()
+
+
+@pytest.mark.parametrize("algorithm", ["SPAM", "BAM"])
+def test_a_positive_label_that_no_row_has(tmp_path, algorithm):
+    data = write_table(tmp_path / "clicks.csv", table())
+    result = invoke(
+        *("train", data, "-o", tmp_path / "model.aucmax", "--label", "clicked"),
+        *("--positive", "maybe", "--algorithm", algorithm),
+    )
+    assert result.exit_code == 1
+    assert "All 300 rows are of one class, the negative one" in result.stderr
+    assert "maybe against rest" in result.stderr
+
+
+def test_labels_that_rank_by_their_order_alone_are_remarked_upon(tmp_path):
+    for low, high, more in [
+        ("bad", "good", ()),
+        ("no", "yes", ()),
+        ("bad", "good", ("--positive", "bad")),
+        ("bad", "good", ("--positive", "@half")),
+    ]:
+        data = tmp_path / "one.csv"
+        data.write_text(f"x,y\n1,{low}\n2,{high}\n")
+        result = invoke(
+            *("train", data, "-o", tmp_path / "model.aucmax", "--label", "y"),
+            *("--algorithm", "SPAM", *more),
+        )
+        assert result.exit_code == 0, result.stderr
+        remarked = low == "bad" and not more
+        assert ("labels were taken as good against bad" in result.stderr) == remarked

@@ -23,8 +23,9 @@ from aucmax.data import registry
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
 from aucmax.data.task import Task
+from aucmax.data.text import expand
 from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
-from aucmax.files import write_atomically
+from aucmax.files import refuse_overwriting, write_atomically
 
 _CLEAR = 0.05  # a p-value below this one is a difference
 
@@ -46,6 +47,8 @@ def run(
     names = [full_name(name) for name in algorithms or DEFAULT]
     if output is not None and not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    if output is not None:
+        refuse_overwriting(output, expand(data))
     X, y, task = _load(data, positive, options)
     with _bar(folds * repeats * len(set(names))) as watch:
         result = compare(
@@ -85,7 +88,7 @@ def _load(
     data: Sequence[str], positive: str | None, options: dict[str, Any]
 ) -> tuple[Any, NDArray[np.bool_], Task]:
     """Return features, classes and task of files, or of a named set."""
-    task = Task.of(positive)
+    task = Task.parse(positive)
     if len(data) == 1 and not Path(data[0]).exists() and _is_named(data[0]):
         if options:
             raise ValueError(f"{data[0]} is a named set: it takes no reader's options.")
@@ -96,6 +99,8 @@ def _load(
         rows = collect(source, lambda done, n_rows: meter(done, n_rows))
     if rows.weight is not None:
         raise ValueError("compare does not take weights: every row counts once.")
+    if rows.y is None:
+        raise ValueError("There are no labels to judge by: name their --label column.")
     task = task.settle(rows.y)
     side = task.sides(rows.y)
     kept = side != 0

@@ -10,6 +10,7 @@ from typing import Any
 from aucmax.cli.screen import Screen, reading, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
+from aucmax.files import refuse_overwriting
 from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import check_share
 from aucmax.metrics.delong import interval
@@ -36,8 +37,16 @@ def run(
     check_share("--max-fpr", max_fpr)
     check_level(level)
     start = perf_counter()
-    ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
-    source = ranker.open(data, extra=() if by is None else (by,))
+    ranker = Model.load(model)
+    source = ranker.open(
+        data,
+        keep_text=on_bad_line == "quarantine",
+        extra=() if by is None else (by,),
+    )
+    for output in (quarantine, plot):
+        if output is not None:
+            refuse_overwriting(output, [*source.files, model])
+    bad = BadLines(on_bad_line, quarantine)
     with closing(bad), reading(source.files) as watch:
         judged = collect(ranker, source, bad, watch, by)
     found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.files import write_atomically
+from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.scoring import Model
 
 FORMATS = ("json", "onnx")
@@ -36,6 +36,7 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
+        refuse_overwriting(output, [model])
         write_atomically(output, content)
         if as_json:
             about = {"model": str(model), "output": str(output), "format": form}

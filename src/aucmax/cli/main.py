@@ -452,7 +452,8 @@ def compare(
         str | None, typer.Option(help="Column of the labels: name, or place from 0.")
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="The labels to rank high, with commas.")
+        str | None,
+        typer.Option(help="Those to rank high, with commas; or >3, or @half."),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Missing values: error, impute or zero.")

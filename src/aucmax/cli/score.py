@@ -10,6 +10,8 @@ from time import perf_counter
 
 from aucmax.cli.screen import Screen, reading, seconds
 from aucmax.data.badlines import BadLines
+from aucmax.data.text import expand
+from aucmax.files import refuse_overwriting
 from aucmax.scoring import Model, write_scores
 
 
@@ -27,6 +29,10 @@ def run(
         output = None
     if output is None and as_json:
         raise ValueError("--json tells how it went; the scores want a file: -o FILE.")
+    if output is not None:
+        refuse_overwriting(output, [model])
+    if quarantine is not None:
+        refuse_overwriting(quarantine, [*expand(data), model])
     ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
     # A bar between lines that go to the same terminal is of no use.
     shown = output is not None or not sys.stdout.isatty()

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.screen import reading
+from aucmax.data.task import Task
 from aucmax.training import Plan, Progress, Result, StoppedError, train
 
 _LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
@@ -108,14 +109,21 @@ def _report(result: Result, output: Path, seconds: float) -> str:
     name = type(estimator).__name__
     share = 100.0 * progress.positives / max(progress.rows, 1)
     passes = result.recipe["training"]["passes"]
+    width = estimator.n_features_in_
+    features = "1 feature" if width == 1 else f"{width:,} features"
     lines = [
-        f"{name} learnt from {progress.rows:,} rows of {estimator.n_features_in_:,} "
-        f"features, {progress.positives:,} of them positive ({share:.3g} %)"
+        f"{name} learnt from {progress.rows:,} rows of {features}, "
+        f"{progress.positives:,} of them positive ({share:.3g} %)"
         + (f", in {passes} passes" if passes and passes > 1 else "")
         + f": {seconds:.1f} s."
     ]
     if progress.bad:
-        lines += [f"{progress.bad:,} bad lines were left out."]
+        bad = (
+            "1 bad line was"
+            if progress.bad == 1
+            else f"{progress.bad:,} bad lines were"
+        )
+        lines += [f"{bad} left out."]
     if progress.auc is not None:
         lines += [
             f"Progressive AUC {progress.auc:.4f}: every chunk of the first pass was "
@@ -134,7 +142,12 @@ def _report(result: Result, output: Path, seconds: float) -> str:
 
 def remarks(result: Result) -> Iterator[str]:
     """Yield what a user should know who has not asked."""
-    progress = result.progress
+    progress, task = result.progress, Task.from_json(result.recipe["task"])
+    if task.by_order:
+        yield (
+            f"Note: labels were taken as {task}, the later one in their order as the "
+            "positive one. If it is the other: --positive."
+        )
     if progress.steps and progress.chunks > 4 and progress.mixed < progress.chunks / 2:
         share = progress.positives / max(progress.rows, 1)
         if min(share, 1.0 - share) > 0.01:

@@ -164,7 +164,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:
                 raise ValueError(
-                    f"No row of class {label!r} has a weight above zero; both classes "
+                    f"No row of class {label} has a weight above zero; both classes "
                     "are needed."
                 )
 

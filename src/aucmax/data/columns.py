@@ -280,8 +280,11 @@ class TableSource:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return "--missing zero (or impute) takes the line without it"
-    return "--missing impute puts the mean of the column there, --missing zero a zero"
+        return "in training, --missing zero (or impute) takes the line without it"
+    return (
+        "in training, --missing impute puts the mean of the column there, --missing "
+        "zero a zero"
+    )
 
 
 def options_of(source: type) -> frozenset[str]:

@@ -160,6 +160,12 @@ class Task(NamedTuple):
         """Whether the meaning of every label is fixed."""
         return bool(self.positive or self.negative) or self.above is not None
 
+    @property
+    def by_order(self) -> bool:
+        """Whether one label ranks above another just because it sorts after it."""
+        pair = (*self.negative, *self.positive)
+        return len(pair) == 2 and not self.halves and pair not in _codings()
+
     def settle(self, y: ArrayLike | None) -> "Task":
         """Return the task with its labels fixed, from the first labels of the data.
 

@@ -64,7 +64,7 @@ class Text:
     """
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str]) -> None:
-        self.files = _expand(paths)
+        self.files = expand(paths)
         self._sizes = [_size(file) for file in self.files]
         known = [size for size in self._sizes if size is not None]
         self.size = sum(known) if len(known) == len(self.files) else None
@@ -172,7 +172,8 @@ def ticking(
 # Files
 
 
-def _expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
+def expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
+    """Return the files that are meant by names, folders and globs."""
     if isinstance(paths, str | os.PathLike):
         paths = [os.fspath(paths)]
     files: list[str] = []
