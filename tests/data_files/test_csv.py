@@ -741,3 +741,16 @@ def test_empty_lines_take_no_memory(write):
     (chunk,) = source.chunks()  # a matrix with a row a line would have 120 GB
     assert chunk.X.shape == (1, 5000)
     assert chunk.line.tolist() == [3_000_001]
+
+
+def test_decimal_commas_are_not_taken_for_categories(write):
+    path = write("id;a;y\n1;0,53;1\n2;-1,5;0\n3;;1\n")
+    with pytest.raises(ValueError, match=r"column 'a' have decimal commas \(0,53\)"):
+        read(path, label="y", missing="zero")
+    chosen = read(path, label="y", missing="zero", categorical=["a"])
+    assert len(chosen.y) == 3
+    dropped = read(path, label="y", drop=["1"])
+    assert dropped.X.shape == (3, 1)
+    # Categories that have commas in them are what they are.
+    words = write("a;y\n1,2;1\n1,2b;0\n")
+    assert len(read(words, label="y").y) == 2

@@ -68,6 +68,7 @@ from aucmax.data.text import Text
 DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
+_WITH_COMMA = re.compile(rb"\s*[-+]?\d+,\d+\s*")
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
 _BLANKS = (_RETURN, _BLANK, _TAB)
@@ -211,7 +212,26 @@ class CsvSource(TableSource):
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
         counts = head.kinds or _kinds(_all_spans(head))
+        self._refuse_commas(head, counts)
         return head.names, [not others for _, others in counts], head.header
+
+    def _refuse_commas(self, head: "_Head", counts: list[tuple[int, int]]) -> None:
+        """Raise an error if a column has decimal commas: it would become categories."""
+        if head.delimiter == ord(",") or all(numbers for numbers, _ in counts):
+            return
+        wishes = self._wishes
+        settled = {*map(str, (*wishes.categorical, *wishes.text, *wishes.drop))}
+        for i, (name, column) in enumerate(
+            zip(head.names, _all_spans(head), strict=True)
+        ):
+            if counts[i][0] == 0 and not settled & {name, str(i)}:
+                values = _first_values(column)
+                if values and all(map(_WITH_COMMA.fullmatch, values)):
+                    raise ValueError(
+                        f"{self.files[0]}: the numbers of column {name!r} have decimal "
+                        f"commas ({decode(values[0])}): write them with points, or say "
+                        f"that they are categories: --input categorical={name}"
+                    )
 
     def _first_head(self) -> "_Head":
         """Return the beginning of the first file that has one."""
@@ -516,6 +536,13 @@ def _all_spans(head: _Head) -> list[Spans]:
     place = {name: i for i, name in enumerate(names)}
     scan = _Scan("", head, plan, place, head.dtype, None, [], False)
     return scan(head.data, START, head.final, len(head.data)).texts
+
+
+def _first_values(column: Spans, most: int = 100) -> list[bytes]:
+    """Return values of the first rows, without those that are missing."""
+    data, starts, stops = column
+    rows = range(min(most, len(starts)))
+    return [data[starts[i] : stops[i]].tobytes() for i in rows if stops[i] > starts[i]]
 
 
 def _kinds(columns: list[Spans]) -> list[tuple[int, int]]:
