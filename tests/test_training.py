@@ -284,6 +284,16 @@ def test_a_test_file(data, tmp_path):
     assert result.judged["auc"]["value"] == pytest.approx(area)
 
 
+def test_a_model_that_cannot_be_judged_is_there(data, tmp_path):
+    """One class alone cannot be ranked."""
+    path, *_ = data
+    few, output = tmp_path / "few.svm", tmp_path / "m.aucmax"
+    few.write_text("1 1:2\n1 1:3\n")
+    with pytest.raises(ValueError, match=r"m\.aucmax is written, but could not be"):
+        train(Plan([path], "SPAM"), output, test=[str(few)])
+    assert output.exists()
+
+
 def test_a_model_says_where_it_comes_from(data, tmp_path):
     path, _, y = data
     train(Plan([path], "SPAM", passes=1), tmp_path / "m.aucmax")

@@ -184,7 +184,12 @@ def train(
     recipe = run.recipe()
     save(run.estimator, output, recipe)
     discard(checkpoint)
-    judged = _judge(run, held, test, recipe)
+    try:
+        judged = _judge(run, held, test, recipe)
+    except ValueError as error:
+        raise ValueError(
+            f"{output} is written, but could not be judged: {error}"
+        ) from error
     return Result(run.estimator, recipe, run.progress, judged)
 
 
