@@ -88,6 +88,11 @@ def as_hot(hot: Float, X: Rows) -> Float:
         return np.ascontiguousarray(hot)
     if hot.flags.f_contiguous and hot.ctypes.data % _CACHE_LINE == 0:
         return hot
+    return _by_feature(hot)
+
+
+def _by_feature(hot: Float) -> Float:
+    """Return a copy, feature by feature, that begins with a cache line."""
     raw = np.empty(hot.size + _CACHE_LINE // 8)
     start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
     by_feature = raw[start : start + hot.size].reshape(hot.shape[::-1])
@@ -104,7 +109,7 @@ def side_by_side(hot: Float, cold: Float, X: Rows) -> tuple[Float, Float]:
     strides = (hot.itemsize, height * hot.itemsize)
     if hot.strides == cold.strides == strides and apart == hot.itemsize * len(hot):
         return hot, cold
-    both = as_hot(np.concatenate([hot, cold]), X)
+    both = _by_feature(np.concatenate([hot, cold]))
     return both[: len(hot)], both[len(hot) :]
 
 
