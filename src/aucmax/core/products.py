@@ -22,8 +22,6 @@ from aucmax.core.rows import (
 from aucmax.core.table import Float
 
 _TASK_BYTES = 1 << 22
-
-
 _TOGETHER = 32  # rows that stay in cache from one vector to the next
 
 

@@ -4,8 +4,9 @@ Two arrays of four slots each; columns are features. What every visit of a row n
 in ``hot``: the weight, the scale, and the class sums. For CSR data it is stored feature
 by feature, so that the four numbers of a feature share half a cache line; for dense
 data slot by slot, so that loops run in SIMD. The rest is in ``cold``: the average's
-part, the reference point, and the class sums of squares. It is stored slot by slot,
-but feature by feature in streams of CSR rows, where statistics are learnt as well.
+part, the reference point, and the class sums of squares. It is stored slot by slot. In
+streams of CSR rows, where statistics are learnt as well, all eight numbers of a feature
+stand side by side and share a cache line.
 
 The learners work in coordinates of their own, without a copy of X: feature j is
 centred on ``ref_j`` and its steps are scaled by
