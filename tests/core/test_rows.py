@@ -24,7 +24,7 @@ FUNCTIONS = {
     for name, function in inspect.getmembers(rows, inspect.isfunction)
     if name.endswith("_row") and not name.startswith("_")
 }
-D = 11
+D = 139  # more than a word has bits, and no multiple of what SIMD takes
 
 
 def matrix(kind):

@@ -255,7 +255,8 @@ def test_byte_order_marks(tmp_path, small_blocks):
     source = Text(write(tmp_path / "a", data))
     blocks = list(source.blocks())
     assert together(blocks) == data[3:]
-    assert blocks[0].after == Position(0, 3 + 5 * 11, 5)
+    assert blocks[0].after == Position(0, 3 + 11, 1)  # the first block is short
+    assert blocks[1].after == Position(0, 3 + 6 * 11, 6)
     assert together(source.blocks(blocks[0].after)) == together(blocks[1:])
     assert together(Text(write(tmp_path / "a", b"\xef\xbb\xbf")).blocks()) == b""
     # Only at the start of a file.

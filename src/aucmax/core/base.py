@@ -376,8 +376,10 @@ def widen(estimator: Any, n_features: int) -> None:
         new = np.asarray(getattr(fresh, name))
         if new.shape != old.shape:  # a length of zero is one that grows with the data
             shape = [max(pair) for pair in zip(new.shape, old.shape, strict=True)]
-            wide = np.zeros(shape)
-            wide[tuple(map(slice, new.shape))] = new
+            wide = new
+            if new.shape != tuple(shape):
+                wide = np.zeros(shape)
+                wide[tuple(map(slice, new.shape))] = new
             wide[tuple(map(slice, old.shape))] = old
             parts[name] = wide
     estimator.state_ = state._replace(**parts)

@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import INLINE, SIMD, inlined
+from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
 
 _CACHE_LINE = 64  # bytes
+_WORD = np.uint64(64)  # bits
 _FETCHED = np.uint64(128)  # features at most: the nearest cache has room for 500
 
 Index: TypeAlias = NDArray[np.uint32]
@@ -91,12 +93,13 @@ def as_hot(hot: Float, X: Rows) -> Float:
     return _by_feature(hot)
 
 
-def _by_feature(hot: Float) -> Float:
-    """Return a copy, feature by feature, that begins with a cache line."""
-    raw = np.empty(hot.size + _CACHE_LINE // 8)
+def _by_feature(*parts: Float) -> Float:
+    """Return copies of the parts as one, feature by feature, on a cache line."""
+    height, width = sum(map(len, parts)), parts[0].shape[1]
+    raw = np.empty(height * width + _CACHE_LINE // 8)
     start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
-    by_feature = raw[start : start + hot.size].reshape(hot.shape[::-1])
-    by_feature[:] = hot.T
+    by_feature = raw[start : start + height * width].reshape(width, height)
+    np.concatenate([part.T for part in parts], axis=1, out=by_feature)
     return by_feature.T
 
 
@@ -109,7 +112,7 @@ def side_by_side(hot: Float, cold: Float, X: Rows) -> tuple[Float, Float]:
     strides = (hot.itemsize, height * hot.itemsize)
     if hot.strides == cold.strides == strides and apart == hot.itemsize * len(hot):
         return hot, cold
-    both = _by_feature(np.concatenate([hot, cold]))
+    both = _by_feature(hot, cold)
     return both[: len(hot)], both[len(hot) :]
 
 
@@ -161,7 +164,21 @@ def _listed_dense(X, cold):
 @overload(listed, jit_options=INLINE)
 def _listed_csr(X, cold):
     if isinstance(X, types.BaseTuple):
-        return lambda X, cold: np.flatnonzero(cold[REF]).astype(np.uint32)
+
+        def loop(X, cold):
+            count = 0  # of a wide table mostly none: one look at it is enough
+            for j in range(cold.shape[1]):
+                count += cold[REF, j] != 0.0
+            features = np.empty(count, np.uint32)
+            j = 0
+            for k in range(count):
+                while cold[REF, j] == 0.0:
+                    j += 1
+                features[k] = j
+                j += 1
+            return features
+
+        return loop
 
 
 @intrinsic
@@ -487,9 +504,17 @@ def _meet_row_csr(X, i, hot, cold, to_pos, to_neg, l2, past):
 
         def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
             s = a = b = q = 0.0
-            for k in range(X.indptr[i], X.indptr[i + 1]):
-                j, x = X.indices[k], np.float64(X.data[k])
-                if x != 0.0:
+            # Nobody can guess which scale is off, so the search has no branch.
+            for start in range(X.indptr[i], X.indptr[i + 1], _WORD):
+                misfits = np.uint64(0)
+                for k in range(start, min(X.indptr[i + 1], start + _WORD)):
+                    off = misfit(hot, cold, X.indices[k], to_pos, to_neg, l2)
+                    here = (off > TOLERANCE) & (X.data[k] != 0.0)
+                    misfits |= np.uint64(here) << (k - start)
+                while misfits != 0:
+                    k = start + np.uint64(trailing_zeros(misfits))
+                    misfits = without_first(misfits)
+                    j, x = X.indices[k], np.float64(X.data[k])
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
                     change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
                     s += change * (x - cold[REF, j])

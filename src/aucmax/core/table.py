@@ -138,13 +138,15 @@ def refresh(
     smallest, largest = np.inf, 0.0
     for j in range(hot.shape[1]):
         second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
+        if second == 0.0:  # not seen yet
+            continue
         if precondition:
             mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
             centre = mean * mean > MEAN_TO_SPREAD**2 * (second - mean * mean)
             cold[REF, j] = mean if centre else 0.0
             second = second_moment(hot, cold, j, to_pos, to_neg)
             hot[D, j] = fitting_scale(second, l2)
-        if second > 0.0:  # else not seen yet, or constant
+        if second > 0.0:  # else constant
             norm += second * hot[D, j]
             share = max(share, second * hot[D, j])
             smallest = min(smallest, hot[D, j])
@@ -167,6 +169,8 @@ def penalise(
     """
     for j in range(hot.shape[1]):
         w = hot[W, j]
+        if w == 0.0:  # most features of a wide table: not to write them saves time
+            continue
         excess = max(abs(w) - lasso * hot[D, j], 0.0)
         shrunk = np.sign(w) * excess / (1.0 + ridge * hot[D, j])
         hot[W, j] = shrunk
@@ -233,10 +237,10 @@ def rebase(hot: Float, cold: Float, scale: float, sum_gamma: float) -> None:
 @kernel
 def average(hot: Float, cold: Float, sum_gamma: float) -> Float:
     """Return the weighted mean of the iterates."""
-    w = hot[W].copy()
-    if sum_gamma > 0.0:
-        for j in range(w.shape[0]):
-            w[j] -= cold[U, j] / sum_gamma
+    w = np.empty(hot.shape[1])
+    share = 1.0 / sum_gamma if sum_gamma > 0.0 else 0.0
+    for j in range(w.shape[0]):
+        w[j] = hot[W, j] - share * cold[U, j]
     return w
 
 

@@ -60,7 +60,9 @@ def widened(X: Any, width: int) -> Any:
     """Return rows with more columns, on the same arrays."""
     if X.shape[1] == width or not sparse.issparse(X):
         return X
-    return sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
+    wide = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))
+    wide.has_canonical_format = X.has_canonical_format  # found out already
+    return wide
 
 
 def join(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
