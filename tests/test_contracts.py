@@ -53,7 +53,7 @@ from aucmax import (
     LeastSquaresAUC,
     LeastSquaresAUCCV,
 )
-from aucmax.core.base import widen
+from aucmax.core.base import resize
 from data import (
     closed_form,
     constant,
@@ -603,7 +603,8 @@ def test_features_that_come_later(estimator):
     X = sparse.csr_array(X)
     wide = in_chunks(estimator, X, y, [60], (sparse.csr_array,))
     model = seeded(estimator).partial_fit(X[:60, :7], y[:60], classes=[0, 1])
-    widen(model, 12)
+    resize(model, 14)  # to spare
+    resize(model, 12)
     assert_finite(model)
     assert model.decision_function(X[:60]).shape == (60,)
     assert_close(model.partial_fit(X[60:], y[60:]), wide)

@@ -37,6 +37,7 @@ def lines(X, y):
 @pytest.fixture
 def data(tmp_path):
     X, y = scattered(300, 12)
+    X[:100, 7:] = 0.0  # some features come later
     path = tmp_path / "rows.svm"
     path.write_text("\n".join(lines(X, y)) + "\n")
     return str(path), X, y
@@ -72,6 +73,7 @@ def test_a_stream_is_partial_fit(data, tmp_path, name):
     assert np.allclose(result.estimator.coef_, expected.coef_, rtol=1e-12, atol=0)
     assert result.progress.rows == 300
     assert result.progress.chunks > 5
+    assert result.estimator.n_features_in_ == 12
     loaded = aucmax.load(tmp_path / "m.aucmax")
     assert np.array_equal(loaded.coef_, result.estimator.coef_)
 

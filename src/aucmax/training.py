@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import aucmax
-from aucmax.core.base import OnlineAUC, product, widen
+from aucmax.core.base import OnlineAUC, product, resize
 from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
@@ -42,6 +42,9 @@ _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 _PATIENCE = 0.2  # seconds to wait for data before looking around
 _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
+_ROOM = (
+    8  # one part in so many more features than seen, while their number is not known
+)
 
 Positive = NDArray[np.bool_]
 Watch = Callable[["Progress", int], None]  # progress, bytes read
@@ -92,6 +95,7 @@ class Progress:
     rows: int = 0  # learnt in the first pass
     positives: int = 0  # of these
     held_out: int = 0  # rows in the first pass that were not learnt
+    features: int = 0  # seen
     bad: int = 0  # lines in the first pass that were no rows
     quarantined: int = 0  # bytes
     wins: float = 0.0  # pairs within a chunk, ranked right before they were learnt …
@@ -405,6 +409,8 @@ def _stream(
             progress.passes += 1
             progress.position = START
     _check_classes(run)
+    if run.estimator.n_features_in_ > progress.features:
+        resize(run.estimator, progress.features)
     return kept
 
 
@@ -429,12 +435,15 @@ def _check_kept(progress: Progress) -> None:
 def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
     if len(rows.positive) == 0:
         return
-    estimator, X = run.estimator, rows.X
-    if hasattr(estimator, "state_"):
+    estimator, X, progress = run.estimator, rows.X, run.progress
+    progress.features = max(progress.features, X.shape[1])
+    if not hasattr(estimator, "state_"):
+        X = widened(X, _roomy(run))
+    else:
         if X.shape[1] > estimator.n_features_in_:
-            widen(estimator, X.shape[1])
+            resize(estimator, _roomy(run))
         X = widened(X, estimator.n_features_in_)
-        if run.progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
+        if progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
             w = estimator.coef_[0]
             if any(np.may_share_memory(w, part) for part in estimator.state_):
                 w = w.copy()
@@ -442,6 +451,17 @@ def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
     estimator.partial_fit(
         X, rows.positive, classes=[False, True], sample_weight=rows.weight
     )
+
+
+def _roomy(run: _Run) -> int:
+    """Return how many features to make room for: to grow by a few costs O(d)."""
+    seen = run.progress.features
+    if run.source.n_features is not None:
+        return seen
+    few, more = (
+        sum(np.size(part) for part in run.estimator._start(width)) for width in (8, 16)
+    )
+    return seen + seen // _ROOM if more <= 2 * few else seen  # of d² there is no spare
 
 
 class _Referee:

@@ -364,8 +364,8 @@ class BatchAUC(LinearRanker):
         return self
 
 
-def widen(estimator: Any, n_features: int) -> None:
-    """Make room for features that no row has had so far, in a learner of streams.
+def resize(estimator: Any, n_features: int) -> None:
+    """Give a learner of streams more features, or take away what it has never seen.
 
     A feature that has not occurred is one that has always been zero.
     """
@@ -374,18 +374,20 @@ def widen(estimator: Any, n_features: int) -> None:
     parts = {}
     for name, old in state._asdict().items():
         new = np.asarray(getattr(fresh, name))
-        if new.shape != old.shape:  # a length of zero is one that grows with the data
-            shape = [max(pair) for pair in zip(new.shape, old.shape, strict=True)]
-            wide = new
-            if new.shape != tuple(shape):
-                wide = np.zeros(shape)
-                wide[tuple(map(slice, new.shape))] = new
-            wide[tuple(map(slice, old.shape))] = old
-            parts[name] = wide
+        # A length of zero is one that grows with the data.
+        shape = tuple(
+            mine or its for mine, its in zip(new.shape, old.shape, strict=True)
+        )
+        if shape == old.shape:
+            continue
+        parts[name] = new if new.shape == shape else np.zeros(shape)
+        common = tuple(map(slice, map(min, shape, old.shape)))
+        parts[name][common] = old[common]
     estimator.state_ = state._replace(**parts)
     estimator.n_features_in_ = n_features
     coef = np.zeros((1, n_features))
-    coef[:, : estimator.coef_.shape[1]] = estimator.coef_
+    kept = min(n_features, estimator.coef_.shape[1])
+    coef[:, :kept] = estimator.coef_[:, :kept]
     estimator.coef_ = coef
 
 

@@ -512,9 +512,9 @@ def _meet_row_csr(X, i, hot, cold, to_pos, to_neg, l2, past):
                     here = (off > TOLERANCE) & (X.data[k] != 0.0)
                     misfits |= np.uint64(here) << (k - start)
                 while misfits != 0:
-                    k = start + np.uint64(trailing_zeros(misfits))
+                    at = start + np.uint64(trailing_zeros(misfits))
                     misfits = without_first(misfits)
-                    j, x = X.indices[k], np.float64(X.data[k])
+                    j, x = X.indices[at], np.float64(X.data[at])
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
                     change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
                     s += change * (x - cold[REF, j])
