@@ -433,7 +433,9 @@ def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.i
     for piece in range(0, len(starts), _PIECE // run):
         some = starts[piece : piece + _PIECE // run]
         order = (some[:, np.newaxis] + np.arange(run)).ravel()
-        yield present[order[order < n]]
+        if order.max() >= n:  # the last run is shorter
+            order = order[order < n]
+        yield order if n == len(y) else present[order]
 
 
 def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
