@@ -1,7 +1,7 @@
 """Text files of any number, size and packing, as blocks of whole lines.
 
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
-8 MB are read (1 MB at the beginning of a file), and cut after the last end of a line;
+4 MB are read (an eighth at the beginning of a file), and cut after the last end of a line;
 if there is none, twice as much is read. So reading that goes on at any block's end
 gives the blocks it would have given.
 """
@@ -26,7 +26,7 @@ from aucmax.data.chunk import START, Position
 
 T = TypeVar("T")
 
-BLOCK = 1 << 23  # bytes
+BLOCK = 1 << 22  # bytes; with 8 MB words are learnt 1.1 times faster, in 20 MB more
 LONGEST = 1 << 30  # a line that is longer is none
 STDIN = "-"
 
