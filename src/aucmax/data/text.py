@@ -1,9 +1,9 @@
 """Text files of any number, size and packing, as blocks of whole lines.
 
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
-4 MB are read (an eighth at the beginning of a file), and cut after the last end of a line;
-if there is none, twice as much is read. So reading that goes on at any block's end
-gives the blocks it would have given.
+4 MB are read (an eighth of that at first), and cut after the last end of
+a line; if there is none, twice as much is read. So reading that goes on at any block's
+end gives the blocks it would have given.
 """
 
 import bz2
