@@ -25,7 +25,7 @@ from aucmax.metrics.top import (
     wilson,
 )
 from aucmax.scoring import Model, Scores, scored
-from aucmax.training import labelled
+from aucmax.training import labelled, wanted_task
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
 RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
@@ -125,10 +125,13 @@ def collect(
     bad: BadLines,
     watch: Callable[[int, int], None],
     by: str | None = None,
+    positive: str | None = None,
 ) -> Judged:
-    """Score all rows that have a label."""
+    """Score all rows that have a label; ``positive`` is as in :class:`Plan`."""
     task = model.task()
-    scores, positive, codes = [], [], []
+    if positive is not None or not task.settled:
+        task = wanted_task(positive, source)
+    scores, sides, codes = [], [], []
     place: dict[str, int] = {}
     weighted = False
     for chunk, some in scored(model, source, watch):
@@ -138,7 +141,7 @@ def collect(
         bad.take(sorted([*chunk.bad, *unknown], key=lambda line: line.line))
         weighted |= chunk.weight is not None
         scores.append(some[known.X])
-        positive.append(known.positive)
+        sides.append(known.positive)
         if by is not None:
             values = chunk.extra[by][known.X].tolist()
             codes.append(
@@ -153,7 +156,7 @@ def collect(
         raise ValueError(f"There is no row in {', '.join(source.files)}{why}")
     return Judged(
         np.concatenate(scores),
-        np.concatenate(positive),
+        np.concatenate(sides),
         np.concatenate(codes) if by is not None else None,
         [str(value) for value in place],
         weighted,

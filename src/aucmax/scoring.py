@@ -19,7 +19,7 @@ from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Chunk, Lines, Source
 from aucmax.data.collect import widened
-from aucmax.data.open import guess_format, open_data, reopen
+from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
 from aucmax.files import refuse_overwriting, replacing
@@ -87,6 +87,8 @@ class Model(NamedTuple):
                 n_features=self.width,
                 labelled=labelled,
             )
+        if named_set(data):
+            return open_data(data)
         known = guess_format(data[0]) if data else "svmlight"
         if known != "svmlight" or extra:
             raise ValueError(

@@ -242,7 +242,7 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(
             "There are no labels to learn from: name their --label column."
         )
-    task = Task.parse(plan.positive).settle(first.y)
+    task = wanted_task(plan.positive, source).settle(first.y)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
@@ -257,6 +257,13 @@ def _begin(plan: Plan) -> _Run:
     elif plan.passes is not None:
         estimator.set_params(max_iter=passes)
     return _Run(plan, source, chain(seen, chunks), task, estimator, passes, Progress())
+
+
+def wanted_task(positive: str | None, source: Source) -> Task:
+    """Return what the user says is positive, else what is known of the data."""
+    if positive is None and source.task is not None:
+        return source.task
+    return Task.parse(positive)
 
 
 def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:

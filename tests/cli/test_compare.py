@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from aucmax.cli.main import app
-from aucmax.data import registry
 from aucmax.data.task import Task
 from data import gaussian
 
@@ -74,31 +73,6 @@ def test_people_get_a_table_and_how_to_read_it(table):
                   "is ahead, but these folds cannot tell it from"):  # fmt: skip
         assert words in text
     assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
-
-
-def test_a_named_set_needs_no_file(table, tmp_path, monkeypatch):
-    X, y = gaussian(200)
-    data = registry.Data(X, y == 1, y, Task.of(1, 0), "toy")
-    asked = []
-
-    def load(name, task):
-        asked.append((name, task))
-        return data
-
-    monkeypatch.setattr(registry, "load", load)
-    monkeypatch.chdir(tmp_path)
-    result = invoke("german", *PAIR, "--folds", 2, "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["task"] == data.task.to_json()
-    assert asked == [("german", None)]
-    invoke("a9a.train", "--positive", "1", *PAIR, "--folds", 2)
-    assert asked[1] == ("a9a.train", Task.of("1"))
-    assert invoke("german", "--label", "kind").exit_code == 1
-    # A file of that name comes first.
-    (tmp_path / "german").write_bytes(table.read_bytes())
-    result = invoke("german", *PAIR, "--label", "kind", "--folds", 2, "--json")
-    assert json.loads(result.stdout)["rows"] == 300
-    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

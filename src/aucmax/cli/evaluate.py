@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
@@ -23,6 +24,7 @@ def run(
     model: Path,
     data: Sequence[str],
     *,
+    positive: str | None,
     at: str | None,
     max_fpr: float,
     by: str | None,
@@ -38,6 +40,7 @@ def run(
     check_level(level)
     start = perf_counter()
     ranker = Model.load(model)
+    local_files(data)  # a bar, if they have to be fetched
     source = ranker.open(
         data,
         keep_text=on_bad_line == "quarantine",
@@ -48,7 +51,7 @@ def run(
             refuse_overwriting(output, [*source.files, model])
     bad = BadLines(on_bad_line, quarantine)
     with closing(bad), reading(source.files) as watch:
-        judged = collect(ranker, source, bad, watch, by)
+        judged = collect(ranker, source, bad, watch, by, positive)
     found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
     if plot is not None:
         _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)

@@ -157,7 +157,7 @@ _Model = Annotated[
 _Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files, folders or globs; - for a pipe.",
+        help="Files, folders, globs, - for a pipe, or a set (aucmax datasets).",
         metavar="DATA…",
         show_default=False,
     ),
@@ -327,6 +327,13 @@ def score(
 def evaluate(
     model: _Model,
     data: _Data,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Those that should rank high, as for train; else as in training.",
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -360,6 +367,7 @@ def evaluate(
     run(
         model,
         data,
+        positive=positive,
         at=at,
         max_fpr=max_fpr,
         by=by,

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, seconds
 from aucmax.data.badlines import BadLines
 from aucmax.data.text import expand
@@ -33,6 +34,7 @@ def run(
         refuse_overwriting(output, [model])
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
+    local_files(data)  # a bar, if they have to be fetched
     ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
     # A bar between lines that go to the same terminal is of no use.
     shown = output is not None or not sys.stdout.isatty()

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import reading
 from aucmax.data.task import Task
 from aucmax.training import Plan, Progress, Result, StoppedError, train
@@ -32,7 +33,7 @@ def run(
     console = Console(highlight=False, markup=False, quiet=as_json)
     notes = Console(highlight=False, markup=False, stderr=True)
     start = perf_counter()
-    with reading(plan.data, passes=plan.passes) as meter:
+    with reading(local_files(plan.data), passes=plan.passes) as meter:
 
         def watch(progress: Progress, done: int) -> None:
             meter(done, progress.steps, progress.passes, progress.auc)

@@ -26,6 +26,7 @@ from scipy import sparse
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.masks import eight_bytes
 from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.task import Task
 from aucmax.data.text import ahead
 
 Bytes = NDArray[np.uint8]
@@ -169,6 +170,7 @@ class TableSource:
 
     options: ClassVar[frozenset[str]]  # what may be said about data without a recipe
     _format: ClassVar[str]
+    task: Task | None = None  # nobody but the user knows which labels are positive
 
     def __init__(
         self,

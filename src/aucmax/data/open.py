@@ -1,5 +1,6 @@
 """From names of files to a reader: which format, by name or by looking."""
 
+import os
 import re
 from collections.abc import Sequence
 from inspect import signature
@@ -34,13 +35,15 @@ _FEW = 4096  # bytes: what comes from a pipe at once is that much, or complete
 def open_data(
     paths: Sequence[str], *, format: str | None = None, **options: Any
 ) -> Source:
-    """Return a reader of files, folders, globs, or standard input (``-``).
+    """Return a reader of files, folders, globs, standard input (``-``) or a named set.
 
     ``options`` are those of :class:`SvmlightSource`, :class:`CsvSource` and
     :class:`ParquetSource`; the format is guessed if it is not given.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+    if name := named_set(paths):
+        return _open_set(name, {"format": format, **options})
     known = guess_format(paths[0]) if format is None else format
     if known not in FORMATS:
         raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
@@ -73,6 +76,15 @@ def reopen(
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
     known = recipe["format"]
+    if name := named_set(paths):
+        if known != "svmlight" or recipe["zero_based"]:
+            raise ValueError(
+                f"{name} is a named set: its features are numbers from 1 on, not those "
+                "that the model was trained on."
+            )
+        if extra:
+            raise ValueError(f"{name} has no column {extra[0]!r}: no names.")
+        return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
     if known != "svmlight":
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
@@ -86,6 +98,34 @@ def reopen(
         options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
     source: Source = reader(paths, **options)
     return source
+
+
+def named_set(paths: Sequence[str]) -> str | None:
+    """Return the named set that is meant, if one is; a file of that name comes first.
+
+    ``aucmax datasets`` lists them, see :mod:`aucmax.data.registry`.
+    """
+    absent = [path for path in paths if path != STDIN and not os.path.exists(path)]
+    if not absent:
+        return None
+    from aucmax.data.registry import is_name
+
+    name = next(filter(is_name, absent), None)
+    if name is not None and len(paths) > 1:
+        raise ValueError(f"{name} is a named set: it is read alone.")
+    return name
+
+
+def _open_set(name: str, options: dict[str, Any]) -> Source:
+    from aucmax.data.registry import SetSource
+
+    known = {key: options.pop(key, None) for key in ("dtype", "keep_text")}
+    if given := [key for key, value in options.items() if value is not None]:
+        raise ValueError(
+            f"{name} is a named set, which needs no {', '.join(given)}: it takes no "
+            "option of a reader but dtype."
+        )
+    return SetSource(name, **{k: value for k, value in known.items() if value})
 
 
 def guess_format(path: str) -> str:

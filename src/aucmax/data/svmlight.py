@@ -35,6 +35,7 @@ from aucmax.core.masks import (
     trailing_zeros,
 )
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
@@ -82,6 +83,8 @@ class SvmlightSource:
     size : int or None
         Bytes of all files together, as they are on disk; None if nobody knows.
     """
+
+    task: Task | None = None  # nobody but the user knows which labels are positive
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Label: TypeAlias = float | str
 
-_REMEDY = "say which labels are positive: --positive VALUE (Task.of(VALUE) in Python)"
+_REMEDY = "say which labels are to rank high: --positive LABELS"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
