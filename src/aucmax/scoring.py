@@ -76,6 +76,7 @@ class Model(NamedTuple):
         keep_text: bool = False,
         extra: Sequence[str] = (),
         labelled: bool = True,
+        weight: str | None = None,
     ) -> Source:
         """Return a reader that makes the features this model was trained on."""
         if self.recipe is not None:
@@ -86,11 +87,13 @@ class Model(NamedTuple):
                 extra=extra,
                 n_features=self.width,
                 labelled=labelled,
+                weight=weight,
             )
-        if named_set(data):
+        columns = bool(extra) or weight not in (None, "none")
+        if named_set(data) and not columns:
             return open_data(data)
         known = guess_format(data[0]) if data else "svmlight"
-        if known != "svmlight" or extra:
+        if known != "svmlight" or columns:
             raise ValueError(
                 "The model was trained in Python, and does not say how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "

@@ -615,20 +615,23 @@ def _judge(
         rows = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
-    positives, scores = [], []
+    positives, scores, weights = [], [], []
     for some in rows:
         if len(some.positive):
             X = widened(some.X, width)
             scores.append(run.estimator.decision_function(X))
             positives.append(some.positive)
+            weights.append(some.weight)
     if not positives:
         raise ValueError("There is no row to judge the model by.")
-    positive = np.concatenate(positives)
-    interval = auc_interval(positive, np.concatenate(scores))
+    weighted = all(weight is not None for weight in weights)
+    positive, weight = np.concatenate(positives), join(weights) if weighted else None
+    interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
     return {
         "on": "test" if test else "holdout",
         "rows": len(positive),
         "positives": int(positive.sum()),
+        "weighted": weighted,
         "auc": {"value": interval.value, "low": interval.low, "high": interval.high},
     }
 

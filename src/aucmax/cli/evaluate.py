@@ -14,7 +14,6 @@ from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.files import refuse_overwriting
 from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import check_share
-from aucmax.metrics.delong import interval
 from aucmax.scoring import Model
 
 _MOST_GROUPS = 30  # in a table: JSON has them all
@@ -25,6 +24,7 @@ def run(
     data: Sequence[str],
     *,
     positive: str | None,
+    weight: str | None,
     at: str | None,
     max_fpr: float,
     by: str | None,
@@ -45,6 +45,7 @@ def run(
         data,
         keep_text=on_bad_line == "quarantine",
         extra=() if by is None else (by,),
+        weight=weight,
     )
     for output in (quarantine, plot):
         if output is not None:
@@ -66,8 +67,6 @@ def run(
         show(found, bad.count, by, screen)
         if plot is not None:
             screen.print(f"Picture: {plot}", wrap=False)
-    if judged.weighted:
-        screen.warn("Weights of rows are not used here: each row counts once.")
     if remark := bad.remark():
         screen.warn(remark)
 
@@ -75,6 +74,8 @@ def run(
 def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     """Print what there is to say, for people."""
     area, level = found.auc, f"{_percent(found.level)} interval"
+    weighted = found.weight is not None
+    rows = "weight" if weighted else "rows"
     screen.print(
         f"AUC {area.value:.4f}, {level} {area.low:.4f} to {area.high:.4f}", style="bold"
     )
@@ -83,6 +84,12 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     screen.print(
         f"{found.rows:,} rows, {found.positives:,} positive ({share}){left_out}"
     )
+    if found.weight is not None:
+        total, heavy = found.weight
+        screen.print(
+            f"Weighted: the rows weigh {total:,.6g}, the positives {heavy:,.6g} "
+            f"({_percent(heavy / total)})"
+        )
     screen.print(
         f"Partial AUC up to a false positive rate of {_percent(found.max_fpr)}: "
         f"{found.standardised:.4f} (area {found.partial:.5f})"
@@ -91,7 +98,7 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         f"Average precision {found.average_precision:.4f}; precision = recall = "
         f"{found.breakeven:.4f}"
     )
-    tops = table("top", "rows", "precision", level, "lift", "recall")
+    tops = table("top", rows, "precision", level, "lift", "recall")
     for top in found.tops:
         low, high = top.precision.low, top.precision.high
         tops.add_row(
@@ -103,7 +110,7 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
             _percent(top.recall),
         )
     screen.show(tops)
-    points = table("threshold for", "score ≥", "found", "false", "precision", "rows")
+    points = table("threshold for", "score ≥", "found", "false", "precision", rows)
     for purpose, wanted, point in found.points:
         of_model = purpose == "threshold"
         points.add_row(
@@ -167,6 +174,6 @@ def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
     from aucmax.metrics.curve import roc_points
 
     fpr, tpr, _ = roc_points(found.ranking)
-    area = interval(found.ranking, 0.95)  # which is what the legend says
+    area = found.drawn
     curve = Curve(name, fpr, tpr, area.value, area.low, area.high)
     save_figure(roc_figure([curve], title), path)

@@ -334,6 +334,13 @@ def evaluate(
             help="Those that should rank high, as for train; else as in training.",
         ),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Weights of rows; none for none; else as in training.",
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -368,6 +375,7 @@ def evaluate(
         model,
         data,
         positive=positive,
+        weight=weight,
         at=at,
         max_fpr=max_fpr,
         by=by,

@@ -132,9 +132,10 @@ def _report(result: Result, output: Path, seconds: float) -> str:
         ]
     if result.judged is not None:
         area = result.judged["auc"]
+        weighted = "weighted " if result.judged["weighted"] else ""
         lines += [
             f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
-            f"{area['high']:.4f}, on {result.judged['rows']:,} rows "
+            f"{area['high']:.4f}, on {result.judged['rows']:,} {weighted}rows "
             + ("of the test data." if result.judged["on"] == "test" else "held out.")
         ]
     lines += [f"Model: {output}"]

@@ -240,6 +240,11 @@ class TableSource:
             plan = replace(plan, label=names[place], label_is_number=is_number)
         if weight is not None:
             plan = replace(plan, weight=names[find(names, weight, "weight column")])
+        if feature := {plan.label, plan.weight} & {*plan.needed()}:
+            raise ValueError(
+                f"column {min(feature, key=str)!r} is a feature of the model, and "
+                "cannot be its label or weight as well"
+            )
         return plan
 
     def _locate(self, plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:

@@ -67,35 +67,41 @@ def reopen(
     extra: Sequence[str] = (),
     n_features: int | None = None,
     labelled: bool = True,
+    weight: str | None = None,
 ) -> Source:
     """Return a reader that makes the same features as the one with this recipe.
 
     Tables may come in another format than the one trained on. With ``labelled=False``
-    nobody asks for their labels.
+    nobody asks for their labels. Weights are in the column ``weight``, or in that of
+    the recipe; ``"none"`` is for no weights.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
     known = recipe["format"]
+    columns = [*extra, *([weight] if weight not in (None, "none") else [])]
     if name := named_set(paths):
         if known != "svmlight" or recipe["zero_based"]:
             raise ValueError(
                 f"{name} is a named set: its features are numbers from 1 on, not those "
                 "that the model was trained on."
             )
-        if extra:
-            raise ValueError(f"{name} has no column {extra[0]!r}: no names.")
+        if columns:
+            raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
         return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
     if known != "svmlight":
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
     if known == "svmlight":
-        if extra:
-            raise ValueError(f"svmlight data have no column {extra[0]!r}: no names.")
+        if columns:
+            raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
         options |= {name: recipe[name] for name in ("zero_based", "missing")}
         options["n_features"] = n_features
     else:
+        if weight == "none":
+            recipe, weight = recipe | {"weight": None}, None
         options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
+        options["weight"] = weight
     source: Source = reader(paths, **options)
     return source
 
