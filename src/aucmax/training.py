@@ -130,6 +130,7 @@ class Result(NamedTuple):
     recipe: dict[str, Any]
     progress: Progress
     judged: dict[str, Any] | None  # AUC on rows that were not learnt
+    resumed: bool  # whether it went on from a checkpoint
 
 
 def train(
@@ -149,8 +150,9 @@ def train(
     """Train as planned and write the model to ``output``.
 
     ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
-    learner that wants them at once. While a stream is learnt, ``listen`` is in force,
-    and what it gives is asked between chunks whether to stop.
+    learner that wants them at once; ``warn`` takes what a user should know. While a
+    stream is learnt, ``listen`` is in force, and what it gives is asked between chunks
+    whether to stop.
     """
     if test and plan.holdout:
         raise ValueError("The model is judged by --holdout or by --test: take one.")
@@ -164,7 +166,12 @@ def train(
             "delete that file to begin anew."
         )
     if run is None:
+        if resume:
+            warn(f"There is no {checkpoint} to go on from: training begins anew.")
         run = _begin(plan)
+        resumed = False
+    else:
+        resumed = True
     refuse_overwriting(output, run.source.files)
     if test and "-" not in test:
         # A name that is wrong is better known now than when all is learnt.
@@ -190,7 +197,7 @@ def train(
         raise ValueError(
             f"{output} is written, but could not be judged: {error}"
         ) from error
-    return Result(run.estimator, recipe, run.progress, judged)
+    return Result(run.estimator, recipe, run.progress, judged, resumed)
 
 
 @dataclass

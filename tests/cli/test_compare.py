@@ -135,3 +135,17 @@ def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
     assert result.exit_code == 1
     assert "would be overwritten" in result.stderr
     assert data.read_bytes() == before
+
+
+def test_one_feature_is_one(tmp_path):
+    data = tmp_path / "one.csv"
+    data.write_text("x,y\n" + "".join(f"{k},{k % 3 == 0:d}\n" for k in range(40)))
+    result = invoke(data, "--label", "y", "--algorithm", "SPAM", "--folds", 2)
+    assert "40 rows, 1 feature, 14 positives" in result.stdout
+
+
+def test_help_names_what_is_to_be_given():
+    result = invoke("-h")
+    options = result.stdout.partition("Options:")[2]
+    assert "--folds N" in options
+    assert "<" not in options

@@ -102,6 +102,19 @@ def test_people_get_tables(model, data, scored, tmp_path):
     assert str(picture) in result.stdout
 
 
+def test_what_the_name_of_a_picture_says(model, data, tmp_path):
+    for ending, start in ("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG"):
+        picture = tmp_path / f"roc.{ending}"
+        assert invoke("evaluate", model, data, "--plot", picture).exit_code == 0
+        assert picture.read_bytes().startswith(start)
+
+
+def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
+    absent = tmp_path / "absent.csv"
+    result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
+    assert "a picture ends in" in result.stderr
+
+
 def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
     lines = [LINES[0], "30,York,9000,perhaps", "x,York,1,no", *LINES[1:]]
     path = write_table(tmp_path / "new.csv", lines)
@@ -129,6 +142,8 @@ def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
         (LINES, ["--level", "95"], "level must lie between 0 and 1"),
         (LINES, ["--by", "country"], "country"),
         (LINES, ["--plot", "no/folder/a.png"], "folder"),
+        (LINES, ["--plot", "a.foo"], "a picture ends in .png, .svg, .pdf"),
+        (LINES, ["--plot", "roc"], "a picture ends in .png, .svg, .pdf"),
     ],
 )
 def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
@@ -158,7 +173,7 @@ def test_lines_with_odd_labels_are_kept(model, tmp_path):
 
 @pytest.mark.parametrize("flag", [("--on-bad-line", "quarantine"), ("--plot",)])
 def test_data_are_not_overwritten(model, tmp_path, flag):
-    data = write_table(tmp_path / "new.csv", table(50, seed=2))
+    data = write_table(tmp_path / "new.png", table(50, seed=2))
     before = data.read_bytes()
     result = invoke("evaluate", model, data, *flag, data)
     assert result.exit_code == 1

@@ -311,3 +311,40 @@ def test_labels_that_rank_by_their_order_alone_are_remarked_upon(tmp_path):
         assert result.exit_code == 0, result.stderr
         remarked = low == "bad" and not more
         assert ("labels were taken as good against bad" in result.stderr) == remarked
+
+
+def test_nothing_to_resume_is_said(rows, tmp_path):
+    model = tmp_path / "m.aucmax"
+    command = "train", rows, "-o", model, "--algorithm", "SPAM", "--json"
+    result = invoke(*command, "--resume")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["resumed"] is False
+    said = " ".join(result.stderr.split())
+    assert "to go on from: training begins anew." in said
+    assert "m.aucmax.checkpoint" in said.replace(" ", "")
+    result = invoke(*command)
+    assert json.loads(result.stdout)["resumed"] is False
+    assert result.stderr == ""
+
+
+def test_options_of_readers_are_those_for_users(rows, tmp_path):
+    command = "train", rows, "-o", tmp_path / "m.aucmax", "--input"
+    unknown = invoke(*command, "colour=red").stderr
+    assert "zero_based" in unknown
+    for ours in ("keep_text", "extra", "labelled"):
+        assert ours not in unknown
+        result = invoke(*command, f"{ours}=true")
+        assert result.exit_code == 1
+        assert f"--input {ours}: there is no such option" in result.stderr
+
+
+def test_a_label_with_a_comma(tmp_path):
+    data = tmp_path / "letters.csv"
+    data.write_text('x,y\n1,"no, thanks"\n2,"yes, please"\n3,yes\n4,"no, thanks"\n')
+    command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y", "--json"
+    for positive, count in ('"yes, please",yes', 2), ('"no, thanks"', 2), ("yes", 1):
+        result = invoke(*command, "--algorithm", "SPAM", "--positive", positive)
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout)["positives"] == count
+    result = invoke(*command, "--algorithm", "SPAM")
+    assert '3 labels: "no, thanks", yes, "yes, please"' in result.stderr

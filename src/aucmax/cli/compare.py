@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Screen, reading, table
+from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
 from aucmax.data.task import Task
@@ -110,8 +110,8 @@ def _show(result: Comparison, title: str, screen: Screen) -> None:
     share = 100.0 * result.n_positives / result.n_rows
     screen.print(title, style="bold")
     screen.print(
-        f"{result.n_rows:,} rows, {result.n_features:,} features, "
-        f"{result.n_positives:,} positives ({share:.3g} %)"
+        f"{some(result.n_rows, 'row')}, {some(result.n_features, 'feature')}, "
+        f"{some(result.n_positives, 'positive')} ({share:.3g} %)"
     )
     screen.show(grid)
     screen.print(_explanation(result), style="dim")
@@ -121,7 +121,7 @@ def _show(result: Comparison, title: str, screen: Screen) -> None:
         if row.error is not None:
             screen.warn(f"{row.algorithm} failed: {row.error}")
         for kind, count in row.warnings.items():
-            screen.warn(f"{row.algorithm}: {kind} in {count} folds.")
+            screen.warn(f"{row.algorithm}: {kind} in {some(count, 'fold')}.")
 
 
 def _cells(row: Row) -> list[str]:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Screen, reading, table
+from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.files import refuse_overwriting
@@ -16,6 +17,7 @@ from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import check_share
 from aucmax.scoring import Model
 
+_PICTURES = (".png", ".svg", ".pdf")
 _MOST_GROUPS = 30  # in a table: JSON has them all
 
 
@@ -38,6 +40,8 @@ def run(
     lengths = None if at is None else [_length(word) for word in at.split(",")]
     check_share("--max-fpr", max_fpr)
     check_level(level)
+    if plot is not None:
+        _check_picture(plot)
     start = perf_counter()
     ranker = Model.load(model)
     local_files(data)  # a bar, if they have to be fetched
@@ -80,9 +84,9 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         f"AUC {area.value:.4f}, {level} {area.low:.4f} to {area.high:.4f}", style="bold"
     )
     share = _percent(found.positives / found.rows)
-    left_out = f"; {bad:,} bad lines left out" if bad else ""
+    left_out = f"; {some(bad, 'bad line')} left out" if bad else ""
     screen.print(
-        f"{found.rows:,} rows, {found.positives:,} positive ({share}){left_out}"
+        f"{some(found.rows, 'row')}, {found.positives:,} positive ({share}){left_out}"
     )
     if found.weight is not None:
         total, heavy = found.weight
@@ -130,7 +134,9 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         screen.show(_groups(found, by, level))
         if len(found.groups) > _MOST_GROUPS:
             more = len(found.groups) - _MOST_GROUPS
-            screen.print(f"… and {more:,} smaller groups: --json has all", style="dim")
+            screen.print(
+                f"… and {some(more, 'smaller group')}: --json has all", style="dim"
+            )
 
 
 def _groups(found: Evaluation, by: str, level: str) -> Any:
@@ -164,14 +170,19 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %" if share < 0.9995 else f"{100.0 * share:.5g} %"
 
 
+def _check_picture(path: Path) -> None:
+    """Raise an error now if there would be one when all is read."""
+    if path.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot {path}: a picture ends in {', '.join(_PICTURES)}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: there is no such folder.")
+    if find_spec("matplotlib") is None:
+        raise ImportError("A picture needs matplotlib: pip install 'aucmax[plot]'")
+
+
 def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
-    try:
-        from aucmax.report.roc import Curve, roc_figure, save_figure
-    except ImportError:
-        raise ImportError(
-            "A picture needs matplotlib: pip install 'aucmax[plot]'"
-        ) from None
     from aucmax.metrics.curve import roc_points
+    from aucmax.report.roc import Curve, roc_figure, save_figure
 
     fpr, tpr, _ = roc_points(found.ranking)
     area = found.drawn

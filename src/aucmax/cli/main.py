@@ -129,28 +129,6 @@ def options(
     """Take the options that come before the verb."""
 
 
-@app.command()
-def demo(
-    output: Annotated[
-        Path,
-        typer.Option(
-            file_okay=False, writable=True, help="Folder for the model and the picture."
-        ),
-    ] = Path("aucmax-demo"),
-    rows: Annotated[
-        int, typer.Option(min=1000, help="Rows of the generated stream.")
-    ] = 1_000_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
-) -> None:
-    """Train on a real set and on a stream with rare positives; compare, save, draw."""
-    from aucmax.cli.demo import run
-
-    run(output, rows, seed, as_json)
-
-
 _Model = Annotated[
     Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
 ]
@@ -158,19 +136,11 @@ _Data = Annotated[
     list[str],
     typer.Argument(
         help="Files, folders, globs, - for a pipe, or a set (aucmax datasets).",
-        metavar="DATA…",
+        metavar="DATA",
         show_default=False,
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
-
-
-@app.command()
-def warmup(as_json: _Json = False) -> None:
-    """Compile all kernels now, so that nothing has to wait for it later."""
-    from aucmax.cli.warmup import run
-
-    run(as_json)
 
 
 _OnBadLine = Annotated[
@@ -180,6 +150,55 @@ _OnBadLine = Annotated[
     ),
 ]
 _Quarantine = Annotated[Path | None, typer.Option(hidden=True)]
+_Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is random.")]
+_Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Where the labels are: its name, or place from 0."
+    ),
+]
+_Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABELS", help="Those to rank high, with commas; or >3, or @half."
+    ),
+]
+_Missing = Annotated[
+    str | None,
+    typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
+]
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            writable=True,
+            help="For the model and the picture.",
+        ),
+    ] = Path("aucmax-demo"),
+    rows: Annotated[
+        int,
+        typer.Option(metavar="N", min=1000, help="Rows of the generated stream."),
+    ] = 1_000_000,
+    seed: _Seed = 0,
+    as_json: _Json = False,
+) -> None:
+    """Train on a real set and on a stream with rare positives; compare, save, draw."""
+    from aucmax.cli.demo import run
+
+    run(output, rows, seed, as_json)
+
+
+@app.command()
+def warmup(as_json: _Json = False) -> None:
+    """Compile all kernels now, so that nothing has to wait for it later."""
+    from aucmax.cli.warmup import run
+
+    run(as_json)
 
 
 @app.command(
@@ -207,25 +226,10 @@ def train(
     passes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Passes over the data.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of all that is random.")
-    ] = 0,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Where the labels are: its name, or place from 0."
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABELS", help="Those to rank high, with commas; or >3, or @half."
-        ),
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
-    ] = None,
+    seed: _Seed = 0,
+    label: _Label = None,
+    positive: _Positive = None,
+    missing: _Missing = None,
     reader: Annotated[
         list[str],
         typer.Option(
@@ -256,9 +260,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after a crash or Ctrl-C.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Train a ranker from data, and write it to a model file."""
     import_scikit_learn()
@@ -300,7 +302,10 @@ def score(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="File for the scores, packed if it ends in .gz etc."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File for the scores, packed if it ends in .gz etc.",
         ),
     ] = None,
     on_bad_line: _OnBadLine = "fail",
@@ -350,14 +355,20 @@ def evaluate(
         ),
     ] = None,
     max_fpr: Annotated[
-        float, typer.Option(help="False positive rate up to which AUC is taken, too.")
+        float,
+        typer.Option(
+            metavar="RATE", help="False positive rate up to which AUC is taken, too."
+        ),
     ] = 0.1,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="AUC for each of its values.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of the intervals.")
+    ] = 0.95,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the ROC curve.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the ROC curve: .png, .svg or .pdf."),
     ] = None,
     on_bad_line: _OnBadLine = "fail",
     quarantine: _Quarantine = None,
@@ -402,11 +413,16 @@ def info(model: _Model, as_json: _Json = False) -> None:
 def export(
     model: _Model,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write."),
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="json or onnx; by the file's name, or json."),
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="json or onnx; by the file's name, or json.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was written as JSON.")
@@ -425,14 +441,13 @@ def export(
 @app.command()
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="A set: all that is known of it.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A set: all that is known of it."),
     ] = None,
     fetch: Annotated[
         bool, typer.Option("--fetch", help="Download it, if it is not here.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """List the named data sets: what they are, and whether they are here."""
     from aucmax.cli.datasets import run
@@ -447,33 +462,26 @@ def datasets(
     "--repeats 3 -o folds.csv",
 )
 def compare(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, or a named set (aucmax datasets).", show_default=False
-        ),
-    ],
+    data: _Data,
     algorithm: Annotated[
         list[str],
         typer.Option(
+            metavar="NAME",
             help="Take this one, and others given so: an estimator of aucmax, "
             "balanced-logistic or lightgbm.",
             show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
         ),
     ] = [],  # noqa: B006
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the data.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="Partitions.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
-    label: Annotated[
-        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="Those to rank high, with commas; or >3, or @half."),
-    ] = None,
-    missing: Annotated[
-        str | None, typer.Option(help="Missing values: error, impute or zero.")
-    ] = None,
+    folds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Parts of the data.")
+    ] = 5,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Partitions of the data.")
+    ] = 1,
+    seed: _Seed = 0,
+    label: _Label = None,
+    positive: _Positive = None,
+    missing: _Missing = None,
     reader: Annotated[
         list[str],
         typer.Option(
@@ -482,11 +490,11 @@ def compare(
     ] = [],  # noqa: B006
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", dir_okay=False, help="Every fold, as CSV."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", dir_okay=False, help="Every fold, as CSV."
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Compare algorithms on the same folds of the data."""
     from aucmax.cli.compare import run

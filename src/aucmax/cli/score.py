@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Screen, reading, seconds
+from aucmax.cli.screen import Screen, reading, seconds, some
 from aucmax.data.badlines import BadLines
 from aucmax.data.text import expand
 from aucmax.files import refuse_overwriting
@@ -46,6 +46,8 @@ def run(
         found = {"output": str(output), "rows": rows, "bad_lines": bad.count}
         print(json.dumps(found | {"seconds": round(time, 3)}, indent=2))
     elif output is not None:
-        screen.print(f"{rows:,} rows scored in {seconds(time)}: {output}", wrap=False)
+        screen.print(
+            f"{some(rows, 'row')} scored in {seconds(time)}: {output}", wrap=False
+        )
     if remark := bad.remark():
         screen.warn(remark)

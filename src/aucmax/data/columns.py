@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
-from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -168,7 +167,6 @@ class Plan:
 class TableSource:
     """What readers of tables have in common; the parameters are those of CsvSource."""
 
-    options: ClassVar[frozenset[str]]  # what may be said about data without a recipe
     _format: ClassVar[str]
     task: Task | None = None  # nobody but the user knows which labels are positive
 
@@ -292,11 +290,6 @@ def remedy(category: bool) -> str:
         "in training, --missing impute puts the mean of the column there, --missing "
         "zero a zero"
     )
-
-
-def options_of(source: type) -> frozenset[str]:
-    """Return the names of what a source can be told about its data."""
-    return frozenset(signature(source).parameters) - {"paths", "recipe", "labelled"}
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:

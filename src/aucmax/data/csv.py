@@ -60,7 +60,6 @@ from aucmax.data.columns import (
     decode,
     dictionary,
     find,
-    options_of,
     remedy,
 )
 from aucmax.data.text import Text
@@ -285,9 +284,6 @@ class CsvSource(TableSource):
                     here = reader.use(here, table.after)
                     if table.bad or len(table.numbers):
                         yield table._replace(after=here, done=before + reader.done)
-
-
-CsvSource.options = options_of(CsvSource)
 
 
 class _Reader:

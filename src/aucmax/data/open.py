@@ -24,6 +24,8 @@ _ENDINGS = {
     ".arrow": "parquet",
     ".feather": "parquet",
 }
+OURS = {"keep_text", "extra", "labelled"}  # options for commands, not for users
+
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
 # A label, then only index:value pairs; a comment may follow.
@@ -53,7 +55,7 @@ def open_data(
     if unknown := options.keys() - understood:
         raise ValueError(
             f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
-            f"{', '.join(sorted(understood))}."
+            f"{', '.join(sorted(understood - OURS))}."
         )
     source: Source = reader(paths, **options)
     return source
