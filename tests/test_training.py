@@ -1,11 +1,13 @@
 """Training from files: the same model however often a run is interrupted."""
 
+import io
 import os
 import random
 import signal
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -370,3 +372,32 @@ def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
     )
     assert parts == whole
     assert "No space left" in warnings[0]
+
+
+def test_the_first_block_of_a_pipe_may_have_one_class_only(tmp_path, monkeypatch):
+    """It is small; labels that say nothing alone are settled by more of them."""
+    X, y = scattered(300, 12)
+    order = np.argsort(y, kind="stable")
+    classes = np.where(y[order] == 1, np.where(np.arange(300) % 2, 5, 4), 3)
+    rows = [
+        line.replace(line.split()[0], str(label), 1)
+        for line, label in zip(lines(X[order], y[order]), classes, strict=True)
+    ]
+    monkeypatch.setattr(text, "_FIRST", 100)
+    found = {}
+    for positive, wanted in ((None, (3, 4)), ("@half", (3, 4, 5)), (None, (3,))):
+        kept = [row for row in rows if int(row.split()[0]) in wanted]
+        stdin = SimpleNamespace(buffer=io.BytesIO("\n".join(kept).encode()))
+        monkeypatch.setattr("sys.stdin", stdin)
+        plan = Plan(["-"], "SPAM", positive=positive, reader={"format": "svmlight"})
+        if wanted == (3,):
+            with pytest.raises(ValueError, match="All labels of the first rows are 3"):
+                train(plan, tmp_path / "m.aucmax")
+        else:
+            result = train(plan, tmp_path / "m.aucmax")
+            found[wanted] = result.recipe["task"]
+            assert result.progress.rows == len(kept)
+    assert found == {
+        (3, 4): {"positive": [4.0], "negative": [3.0]},
+        (3, 4, 5): {"positive": [3.0], "negative": [4.0, 5.0], "halves": True},
+    }

@@ -77,6 +77,7 @@ class Model(NamedTuple):
         extra: Sequence[str] = (),
         labelled: bool = True,
         weight: str | None = None,
+        prompt: bool = False,
     ) -> Source:
         """Return a reader that makes the features this model was trained on."""
         if self.recipe is not None:
@@ -88,6 +89,7 @@ class Model(NamedTuple):
                 n_features=self.width,
                 labelled=labelled,
                 weight=weight,
+                prompt=prompt,
             )
         columns = bool(extra) or weight not in (None, "none")
         if named_set(data) and not columns:
@@ -99,7 +101,7 @@ class Model(NamedTuple):
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        return open_data(data, format=known, n_features=self.width)
+        return open_data(data, format=known, n_features=self.width, prompt=prompt)
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
@@ -146,7 +148,8 @@ def write_scores(
     The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
     or something like it.
     """
-    source = model.open(data, keep_text=True, labelled=False)
+    # Who feeds a pipe line by line may be waiting for the scores.
+    source = model.open(data, keep_text=True, labelled=False, prompt=True)
     if output is not None:
         refuse_overwriting(output, source.files)
     rows = 0
@@ -155,6 +158,8 @@ def write_scores(
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk, scores)
+            if output is None:
+                file.flush()
             rows += scores.size
         writer.close()
     return rows

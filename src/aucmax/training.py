@@ -13,7 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -32,7 +32,7 @@ from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
-from aucmax.data.text import ahead, ticking
+from aucmax.data.text import BLOCK, ahead, ticking
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -249,7 +249,7 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(
             "There are no labels to learn from: name their --label column."
         )
-    task = wanted_task(plan.positive, source).settle(first.y)
+    task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
@@ -271,6 +271,27 @@ def wanted_task(positive: str | None, source: Source) -> Task:
     if positive is None and source.task is not None:
         return source.task
     return Task.parse(positive)
+
+
+def _settled(
+    task: Task, source: Source, seen: list[Chunk], chunks: Iterator[Chunk]
+) -> Task:
+    """Return the task, settled by the first rows.
+
+    The first chunk of a pipe is small, and may have one class only: more are read, and
+    added to those ``seen``, until labels say enough or it is as much as of a file.
+    """
+    labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
+    while source.size is None and seen[-1].after.offset < BLOCK:
+        if not task.halves:  # for which it takes all labels
+            with suppress(ValueError):
+                return task.settle(join(labels))
+        more = next(chunks, None)
+        if more is None:
+            break
+        seen.append(more)
+        labels.append(more.y)
+    return task.settle(join(labels))
 
 
 def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -754,3 +754,25 @@ def test_decimal_commas_are_not_taken_for_categories(write):
     # Categories that have commas in them are what they are.
     words = write("a;y\n1,2;1\n1,2b;0\n")
     assert len(read(words, label="y").y) == 2
+
+
+def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
+    """Whatever the pieces, and with line ends in quotes, the rows are the same."""
+    monkeypatch.setattr("aucmax.data.text._SOON", 0.0)
+    rows = [f'{i},"a\nb{i % 3}",{i % 2}' for i in range(50)]
+    content = ("x,c,y\n" + "\n".join(rows)).encode()
+    (tmp_path / "whole.csv").write_bytes(content)
+    recipe = CsvSource([str(tmp_path / "whole.csv")], label="y").recipe()
+
+    class Pieces(io.BytesIO):
+        def readinto(self, view):
+            return super().readinto(view[:step])
+
+    for step in (1, 7, 1000):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(content)))
+        chunks = list(CsvSource(["-"], recipe=recipe, prompt=True).chunks())
+        assert np.concatenate([chunk.y for chunk in chunks]).tolist() == [0, 1] * 25
+        first = np.concatenate([chunk.X[:, [0]].toarray()[:, 0] for chunk in chunks])
+        assert first.tolist() == list(range(50))
+        assert len(chunks) > 20 or step == 1000
+        assert not any(chunk.bad for chunk in chunks)

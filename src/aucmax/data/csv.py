@@ -137,6 +137,8 @@ class CsvSource(TableSource):
         Columns are found by name, in any order; label and weight may be absent.
     labelled : bool, default=True
         Whether labels and weights are read; if not, nothing can be wrong with them.
+    prompt : bool, default=False
+        See :class:`aucmax.data.text.Text`.
     """
 
     _format = "csv"
@@ -163,6 +165,7 @@ class CsvSource(TableSource):
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
         labelled: bool = True,
+        prompt: bool = False,
     ) -> None:
         text_files = Text(paths)
         super().__init__(
@@ -181,6 +184,7 @@ class CsvSource(TableSource):
             delimiter = delimiter or recipe.get("delimiter")
         if delimiter in ("tab", r"\t"):  # what people write in a shell
             delimiter = "\t"
+        self._prompt = prompt
         self._delimiter = delimiter
         self._header = header
         if header not in (None, True, False):
@@ -254,7 +258,9 @@ class CsvSource(TableSource):
         if self._sizes[number] is not None:
             return _Reader(self.files[number], self._block)
         if number not in self._pipes:  # a pipe, which cannot be opened again
-            self._pipes[number] = _Reader(self.files[number], self._block, keep=True)
+            self._pipes[number] = _Reader(
+                self.files[number], self._block, pipe=True, prompt=self._prompt
+            )
         elif self._pipes[number].begun:
             path = self._pipes[number].path
             raise ValueError(f"{path} is a pipe, which can be read only once")
@@ -289,18 +295,24 @@ class CsvSource(TableSource):
 class _Reader:
     """A file, in blocks that overlap by what was not used of the one before."""
 
-    def __init__(self, file: str, block: int, keep: bool = False) -> None:
+    def __init__(
+        self, file: str, block: int, pipe: bool = False, prompt: bool = False
+    ) -> None:
         self._stream = text._open(file)
-        self._keep = keep  # open, until the rows have been read
+        self._pipe = pipe  # stays open until the rows have been read
+        self._prompt = prompt
         self._rest = np.empty(0, np.uint8)
+        self._tried = 0  # bytes of it that have been given, and not used
         self._block = block
+        self._offset = 0  # of the rest
+        self._ended = False
         self.begun = False
 
     def __enter__(self) -> "_Reader":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.begun or not self._keep:
+        if self.begun or not self._pipe:
             self._stream.close()
 
     @property
@@ -315,12 +327,14 @@ class _Reader:
 
     def peek(self) -> tuple[Bytes, bool]:
         """Return what ``blocks`` will give first, without using it."""
-        size = self._block
+        size = self._size()
         while True:
             data, final = self._fill(size)
             lines = _whole_lines(data, final)
             if len(lines) or final:
+                self._tried = 0
                 return lines, final
+            self._tried = len(data)
             size = self._larger(size)
 
     def skip(self, offset: int) -> None:
@@ -330,10 +344,11 @@ class _Reader:
         self._rest = self._rest[known:]
         if offset > known:
             self._stream.skip(offset - known)
+        self._offset = offset
 
     def blocks(self) -> Iterator[tuple[Bytes, bool]]:
         """Yield lines, and whether they are the last; ``use`` is called in between."""
-        size = self._block
+        size = self._size()
         while True:
             data, final = self._fill(size)
             if not len(data):
@@ -342,11 +357,10 @@ class _Reader:
             self._used = 0
             if len(lines):
                 yield lines, final
-            if self._used:
-                size = self._block
-                self._rest = self._rest[self._used :]
-            else:  # not one row in it
-                size = self._larger(size)
+            self._offset += self._used
+            self._rest = self._rest[self._used :]
+            self._tried = len(data) - self._used
+            size = self._size() if self._used else self._larger(size)
 
     def use(self, start: Position, after: Position) -> Position:
         """Take in what need not come again; return where that ends in the file."""
@@ -359,13 +373,22 @@ class _Reader:
         known = len(self._rest)
         if known >= size:
             return self._rest[:size], False
+        if self._prompt and known > self._tried:
+            return self._rest, False
         buffer = np.empty(size, np.uint8)
         buffer[:known] = self._rest
-        known += text._fill(self._stream, memoryview(buffer.data)[known:])
-        self._rest = buffer[:known]
-        return self._rest, known < size
+        view = memoryview(buffer.data)[known:]
+        more, self._ended = text.arriving(self._stream, view, self._prompt)
+        self._rest = buffer[: known + more]
+        return self._rest, self._ended
+
+    def _size(self) -> int:
+        return text.block_size(self._offset, self._block, self._pipe)
 
     def _larger(self, size: int) -> int:
+        """Return how much to read if there was no row in ``size`` bytes."""
+        if self._prompt and not self._ended and len(self._rest) < size:
+            return size  # there may be one when more has come
         if 2 * size > text.LONGEST:
             raise ValueError(
                 f"{self._stream.path}: the text has a line of more than {size} bytes: "

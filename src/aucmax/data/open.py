@@ -24,7 +24,12 @@ _ENDINGS = {
     ".arrow": "parquet",
     ".feather": "parquet",
 }
-OURS = {"keep_text", "extra", "labelled"}  # options for commands, not for users
+OURS = {
+    "keep_text",
+    "extra",
+    "labelled",
+    "prompt",
+}  # not for users
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
@@ -70,12 +75,13 @@ def reopen(
     n_features: int | None = None,
     labelled: bool = True,
     weight: str | None = None,
+    prompt: bool = False,
 ) -> Source:
     """Return a reader that makes the same features as the one with this recipe.
 
     Tables may come in another format than the one trained on. With ``labelled=False``
     nobody asks for their labels. Weights are in the column ``weight``, or in that of
-    the recipe; ``"none"`` is for no weights.
+    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
@@ -94,6 +100,8 @@ def reopen(
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
+    if known != "parquet":
+        options["prompt"] = prompt
     if known == "svmlight":
         if columns:
             raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")

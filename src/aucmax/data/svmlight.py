@@ -75,6 +75,8 @@ class SvmlightSource:
         What becomes of the values nan and inf: they make the line bad, or are zero.
     keep_text : bool, default=False
         Whether each chunk has the text of its rows, too.
+    prompt : bool, default=False
+        See :class:`aucmax.data.text.Text`.
 
     Attributes
     ----------
@@ -95,6 +97,7 @@ class SvmlightSource:
         n_features: int | None = None,
         missing: Literal["error", "zero"] = "error",
         keep_text: bool = False,
+        prompt: bool = False,
     ) -> None:
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
@@ -105,7 +108,7 @@ class SvmlightSource:
             raise ValueError(
                 f"n_features has to be from 1 to {_MOST_FEATURES}, not {n_features}"
             )
-        self._text = Text(paths)
+        self._text = Text(paths, prompt)
         self.files, self.size = self._text.files, self._text.size
         self._base = 0 if zero_based else 1
         self._n_features = n_features
