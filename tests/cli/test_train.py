@@ -348,3 +348,13 @@ def test_a_label_with_a_comma(tmp_path):
         assert json.loads(result.stdout)["positives"] == count
     result = invoke(*command, "--algorithm", "SPAM")
     assert '3 labels: "no, thanks", yes, "yes, please"' in result.stderr
+
+
+def test_text_in_another_encoding_is_remarked_upon(tmp_path):
+    data = tmp_path / "a.csv"
+    data.write_bytes(b"x,c,y\n1,caf\xe9,0\n2,tea,1\n")
+    command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y"
+    result = invoke(*command, "--algorithm", "SPAM", "--passes", "3")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"Note: {data}, line 2: this is not UTF-8.")
+    assert result.stderr.count("\n") == 1

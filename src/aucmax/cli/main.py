@@ -7,6 +7,8 @@ at once.
 import errno
 import os
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +27,9 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_note, warnings.showwarning)
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             if debug:
                 raise
@@ -37,6 +41,14 @@ class _Commands(TyperGroup):
             typer.echo(f"Error: {_in_words(error)}", err=True)
             _drop_output()
             raise typer.Exit(1) from None
+
+
+def _note(otherwise: Any, message: Warning, category: type, *place: Any) -> None:
+    """Tell what is odd about the data, as a line for people."""
+    if issubclass(category, UnicodeWarning):
+        typer.echo(f"Note: {message}", err=True)
+    else:
+        otherwise(message, category, *place)
 
 
 def _drop_output() -> None:

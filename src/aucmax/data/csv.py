@@ -15,6 +15,7 @@ line, not the file.
 import math
 import re
 import string
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -67,6 +68,10 @@ from aucmax.data.text import Text
 DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
+_DATE = re.compile(
+    rb"\s*(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})"  # year first or last
+    rb"([T ]\s*\d\d?:\d\d(:\d\d([.,]\d+)?)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)?)?\s*"
+)
 _WITH_COMMA = re.compile(rb"\s*[-+]?\d+,\d+\s*")
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
@@ -185,6 +190,7 @@ class CsvSource(TableSource):
         if delimiter in ("tab", r"\t"):  # what people write in a shell
             delimiter = "\t"
         self._prompt = prompt
+        self._odd_encoding = False  # and it has been said
         self._delimiter = delimiter
         self._header = header
         if header not in (None, True, False):
@@ -215,26 +221,43 @@ class CsvSource(TableSource):
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
         counts = head.kinds or _kinds(_all_spans(head))
-        self._refuse_commas(head, counts)
+        if self._recipe is None:
+            self._refuse_puzzles(head, counts)
         return head.names, [not others for _, others in counts], head.header
 
-    def _refuse_commas(self, head: "_Head", counts: list[tuple[int, int]]) -> None:
-        """Raise an error if a column has decimal commas: it would become categories."""
-        if head.delimiter == ord(",") or all(numbers for numbers, _ in counts):
+    def _refuse_puzzles(self, head: "_Head", counts: list[tuple[int, int]]) -> None:
+        """Raise an error if a feature has decimal commas, or dates.
+
+        Both would become categories, nearly one a row.
+        """
+        if all(numbers for numbers, _ in counts):
             return
         wishes = self._wishes
         settled = {*map(str, (*wishes.categorical, *wishes.text, *wishes.drop))}
+        settled |= {str(wishes.label), str(wishes.weight)}
+        only = None if wishes.only is None else {*map(str, wishes.only)}
         for i, (name, column) in enumerate(
             zip(head.names, _all_spans(head), strict=True)
         ):
-            if counts[i][0] == 0 and not settled & {name, str(i)}:
-                values = _first_values(column)
-                if values and all(map(_WITH_COMMA.fullmatch, values)):
-                    raise ValueError(
-                        f"{self.files[0]}: the numbers of column {name!r} have decimal "
-                        f"commas ({decode(values[0])}): write them with points, or say "
-                        f"that they are categories: --input categorical={name}"
-                    )
+            called = {name, str(i), str(i - len(head.names))}
+            if counts[i][0] or called & settled:
+                continue
+            values = _first_values(column)
+            if not values or (only is not None and not called & only):
+                continue
+            if all(map(_WITH_COMMA.fullmatch, values)):
+                raise ValueError(
+                    f"{self.files[0]}: the numbers of column {name!r} have decimal "
+                    f"commas ({decode(values[0])}): write them with points, or say "
+                    f"that they are categories: --input categorical={name}"
+                )
+            if all(map(_DATE.fullmatch, values)):
+                date = decode(values[0])
+                raise ValueError(
+                    f"{self.files[0]}: column {name!r} has dates ({date}), which "
+                    f"are neither numbers nor categories: --input drop={name}, "
+                    f"or --input categorical={name} if it has few values"
+                )
 
     def _first_head(self) -> "_Head":
         """Return the beginning of the first file that has one."""
@@ -286,10 +309,28 @@ class CsvSource(TableSource):
             with self._reader(number) as reader:
                 reader.skip(here.offset)
                 for data, final in reader.blocks():
+                    self._note_encoding(file, data, here.line)
                     table = scan(data, here, final, self._longest_quoted)
                     here = reader.use(here, table.after)
                     if table.bad or len(table.numbers):
                         yield table._replace(after=here, done=before + reader.done)
+
+    def _note_encoding(self, file: str, data: Bytes, lines: int) -> None:
+        """Warn of the first bytes that are no UTF-8: words are compared by bytes."""
+        if self._odd_encoding or not len(data) or data.max() < 128:
+            return
+        try:
+            data.tobytes().decode()
+        except UnicodeDecodeError as error:
+            self._odd_encoding = True
+            line = lines + 1 + count(data[: error.start], _NEWLINE)
+            warnings.warn(
+                f"{file}, line {line}: this is not UTF-8. Words are taken byte for "
+                "byte, and match those of other data in the same encoding only. To "
+                "convert, if it is Latin-1: iconv -f LATIN1 -t UTF-8",
+                UnicodeWarning,
+                stacklevel=2,
+            )
 
 
 class _Reader:
