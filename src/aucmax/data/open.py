@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import STDIN, Text, beginning
+from aucmax.data.text import STDIN, Text, beginning, expand
 
 FORMATS = ("svmlight", "csv", "parquet")
 
@@ -54,6 +54,8 @@ def open_data(
     known = guess_format(paths[0]) if format is None else format
     if known not in FORMATS:
         raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
+    if format is None:
+        _refuse_mixture(paths, known)
     reader = _reader(known)
     options = {name: value for name, value in options.items() if value is not None}
     understood = set(signature(reader).parameters) - {"paths", "recipe"}
@@ -96,9 +98,12 @@ def reopen(
         if columns:
             raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
         return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
+    for file in expand(paths):
+        _refuse_other_kind(file, known)
     if known != "svmlight":
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
+        _refuse_mixture(paths, known)
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
     if known != "parquet":
         options["prompt"] = prompt
@@ -144,16 +149,54 @@ def _open_set(name: str, options: dict[str, Any]) -> Source:
     return SetSource(name, **{k: value for k, value in known.items() if value})
 
 
+def _refuse_mixture(paths: Sequence[str], known: str) -> None:
+    """Raise an error if files are of several formats, as their names say."""
+    if known == "parquet":  # of a folder, it reads its own files only
+        return
+    first: dict[str, str] = {}
+    for file in expand(paths):
+        if found := _by_name(file):
+            first.setdefault(found, file)
+    if len(first) > 1:
+        said = ", ".join(f"{file} is {found}" for found, file in first.items())
+        raise ValueError(
+            f"There are several formats, by the names of the files: {said}. Name files "
+            "of one, as FOLDER/*.csv."
+        )
+
+
+def _refuse_other_kind(path: str, known: str) -> None:
+    """Raise an error if a model made of columns gets svmlight data, or vice versa.
+
+    If name and content say so: who trained on svmlight data called .csv may go on.
+    """
+    named = _by_name(path)
+    if named is None or (named == "svmlight") == (known == "svmlight"):
+        return
+    if Path(path).is_file() and (_by_look(path) == "svmlight") == (named == "svmlight"):
+        raise ValueError(
+            f"{path} has {named} data, and the model was trained on {known} data: "
+            "numbers of features and names of columns have nothing in common."
+        )
+
+
+def _by_name(path: str) -> str | None:
+    """Return the format that a file's name says."""
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    if endings and endings[-1] in _PACKED:
+        endings.pop()
+    return _ENDINGS.get(endings[-1]) if endings else None
+
+
 def guess_format(path: str) -> str:
     """Return the format by the file's name, else by its first lines."""
     if Path(path).is_dir():
         inside = sorted(one for one in Path(path).iterdir() if one.is_file())
         path = next((str(one) for one in inside if one.name[0] != "."), path)
-    endings = [ending.lower() for ending in Path(path).suffixes]
-    if endings and endings[-1] in _PACKED:
-        endings.pop()
-    if endings and endings[-1] in _ENDINGS:
-        return _ENDINGS[endings[-1]]
+    return _by_name(path) or _by_look(path)
+
+
+def _by_look(path: str) -> str:
     path = Text([path]).files[0]
     if path != STDIN and not Path(path).is_file():
         raise ValueError(
