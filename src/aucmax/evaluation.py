@@ -197,7 +197,7 @@ def evaluate(
     ranking = steps(positive, scores, weight)
     total, heavy = float(ranking.tp[-1] + ranking.fp[-1]), float(ranking.tp[-1])
     if at is None:
-        at = [k for k in LISTS if k <= total]
+        at = [k for k in LISTS if (k <= total if isinstance(k, int) else k * n >= 1)]
     if weight is not None and max(at, default=0) > total:
         raise ValueError(
             f"--at {max(at)}: with weights the length of a list is one, and all rows "

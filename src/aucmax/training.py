@@ -174,8 +174,11 @@ def train(
         resumed = True
     refuse_overwriting(output, run.source.files)
     if test and "-" not in test:
-        # A name that is wrong is better known now than when all is learnt.
-        refuse_overwriting(output, reopen(test, run.source.recipe()).files)
+        # What is wrong with a name or a column is better known before all is learnt.
+        judges = reopen(test, run.source.recipe())
+        refuse_overwriting(output, judges.files)
+        for chunk in _until_rows(judges.chunks()):
+            labelled(chunk, run.task)
     if quarantine is not None:
         refuse_overwriting(quarantine, run.source.files)
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
@@ -447,8 +450,13 @@ def _check_classes(run: _Run) -> None:
     progress = run.progress
     if progress.positives in (0, progress.rows):
         side = "positive" if progress.positives else "negative"
+        rows = (
+            "The only row is"
+            if progress.rows == 1
+            else f"All {progress.rows:,} rows are"
+        )
         raise ValueError(
-            f"All {progress.rows:,} rows are of one class, the {side} one; there is "
+            f"{rows} of one class, the {side} one; there is "
             f"nothing to rank. Labels were taken as {run.task}: see --positive."
         )
 
@@ -654,6 +662,9 @@ def _judge(
         raise ValueError("There is no row to judge the model by.")
     weighted = all(weight is not None for weight in weights)
     positive, weight = np.concatenate(positives), join(weights) if weighted else None
+    if positive.all() or not positive.any():
+        side = "positive" if positive.all() else "negative"
+        raise ValueError(f"there are {side} rows only to judge by, and no others.")
     interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
     return {
         "on": "test" if test else "holdout",

@@ -277,6 +277,26 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
     absent = invoke(*command, "--test", tmp_path / "absent.svm")
     assert absent.exit_code == 1
     assert "there is no such file" in absent.stderr
+    other = write_table(tmp_path / "clicks.csv", table(20))
+    mismatch = invoke(*command, "--test", other)
+    assert mismatch.exit_code == 1
+    assert "csv data, and the model was trained on svmlight data" in mismatch.stderr
+    tables = ("train", other, "-o", model, "--label", "clicked", "--algorithm", "SPAM")
+    narrow = write_table(
+        tmp_path / "narrow.csv", ["1,2,no"], header="age,income,clicked"
+    )
+    unlabelled = write_table(
+        tmp_path / "no.csv", ["1,York,2"], header="age,town,income"
+    )
+    for data, message in ((narrow, "no column 'town'"), (unlabelled, "no labels")):
+        result = invoke(*tables, "--test", data)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert "written" not in result.stderr
+    one = write_table(tmp_path / "one.csv", [line for line in table() if "no" in line])
+    result = invoke(*tables, "--test", one)
+    assert "is written, but could not be judged: there are negative" in result.stderr
+    model.unlink()
     both = invoke(*command, "--test", rows, "--holdout", 0.1)
     assert both.exit_code == 1
     assert "--holdout or by --test: take one" in both.stderr
