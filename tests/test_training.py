@@ -7,6 +7,7 @@ import signal
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -401,3 +402,40 @@ def test_the_first_block_of_a_pipe_may_have_one_class_only(tmp_path, monkeypatch
         (3, 4): {"positive": [4.0], "negative": [3.0]},
         (3, 4, 5): {"positive": [3.0], "negative": [4.0, 5.0], "halves": True},
     }
+
+
+@pytest.mark.parametrize("format", ["svmlight", "csv"])
+def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format):
+    """Blocks grow with what came before; who reads on finds them as they were."""
+    path, X, y = data
+    content = Path(path).read_bytes()
+    reader = {"format": format}
+    if format == "csv":
+        rows = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
+        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+        content = "\n".join([names, *rows]).encode()
+        reader["label"] = "y"
+    monkeypatch.setattr(text, "BLOCK", 3000)
+    monkeypatch.setattr(text, "_FIRST", 200)
+    monkeypatch.setattr("aucmax.data.csv.CsvSource._block", 3000)
+    plan = Plan(["-"], "SPAM", reader=reader)
+    whole, output = tmp_path / "whole.aucmax", tmp_path / "parts.aucmax"
+
+    def go(path, step, **options):
+        class Pieces(io.BytesIO):
+            def readinto(self, view):
+                return super().readinto(view[:step])
+
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(content)))
+        return train(plan, path, **options)
+
+    assert go(whole, 100_000).progress.chunks > 6
+    stops = 0
+    while True:
+        try:
+            assert go(output, 17, listen=after(2), resume=stops > 0).resumed
+            break
+        except StoppedError:
+            stops += 1
+    assert stops > 2
+    assert output.read_bytes() == whole.read_bytes()
