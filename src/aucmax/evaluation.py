@@ -231,7 +231,7 @@ def _top(ranking: Steps, judged: Judged, k: int | float, level: float) -> Top:
     count = rows
     if judged.weight is not None:
         count = effective_rows(ranking, judged.scores, judged.weight, rows)
-    precision = wilson(hits / rows * count, count, level)
+    precision = wilson(hits / rows, count, level)
     lift = precision.value / base_rate(ranking)
     return Top(k, rows, precision, lift, hits / float(ranking.tp[-1]))
 

@@ -217,5 +217,5 @@ def test_weighted_precision_is_worth_so_many_rows(data, share):
     length = float(mine.sum() / weight.sum())
     if length < 1.0:
         got = precision_interval(y, score, length, sample_weight=weight)
-        hits = np.average(y[order[:k]], weights=mine) * count
-        assert got == pytest.approx(wilson(hits, count, 0.95), rel=1e-9, abs=1e-12)
+        share = np.average(y[order[:k]], weights=mine)
+        assert got == pytest.approx(wilson(share, count, 0.95), rel=1e-9, abs=1e-12)

@@ -191,10 +191,11 @@ def precision_interval(
     check_level(level)
     ranking = steps(y, score, sample_weight, pos_label)
     hits, rows = top(ranking, k)
-    if sample_weight is None:
-        return wilson(hits, rows, level)
-    count = effective_rows(ranking, np.asarray(score), np.asarray(sample_weight), rows)
-    return wilson(hits / rows * count, count, level)
+    count = rows
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight)
+        count = effective_rows(ranking, np.asarray(score), weight, rows)
+    return wilson(hits / rows, count, level)
 
 
 def lift_at(
@@ -349,7 +350,7 @@ def top(ranking: Steps, k: Any) -> tuple[float, float]:
     """Return the expected positives in the list that ``k`` means, and its length."""
     n = float(ranking.tp[-1] + ranking.fp[-1])
     rows = _length(k, n)
-    return _hits(ranking, rows), rows
+    return min(_hits(ranking, rows), rows), rows  # rounding could carry it past
 
 
 def effective_rows(
@@ -365,10 +366,9 @@ def effective_rows(
     return (length / largest) ** 2 / _within(whole, np.cumsum(square), length)
 
 
-def wilson(hits: float, rows: float, level: float) -> PrecisionInterval:
-    """Return the share ``hits / rows`` with its interval."""
+def wilson(value: float, rows: float, level: float) -> PrecisionInterval:
+    """Return the share of so many ``rows`` with its interval."""
     z = NormalDist().inv_cdf(0.5 * (1.0 + level))
-    value = hits / rows
     more = z * z / rows
     centre = (value + 0.5 * more) / (1.0 + more)
     half = sqrt(more * (value * (1.0 - value) + 0.25 * more)) / (1.0 + more)
