@@ -389,7 +389,9 @@ def evaluate(
     """Judge a model by data with labels.
 
     AUC with its interval (DeLong), partial AUC, precision and lift of the top of the
-    ranking (Wilson's intervals), and what thresholds would do.
+    ranking (Wilson's intervals), and what thresholds would do. With weights, lengths
+    of lists are sums of weights, and to the intervals a row is one observation
+    whatever its weight.
     """
     import_scikit_learn()
     from aucmax.cli.evaluate import run
