@@ -1,11 +1,14 @@
 """Training from files: the same model however often a run is interrupted."""
 
+import io
 import os
 import random
 import signal
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -372,3 +375,69 @@ def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
     )
     assert parts == whole
     assert "No space left" in warnings[0]
+
+
+def test_the_first_block_of_a_pipe_may_have_one_class_only(tmp_path, monkeypatch):
+    """It is small; labels that say nothing alone are settled by more of them."""
+    X, y = scattered(300, 12)
+    order = np.argsort(y, kind="stable")
+    classes = np.where(y[order] == 1, np.where(np.arange(300) % 2, 5, 4), 3)
+    rows = [
+        line.replace(line.split()[0], str(label), 1)
+        for line, label in zip(lines(X[order], y[order]), classes, strict=True)
+    ]
+    monkeypatch.setattr(text, "_FIRST", 100)
+    found = {}
+    for positive, wanted in ((None, (3, 4)), ("@half", (3, 4, 5)), (None, (3,))):
+        kept = [row for row in rows if int(row.split()[0]) in wanted]
+        stdin = SimpleNamespace(buffer=io.BytesIO("\n".join(kept).encode()))
+        monkeypatch.setattr("sys.stdin", stdin)
+        plan = Plan(["-"], "SPAM", positive=positive, reader={"format": "svmlight"})
+        if wanted == (3,):
+            with pytest.raises(ValueError, match="All labels of the first rows are 3"):
+                train(plan, tmp_path / "m.aucmax")
+        else:
+            result = train(plan, tmp_path / "m.aucmax")
+            found[wanted] = result.recipe["task"]
+            assert result.progress.rows == len(kept)
+    assert found == {
+        (3, 4): {"positive": [4.0], "negative": [3.0]},
+        (3, 4, 5): {"positive": [3.0], "negative": [4.0, 5.0], "halves": True},
+    }
+
+
+@pytest.mark.parametrize("format", ["svmlight", "csv"])
+def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format):
+    """Blocks grow with what came before; who reads on finds them as they were."""
+    path, X, y = data
+    content = Path(path).read_bytes()
+    reader = {"format": format}
+    if format == "csv":
+        rows = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
+        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+        content = "\n".join([names, *rows]).encode()
+        reader["label"] = "y"
+    monkeypatch.setattr(text, "BLOCK", 3000)
+    monkeypatch.setattr(text, "_FIRST", 200)
+    monkeypatch.setattr("aucmax.data.csv.CsvSource._block", 3000)
+    plan = Plan(["-"], "SPAM", reader=reader)
+    whole, output = tmp_path / "whole.aucmax", tmp_path / "parts.aucmax"
+
+    def go(path, step, **options):
+        class Pieces(io.BytesIO):
+            def readinto(self, view):
+                return super().readinto(view[:step])
+
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(content)))
+        return train(plan, path, **options)
+
+    assert go(whole, 100_000).progress.chunks > 6
+    stops = 0
+    while True:
+        try:
+            assert go(output, 17, listen=after(2), resume=stops > 0).resumed
+            break
+        except StoppedError:
+            stops += 1
+    assert stops > 2
+    assert output.read_bytes() == whole.read_bytes()

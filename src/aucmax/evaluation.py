@@ -1,6 +1,7 @@
 """How good a model is on data with labels: everything from one sort of the scores.
 
-Of the data, only the score of each row is kept, and whether it is positive.
+Of the data, only the score of each row is kept, whether it is positive, and its weight
+if there are weights. Lengths and counts of rows are sums of weights then.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,18 +15,19 @@ from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Source
 from aucmax.metrics._steps import Steps, steps
 from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import AUCInterval, interval
+from aucmax.metrics.delong import AUCInterval, auc_interval
 from aucmax.metrics.operating import OperatingPoint, point
 from aucmax.metrics.top import (
     PrecisionInterval,
     base_rate,
+    effective_rows,
     mean_precision,
     precision_of_all_positives,
     top,
     wilson,
 )
 from aucmax.scoring import Model, Scores, scored
-from aucmax.training import labelled
+from aucmax.training import labelled, wanted_task
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
 RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
@@ -40,7 +42,7 @@ class Judged(NamedTuple):
     positive: Positive
     group: NDArray[np.int32] | None  # the place of each row's group in ``groups``
     groups: list[str]
-    weighted: bool  # whether the data have weights
+    weight: Scores | None  # of each row, if the data have weights
 
 
 class Top(NamedTuple):
@@ -67,6 +69,7 @@ class Evaluation(NamedTuple):
 
     rows: int
     positives: int
+    weight: tuple[float, float] | None  # of all rows and of the positives
     level: float
     auc: AUCInterval
     max_fpr: float
@@ -77,13 +80,17 @@ class Evaluation(NamedTuple):
     tops: list[Top]
     points: list[tuple[str, float, OperatingPoint]]  # what was wanted, and what is
     groups: list[Group]
-    ranking: Steps  # for a picture
+    ranking: Steps  # for a picture …
+    drawn: AUCInterval  # … which gives 95 % intervals
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold; what is not a number is null."""
         return {
             "rows": self.rows,
             "positives": self.positives,
+            "weight": None
+            if self.weight is None
+            else {"rows": self.weight[0], "positives": self.weight[1]},
             "level": self.level,
             "auc": _interval(self.auc),
             "partial_auc": {
@@ -125,20 +132,22 @@ def collect(
     bad: BadLines,
     watch: Callable[[int, int], None],
     by: str | None = None,
+    positive: str | None = None,
 ) -> Judged:
-    """Score all rows that have a label."""
+    """Score all rows that have a label; ``positive`` is as in :class:`Plan`."""
     task = model.task()
-    scores, positive, codes = [], [], []
+    if positive is not None or not task.settled:
+        task = wanted_task(positive, source)
+    scores, sides, weights, codes = [], [], [], []
     place: dict[str, int] = {}
-    weighted = False
     for chunk, some in scored(model, source, watch):
         if chunk.y is not None and not task.settled:
             task = task.settle(chunk.y)
         known, unknown = labelled(chunk._replace(X=np.arange(some.size)), task)
         bad.take(sorted([*chunk.bad, *unknown], key=lambda line: line.line))
-        weighted |= chunk.weight is not None
         scores.append(some[known.X])
-        positive.append(known.positive)
+        weights.append(known.weight)
+        sides.append(known.positive)
         if by is not None:
             values = chunk.extra[by][known.X].tolist()
             codes.append(
@@ -153,11 +162,21 @@ def collect(
         raise ValueError(f"There is no row in {', '.join(source.files)}{why}")
     return Judged(
         np.concatenate(scores),
-        np.concatenate(positive),
+        np.concatenate(sides),
         np.concatenate(codes) if by is not None else None,
         [str(value) for value in place],
-        weighted,
+        _joined(weights, source),
     )
+
+
+def _joined(weights: Sequence[Scores | None], source: Source) -> Scores | None:
+    found = [part for part in weights if part is not None]
+    if found and len(found) < len(weights):
+        raise ValueError(
+            f"Some of {', '.join(source.files)} have weights, some have none: judge "
+            "them one by one, or without weights: --weight none."
+        )
+    return np.concatenate(found) if found else None
 
 
 def evaluate(
@@ -168,15 +187,22 @@ def evaluate(
     level: float = 0.95,
 ) -> Evaluation:
     """Measure a ranking; ``at`` are lengths of lists, see ``metrics.precision_at``."""
-    n, positives = judged.positive.size, int(np.count_nonzero(judged.positive))
+    scores, positive, weight = judged.scores, judged.positive, judged.weight
+    n, positives = positive.size, int(np.count_nonzero(positive))
     if positives in (0, n):
         which = "positive" if positives else "negative"
         raise ValueError(
             f"All {n:,} rows are {which}: a ranking is judged by rows of both classes."
         )
-    ranking = steps(judged.positive, judged.scores)
+    ranking = steps(positive, scores, weight)
+    total, heavy = float(ranking.tp[-1] + ranking.fp[-1]), float(ranking.tp[-1])
     if at is None:
-        at = [k for k in LISTS if k <= n]
+        at = [k for k in LISTS if (k <= total if isinstance(k, int) else k * n >= 1)]
+    if weight is not None and max(at, default=0) > total:
+        raise ValueError(
+            f"--at {max(at)}: with weights the length of a list is one, and all rows "
+            f"together weigh {total:,.6g}."
+        )
     points = [("fpr", rate, point(ranking, "fpr", rate)) for rate in RATES]
     # A model calls rows positive whose score is above zero: zero itself is not.
     above = point(ranking, "threshold", float(np.nextafter(0.0, 1.0)))
@@ -184,23 +210,28 @@ def evaluate(
     return Evaluation(
         rows=n,
         positives=positives,
+        weight=None if weight is None else (total, heavy),
         level=level,
-        auc=interval(ranking, level),
+        auc=auc_interval(positive, scores, level=level, sample_weight=weight),
         max_fpr=max_fpr,
         partial=partial_area(ranking, max_fpr),
         standardised=partial_area(ranking, max_fpr, standardise=True),
         average_precision=mean_precision(ranking),
         breakeven=precision_of_all_positives(ranking),
-        tops=[_top(ranking, k, level) for k in at],
+        tops=[_top(ranking, judged, k, level) for k in at],
         points=points,
         groups=_groups(judged, level),
         ranking=ranking,
+        drawn=auc_interval(positive, scores, sample_weight=weight),
     )
 
 
-def _top(ranking: Steps, k: int | float, level: float) -> Top:
+def _top(ranking: Steps, judged: Judged, k: int | float, level: float) -> Top:
     hits, rows = top(ranking, k)
-    precision = wilson(hits, rows, level)
+    count = rows
+    if judged.weight is not None:
+        count = effective_rows(ranking, judged.scores, judged.weight, rows)
+    precision = wilson(hits / rows, count, level)
     lift = precision.value / base_rate(ranking)
     return Top(k, rows, precision, lift, hits / float(ranking.tp[-1]))
 
@@ -216,8 +247,11 @@ def _groups(judged: Judged, level: float) -> list[Group]:
     for name, rows in zip(judged.groups, np.split(order, ends[:-1]), strict=True):
         positive, scores = judged.positive[rows], judged.scores[rows]
         positives = int(np.count_nonzero(positive))
-        mixed = 0 < positives < rows.size
-        area = interval(steps(positive, scores), level) if mixed else None
+        weight = None if judged.weight is None else judged.weight[rows]
+        counts = positive if weight is None else positive[weight > 0.0]
+        area = None
+        if counts.any() and not counts.all():
+            area = auc_interval(positive, scores, level=level, sample_weight=weight)
         found.append(Group(name, rows.size, positives, area))
     return sorted(found, key=lambda group: (-group.rows, group.name))
 

@@ -19,7 +19,7 @@ from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Chunk, Lines, Source
 from aucmax.data.collect import widened
-from aucmax.data.open import guess_format, open_data, reopen
+from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
 from aucmax.files import refuse_overwriting, replacing
@@ -76,6 +76,8 @@ class Model(NamedTuple):
         keep_text: bool = False,
         extra: Sequence[str] = (),
         labelled: bool = True,
+        weight: str | None = None,
+        prompt: bool = False,
     ) -> Source:
         """Return a reader that makes the features this model was trained on."""
         if self.recipe is not None:
@@ -86,15 +88,20 @@ class Model(NamedTuple):
                 extra=extra,
                 n_features=self.width,
                 labelled=labelled,
+                weight=weight,
+                prompt=prompt,
             )
+        columns = bool(extra) or weight not in (None, "none")
+        if named_set(data) and not columns:
+            return open_data(data)
         known = guess_format(data[0]) if data else "svmlight"
-        if known != "svmlight" or extra:
+        if known != "svmlight" or columns:
             raise ValueError(
                 "The model was trained in Python, and does not say how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        return open_data(data, format=known, n_features=self.width)
+        return open_data(data, format=known, n_features=self.width, prompt=prompt)
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
@@ -141,7 +148,8 @@ def write_scores(
     The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
     or something like it.
     """
-    source = model.open(data, keep_text=True, labelled=False)
+    # Who feeds a pipe line by line may be waiting for the scores.
+    source = model.open(data, keep_text=True, labelled=False, prompt=True)
     if output is not None:
         refuse_overwriting(output, source.files)
     rows = 0
@@ -150,6 +158,8 @@ def write_scores(
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk, scores)
+            if output is None:
+                file.flush()
             rows += scores.size
         writer.close()
     return rows

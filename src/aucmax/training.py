@@ -13,7 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -32,7 +32,7 @@ from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import LabelError, Task
-from aucmax.data.text import ahead, ticking
+from aucmax.data.text import BLOCK, ahead, ticking
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -134,6 +134,7 @@ class Result(NamedTuple):
     recipe: dict[str, Any]
     progress: Progress
     judged: dict[str, Any] | None  # AUC on rows that were not learnt
+    resumed: bool  # whether it went on from a checkpoint
 
 
 def train(
@@ -153,8 +154,9 @@ def train(
     """Train as planned and write the model to ``output``.
 
     ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
-    learner that wants them at once. While a stream is learnt, ``listen`` is in force,
-    and what it gives is asked between chunks whether to stop.
+    learner that wants them at once; ``warn`` takes what a user should know. While a
+    stream is learnt, ``listen`` is in force, and what it gives is asked between chunks
+    whether to stop.
     """
     if test and plan.holdout:
         raise ValueError("The model is judged by --holdout or by --test: take one.")
@@ -168,11 +170,19 @@ def train(
             "delete that file to begin anew."
         )
     if run is None:
+        if resume:
+            warn(f"There is no {checkpoint} to go on from: training begins anew.")
         run = _begin(plan)
+        resumed = False
+    else:
+        resumed = True
     refuse_overwriting(output, run.source.files)
     if test and "-" not in test:
-        # A name that is wrong is better known now than when all is learnt.
-        refuse_overwriting(output, reopen(test, run.source.recipe()).files)
+        # What is wrong with a name or a column is better known before all is learnt.
+        judges = reopen(test, run.source.recipe())
+        refuse_overwriting(output, judges.files)
+        for chunk in _until_rows(judges.chunks()):
+            labelled(chunk, run.task)
     if quarantine is not None:
         refuse_overwriting(quarantine, run.source.files)
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
@@ -194,7 +204,7 @@ def train(
         raise ValueError(
             f"{output} is written, but could not be judged: {error}"
         ) from error
-    return Result(run.estimator, recipe, run.progress, judged)
+    return Result(run.estimator, recipe, run.progress, judged, resumed)
 
 
 @dataclass
@@ -246,7 +256,7 @@ def _begin(plan: Plan) -> _Run:
         raise ValueError(
             "There are no labels to learn from: name their --label column."
         )
-    task = Task.parse(plan.positive).settle(first.y)
+    task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
     name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
@@ -261,6 +271,34 @@ def _begin(plan: Plan) -> _Run:
     elif plan.passes is not None:
         estimator.set_params(max_iter=passes)
     return _Run(plan, source, chain(seen, chunks), task, estimator, passes, Progress())
+
+
+def wanted_task(positive: str | None, source: Source) -> Task:
+    """Return what the user says is positive, else what is known of the data."""
+    if positive is None and source.task is not None:
+        return source.task
+    return Task.parse(positive)
+
+
+def _settled(
+    task: Task, source: Source, seen: list[Chunk], chunks: Iterator[Chunk]
+) -> Task:
+    """Return the task, settled by the first rows.
+
+    The first chunk of a pipe is small, and may have one class only: more are read, and
+    added to those ``seen``, until labels say enough or it is as much as of a file.
+    """
+    labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
+    while source.size is None and seen[-1].after.offset < BLOCK:
+        if not task.halves:  # for which it takes all labels
+            with suppress(ValueError):
+                return task.settle(join(labels))
+        more = next(chunks, None)
+        if more is None:
+            break
+        seen.append(more)
+        labels.append(more.y)
+    return task.settle(join(labels))
 
 
 def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -418,8 +456,13 @@ def _check_classes(run: _Run) -> None:
     progress = run.progress
     if progress.positives in (0, progress.rows):
         side = "positive" if progress.positives else "negative"
+        rows = (
+            "The only row is"
+            if progress.rows == 1
+            else f"All {progress.rows:,} rows are"
+        )
         raise ValueError(
-            f"All {progress.rows:,} rows are of one class, the {side} one; there is "
+            f"{rows} of one class, the {side} one; there is "
             f"nothing to rank. Labels were taken as {run.task}: see --positive."
         )
 
@@ -628,20 +671,26 @@ def _judge(
         rows = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
-    positives, scores = [], []
+    positives, scores, weights = [], [], []
     for some in rows:
         if len(some.positive):
             X = widened(some.X, width)
             scores.append(run.estimator.decision_function(X))
             positives.append(some.positive)
+            weights.append(some.weight)
     if not positives:
         raise ValueError("There is no row to judge the model by.")
-    positive = np.concatenate(positives)
-    interval = auc_interval(positive, np.concatenate(scores))
+    weighted = all(weight is not None for weight in weights)
+    positive, weight = np.concatenate(positives), join(weights) if weighted else None
+    if positive.all() or not positive.any():
+        side = "positive" if positive.all() else "negative"
+        raise ValueError(f"there are {side} rows only to judge by, and no others.")
+    interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
     return {
         "on": "test" if test else "holdout",
         "rows": len(positive),
         "positives": int(positive.sum()),
+        "weighted": weighted,
         "auc": {"value": interval.value, "low": interval.low, "high": interval.high},
     }
 

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from aucmax.cli.main import app
-from aucmax.data import registry
 from aucmax.data.task import Task
 from data import gaussian
 
@@ -76,31 +75,6 @@ def test_people_get_a_table_and_how_to_read_it(table):
     assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
 
 
-def test_a_named_set_needs_no_file(table, tmp_path, monkeypatch):
-    X, y = gaussian(200)
-    data = registry.Data(X, y == 1, y, Task.of(1, 0), "toy")
-    asked = []
-
-    def load(name, task):
-        asked.append((name, task))
-        return data
-
-    monkeypatch.setattr(registry, "load", load)
-    monkeypatch.chdir(tmp_path)
-    result = invoke("german", *PAIR, "--folds", 2, "--json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["task"] == data.task.to_json()
-    assert asked == [("german", None)]
-    invoke("a9a.train", "--positive", "1", *PAIR, "--folds", 2)
-    assert asked[1] == ("a9a.train", Task.of("1"))
-    assert invoke("german", "--label", "kind").exit_code == 1
-    # A file of that name comes first.
-    (tmp_path / "german").write_bytes(table.read_bytes())
-    result = invoke("german", *PAIR, "--label", "kind", "--folds", 2, "--json")
-    assert json.loads(result.stdout)["rows"] == 300
-    assert len(asked) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -161,3 +135,17 @@ def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
     assert result.exit_code == 1
     assert "would be overwritten" in result.stderr
     assert data.read_bytes() == before
+
+
+def test_one_feature_is_one(tmp_path):
+    data = tmp_path / "one.csv"
+    data.write_text("x,y\n" + "".join(f"{k},{k % 3 == 0:d}\n" for k in range(40)))
+    result = invoke(data, "--label", "y", "--algorithm", "SPAM", "--folds", 2)
+    assert "40 rows, 1 feature, 14 positives" in result.stdout
+
+
+def test_help_names_what_is_to_be_given():
+    result = invoke("-h")
+    options = result.stdout.partition("Options:")[2]
+    assert "--folds N" in options
+    assert "<" not in options

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aucmax import metrics
-from commands import fields, invoke, table, write_table
+from commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(400, seed=2)
 
@@ -102,6 +102,19 @@ def test_people_get_tables(model, data, scored, tmp_path):
     assert str(picture) in result.stdout
 
 
+def test_what_the_name_of_a_picture_says(model, data, tmp_path):
+    for ending, start in ("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG"):
+        picture = tmp_path / f"roc.{ending}"
+        assert invoke("evaluate", model, data, "--plot", picture).exit_code == 0
+        assert picture.read_bytes().startswith(start)
+
+
+def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
+    absent = tmp_path / "absent.csv"
+    result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
+    assert "a picture ends in" in result.stderr
+
+
 def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
     lines = [LINES[0], "30,York,9000,perhaps", "x,York,1,no", *LINES[1:]]
     path = write_table(tmp_path / "new.csv", lines)
@@ -129,6 +142,8 @@ def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
         (LINES, ["--level", "95"], "level must lie between 0 and 1"),
         (LINES, ["--by", "country"], "country"),
         (LINES, ["--plot", "no/folder/a.png"], "folder"),
+        (LINES, ["--plot", "a.foo"], "a picture ends in .png, .svg, .pdf"),
+        (LINES, ["--plot", "roc"], "a picture ends in .png, .svg, .pdf"),
     ],
 )
 def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
@@ -143,7 +158,7 @@ def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
 
 def test_few_rows_have_no_list_of_a_hundred(model, tmp_path):
     found = report(model, write_table(tmp_path / "new.csv", LINES[:50]))
-    assert [entry["k"] for entry in found["at"]] == [0.01, 0.1]
+    assert [entry["k"] for entry in found["at"]] == [0.1]  # nor of half a row
 
 
 def test_lines_with_odd_labels_are_kept(model, tmp_path):
@@ -158,9 +173,86 @@ def test_lines_with_odd_labels_are_kept(model, tmp_path):
 
 @pytest.mark.parametrize("flag", [("--on-bad-line", "quarantine"), ("--plot",)])
 def test_data_are_not_overwritten(model, tmp_path, flag):
-    data = write_table(tmp_path / "new.csv", table(50, seed=2))
+    data = write_table(tmp_path / "new.png", table(50, seed=2))
     before = data.read_bytes()
     result = invoke("evaluate", model, data, *flag, data)
     assert result.exit_code == 1
     assert "would be overwritten" in result.stderr
     assert data.read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    """Return a model trained with weights, and data that have them."""
+    folder = tmp_path_factory.mktemp("weighted")
+    weights = np.random.default_rng(5).exponential(2.0, len(LINES)).round(3)
+    weights[::9] = 0.0
+    lines = [f"{line},{w!r}" for line, w in zip(LINES, weights.tolist(), strict=True)]
+    data = write_table(folder / "new.csv", lines, header=f"{HEADER},w")
+    model = folder / "model.aucmax"
+    command = "train", data, "-o", model, "--label", "clicked", "--input", "weight=w"
+    result = invoke(*command, "--algorithm", "SPAM", "--test", data, "--json")
+    assert result.exit_code == 0, result.stderr
+    return model, data, weights, json.loads(result.stdout)["judged"]
+
+
+def test_rows_have_weights(weighted):
+    model, data, weight, judged = weighted
+    rows = fields(invoke("score", model, data).stdout)
+    y = np.array([row["clicked"] == "yes" for row in rows])
+    score = np.array([float(row["score"]) for row in rows])
+    found = report(model, data, "--at", "50,0.05", "--by", "town")
+    assert triple(found["auc"]) == pytest.approx(
+        metrics.auc_interval(y, score, sample_weight=weight)[:3]
+    )
+    assert judged["weighted"]
+    assert judged["auc"] == found["auc"]
+    assert found["weight"] == pytest.approx(
+        {"rows": weight.sum(), "positives": weight[y].sum()}
+    )
+    assert (found["rows"], found["positives"]) == (400, y.sum())
+    for entry, k in zip(found["at"], (50, 0.05), strict=True):
+        assert triple(entry["precision"]) == pytest.approx(
+            metrics.precision_interval(y, score, k, sample_weight=weight)
+        )
+        lift = metrics.lift_at(y, score, k, sample_weight=weight)
+        assert entry["lift"] == pytest.approx(lift)
+    for entry in found["operating_points"]:
+        called = score >= entry["threshold"] if entry["for"] == "fpr" else score > 0
+        assert entry["rows"] == pytest.approx(weight[called].sum())
+        assert entry["tpr"] == pytest.approx(np.average(called[y], weights=weight[y]))
+    for group in found["groups"]:
+        here = np.array([row["town"] == group["group"] for row in rows])
+        expected = metrics.auc_interval(
+            y[here], score[here], sample_weight=weight[here]
+        )
+        assert triple(group["auc"]) == pytest.approx(expected[:3])
+    shown = invoke("evaluate", model, data).stdout
+    assert f"Weighted: the rows weigh {weight.sum():,.6g}" in shown
+    plain = report(model, data, "--weight", "none")
+    assert plain["weight"] is None
+    assert triple(plain["auc"]) == metrics.auc_interval(y, score)[:3]
+    heavy = invoke("evaluate", model, data, "--at", "1000")
+    assert heavy.exit_code == 1
+    assert "all rows together weigh" in heavy.stderr
+
+
+def test_weights_of_data_that_the_model_did_not_know(model, weighted, data):
+    own, heavy, weight, _ = weighted
+    found = report(model, heavy, "--weight", "w")
+    assert found["weight"]["rows"] == pytest.approx(weight.sum())
+    assert found["auc"] != report(model, heavy)["auc"]
+    for wrong, message in (("v", "no weight column 'v'"), ("age", "is a feature")):
+        result = invoke("evaluate", model, heavy, "--weight", wrong)
+        assert result.exit_code == 1
+        assert message in result.stderr
+    result = invoke("evaluate", own, heavy, data)  # data have no weights
+    assert result.exit_code == 1
+    assert "some have none" in result.stderr
+    assert report(own, heavy, data, "--weight", "none")["rows"] == 800
+
+
+def test_other_labels_than_in_training(model, data):
+    found, other = report(model, data), report(model, data, "--positive", "no")
+    assert other["positives"] == 400 - found["positives"]
+    assert other["auc"]["value"] == pytest.approx(1 - found["auc"]["value"])

@@ -55,7 +55,9 @@ def test_info_of_a_model_made_in_python(tmp_path):
 def test_exported_weights_score_by_hand(model, tmp_path):
     data = write_table(tmp_path / "new.csv", table(30, seed=3))
     output = tmp_path / "model.json"
-    assert invoke("export", model, "-o", output).exit_code == 0
+    result = invoke("export", model, "-o", output)
+    assert result.exit_code == 0
+    assert f"as JSON, {output.stat().st_size:,} bytes: {output}\n" in result.stdout
     exported = json.loads(output.read_text())
     assert exported == json.loads(invoke("export", model).stdout)
     assert exported == json.loads(invoke("export", model, "--json").stdout)

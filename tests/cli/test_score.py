@@ -7,6 +7,7 @@ import lzma
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -312,3 +313,30 @@ def test_neither_data_nor_model_are_overwritten(model, data):
         assert result.exit_code == 1
         assert f"{output} is read, and would be overwritten" in result.stderr
         assert output.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
+def test_who_feeds_lines_gets_scores(model, data, expected):
+    """Each line is answered while the pipe stays open; a line may come in two parts."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aucmax", "score", model, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    process.stdin.write(f"{HEADER}\n{LINES[0]}\n".encode())
+    process.stdin.flush()
+    assert process.stdout.readline() == f"{HEADER},score\n".encode()
+    answer = f"{LINES[0]},{expected[0]!r}\n".encode()
+    assert b"".join(process.stdout.readline() for _ in answer.splitlines()) == answer
+    for line, score in zip(LINES[1:8], expected[1:8], strict=True):
+        process.stdin.write(line[:5].encode())
+        process.stdin.flush()
+        time.sleep(0.01)
+        process.stdin.write(f"{line[5:]}\n".encode())
+        process.stdin.flush()
+        answer = f"{line},{score!r}\n".encode()
+        lines = [process.stdout.readline() for _ in answer.splitlines()]
+        assert b"".join(lines) == answer
+    rest, _ = process.communicate("\n".join(LINES[8:]).encode())
+    assert process.returncode == 0
+    assert rest.decode().endswith(f"{LINES[-1]},{expected[-1]!r}\n")

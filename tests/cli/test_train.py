@@ -157,8 +157,8 @@ def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
     command = "train", "-", "-o", model, "--algorithm", "SPAM", "--checkpoint-rows", 1
     text = rows.read_bytes()
     process = shell(*command)
-    # Some rows are learnt: more than a block of text.
-    block = text * (2 * (1 << 22) // len(text))
+    # Some rows are learnt: more than the first blocks, which are small.
+    block = text * ((1 << 20) // len(text))
     process.stdin.write(block)
     process.stdin.flush()
     for _ in range(600):
@@ -277,6 +277,26 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
     absent = invoke(*command, "--test", tmp_path / "absent.svm")
     assert absent.exit_code == 1
     assert "there is no such file" in absent.stderr
+    other = write_table(tmp_path / "clicks.csv", table(20))
+    mismatch = invoke(*command, "--test", other)
+    assert mismatch.exit_code == 1
+    assert "csv data, and the model was trained on svmlight data" in mismatch.stderr
+    tables = ("train", other, "-o", model, "--label", "clicked", "--algorithm", "SPAM")
+    narrow = write_table(
+        tmp_path / "narrow.csv", ["1,2,no"], header="age,income,clicked"
+    )
+    unlabelled = write_table(
+        tmp_path / "no.csv", ["1,York,2"], header="age,town,income"
+    )
+    for data, message in ((narrow, "no column 'town'"), (unlabelled, "no labels")):
+        result = invoke(*tables, "--test", data)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert "written" not in result.stderr
+    one = write_table(tmp_path / "one.csv", [line for line in table() if "no" in line])
+    result = invoke(*tables, "--test", one)
+    assert "is written, but could not be judged: there are negative" in result.stderr
+    model.unlink()
     both = invoke(*command, "--test", rows, "--holdout", 0.1)
     assert both.exit_code == 1
     assert "--holdout or by --test: take one" in both.stderr
@@ -311,3 +331,50 @@ def test_labels_that_rank_by_their_order_alone_are_remarked_upon(tmp_path):
         assert result.exit_code == 0, result.stderr
         remarked = low == "bad" and not more
         assert ("labels were taken as good against bad" in result.stderr) == remarked
+
+
+def test_nothing_to_resume_is_said(rows, tmp_path):
+    model = tmp_path / "m.aucmax"
+    command = "train", rows, "-o", model, "--algorithm", "SPAM", "--json"
+    result = invoke(*command, "--resume")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["resumed"] is False
+    said = " ".join(result.stderr.split())
+    assert "to go on from: training begins anew." in said
+    assert "m.aucmax.checkpoint" in said.replace(" ", "")
+    result = invoke(*command)
+    assert json.loads(result.stdout)["resumed"] is False
+    assert result.stderr == ""
+
+
+def test_options_of_readers_are_those_for_users(rows, tmp_path):
+    command = "train", rows, "-o", tmp_path / "m.aucmax", "--input"
+    unknown = invoke(*command, "colour=red").stderr
+    assert "zero_based" in unknown
+    for ours in ("keep_text", "extra", "labelled"):
+        assert ours not in unknown
+        result = invoke(*command, f"{ours}=true")
+        assert result.exit_code == 1
+        assert f"--input {ours}: there is no such option" in result.stderr
+
+
+def test_a_label_with_a_comma(tmp_path):
+    data = tmp_path / "letters.csv"
+    data.write_text('x,y\n1,"no, thanks"\n2,"yes, please"\n3,yes\n4,"no, thanks"\n')
+    command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y", "--json"
+    for positive, count in ('"yes, please",yes', 2), ('"no, thanks"', 2), ("yes", 1):
+        result = invoke(*command, "--algorithm", "SPAM", "--positive", positive)
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout)["positives"] == count
+    result = invoke(*command, "--algorithm", "SPAM")
+    assert '3 labels: "no, thanks", yes, "yes, please"' in result.stderr
+
+
+def test_text_in_another_encoding_is_remarked_upon(tmp_path):
+    data = tmp_path / "a.csv"
+    data.write_bytes(b"x,c,y\n1,caf\xe9,0\n2,tea,1\n")
+    command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y"
+    result = invoke(*command, "--algorithm", "SPAM", "--passes", "3")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"Note: {data}, line 2: this is not UTF-8.")
+    assert result.stderr.count("\n") == 1

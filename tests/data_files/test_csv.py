@@ -8,6 +8,7 @@ import json
 import lzma
 import math
 import os
+import warnings
 from threading import Thread
 from types import SimpleNamespace
 
@@ -24,6 +25,8 @@ from tables import MISSING, judged, records
 HEAD = b"a,b,c,y\n"
 CLEAN = b"1,2,red,0\n3,4.5,blue,1\n"
 KINDS = {"a": "number", "b": "number", "c": "category", "y": "label"}
+
+pytestmark = pytest.mark.filterwarnings("ignore::UnicodeWarning")  # bytes of all kinds
 
 
 @pytest.fixture
@@ -754,3 +757,70 @@ def test_decimal_commas_are_not_taken_for_categories(write):
     # Categories that have commas in them are what they are.
     words = write("a;y\n1,2;1\n1,2b;0\n")
     assert len(read(words, label="y").y) == 2
+
+
+def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
+    """Whatever the pieces, and with line ends in quotes, the rows are the same."""
+    monkeypatch.setattr("aucmax.data.text._SOON", 0.0)
+    rows = [f'{i},"a\nb{i % 3}",{i % 2}' for i in range(50)]
+    content = ("x,c,y\n" + "\n".join(rows)).encode()
+    (tmp_path / "whole.csv").write_bytes(content)
+    recipe = CsvSource([str(tmp_path / "whole.csv")], label="y").recipe()
+
+    class Pieces(io.BytesIO):
+        def readinto(self, view):
+            return super().readinto(view[:step])
+
+    for step in (1, 7, 1000):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(content)))
+        chunks = list(CsvSource(["-"], recipe=recipe, prompt=True).chunks())
+        assert np.concatenate([chunk.y for chunk in chunks]).tolist() == [0, 1] * 25
+        first = np.concatenate([chunk.X[:, [0]].toarray()[:, 0] for chunk in chunks])
+        assert first.tolist() == list(range(50))
+        assert len(chunks) > 20 or step == 1000
+        assert not any(chunk.bad for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("values", "dates"),
+    [
+        (["2024-01-31", "2023-12-01"], True),
+        (["2024-01-31T10:00:00Z", "2024-01-31 10:00", ""], True),
+        (["31.12.2024", "1.1.2025"], True),
+        (["12/31/2024 23:59:59.5", "1/1/2025"], True),
+        (["2024-01-31", "never"], False),
+        (["2024-01/31", "2024-01/30"], False),
+        (["555-12-2024", "555-12-2023"], False),
+        (["a", "b"], False),
+    ],
+)
+def test_dates_are_no_categories_unless_the_user_says_so(tmp_path, values, dates):
+    """As in Parquet: each would be a category of its own."""
+    path = tmp_path / "a.csv"
+    path.write_text("x,day,y\n" + "".join(f"1,{value},0\n" for value in values))
+    reader = {"label": "y", "missing": "zero"}
+    if dates:
+        with pytest.raises(ValueError, match=r"'day' has dates .*drop=day"):
+            list(CsvSource([str(path)], **reader).chunks())
+    else:
+        assert CsvSource([str(path)], **reader).plan.categories == ["day"]
+    for wish in ({"categorical": ["day"]}, {"text": ["1"]}, {"drop": ["-2"]}):
+        assert CsvSource([str(path)], **reader, **wish).plan
+    assert CsvSource([str(path)], only=["x"], **reader).plan.numbers == ["x"]
+    assert CsvSource([str(path)], label="day").plan.numbers == ["x", "y"]
+
+
+def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):
+    lines = [b"c,x,y\n", *[b"b\xc3\xa9,1,0\n"] * 300, *[b"caf\xe9,2,1\n"] * 300]
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"".join(lines))
+    source = CsvSource([str(path)], label="y", encode="onehot")
+    source._block = 1 << 10
+    with pytest.warns(UnicodeWarning, match=r"a\.csv, line 302: .*UTF-8") as told:
+        rows = sum(len(chunk.y) for chunk in source.chunks())
+    assert len(told) == 1
+    assert rows == 600
+    assert source.feature_names() == ["x", "c=bé", r"c=caf\xe9"]
+    path.write_bytes(b"".join(lines[:300]))
+    with warnings.catch_warnings(action="error"):
+        list(CsvSource([str(path)], label="y").chunks())

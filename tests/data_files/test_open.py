@@ -96,3 +96,23 @@ def test_a_table_may_change_its_format(tmp_path):
     (chunk,) = reopen([str(other)], recipe).chunks()
     assert chunk.y is None
     assert chunk.X.toarray().tolist() == [[5, 1, 0], [6, 0, 0]]
+
+
+def test_files_of_several_formats_are_told_apart(tmp_path):
+    rows, table = tmp_path / "a.svm", tmp_path / "b.csv.gz"
+    rows.write_text("1 1:1\n-1 2:2\n")
+    table.write_bytes(gzip.compress(b"x,y\n1,0\n2,1\n"))
+    for paths in ([tmp_path], [rows, table], [table, rows], [tmp_path / "*"]):
+        with pytest.raises(ValueError, match=r"several formats.*(a\.svm|b\.csv\.gz)"):
+            open_data([str(path) for path in paths])
+    of_rows = open_data([str(rows)]).recipe()
+    of_table = open_data([str(table)], label="y").recipe()
+    with pytest.raises(ValueError, match=r"b\.csv\.gz has csv data.*on svmlight data"):
+        reopen([str(rows), str(table)], of_rows)
+    with pytest.raises(ValueError, match=r"a\.svm has svmlight data.*on csv data"):
+        reopen([str(tmp_path)], of_table)
+    # Names are nothing but names for who has said what is in the files.
+    odd = tmp_path / "c.csv"
+    odd.write_text(rows.read_text())
+    assert list(reopen([str(odd), str(rows)], of_rows).chunks())
+    assert list(open_data([str(odd), str(rows)], format="svmlight").chunks())

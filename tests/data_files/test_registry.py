@@ -260,3 +260,20 @@ def test_a_download_that_was_not_read_yet_is_pinned_when_it_is(toy, server):
     lock.unlink()  # as if the process had been killed before it was written
     load("toy")
     assert lock.exists()
+
+
+def test_chunks_have_the_labels_of_the_registry(server, toy, tmp_path):
+    """What is downloaded has other labels; a second reader finds it as it was."""
+    source = sets.SetSource("toy")
+    for _ in range(2):
+        chunks = list(source.chunks())
+        y = np.concatenate([chunk.y for chunk in chunks])
+        np.testing.assert_array_equal(y, load("toy").labels)
+        assert {chunk.X.shape[1] for chunk in chunks} == {4}
+        source = sets.SetSource("toy")
+    assert source.task == sets.entry("toy").task
+    assert len(sets.SetSource("toy.test").files) == 1
+    path = tmp_path / "cache" / "data" / "toy.train.upstream.svm"
+    path.write_bytes(TRAIN[:-3])
+    with pytest.raises(ValueError, match="damaged"):
+        sets.SetSource("toy")

@@ -255,8 +255,7 @@ def test_byte_order_marks(tmp_path, small_blocks):
     source = Text(write(tmp_path / "a", data))
     blocks = list(source.blocks())
     assert together(blocks) == data[3:]
-    assert blocks[0].after == Position(0, 3 + 11, 1)  # the first block is short
-    assert blocks[1].after == Position(0, 3 + 6 * 11, 6)
+    assert blocks[0].after == Position(0, 3 + 5 * 11, 5)
     assert together(source.blocks(blocks[0].after)) == together(blocks[1:])
     assert together(Text(write(tmp_path / "a", b"\xef\xbb\xbf")).blocks()) == b""
     # Only at the start of a file.
@@ -345,3 +344,72 @@ def test_ahead_does_not_wait_for_what_never_comes():
     for thread in threads():
         thread.join(5)
     assert not threads()
+
+
+class Feed:
+    """A pipe as standard input, and the end to write to."""
+
+    def __init__(self, monkeypatch):
+        out, self._into = os.pipe()
+        monkeypatch.setattr(sys, "stdin", open(out, "rb", buffering=0))  # noqa: SIM115
+        sys.stdin.buffer = sys.stdin
+        self.write = lambda data: os.write(self._into, data)
+        self.close = lambda: os.close(self._into)
+
+
+class FromPipe:
+    """Standard input with what a pipe would give, piece by piece."""
+
+    def __init__(self, data, step):
+        self.buffer, self._data, self._step = self, io.BytesIO(data), step
+
+    def readinto(self, view):
+        return self._data.readinto(view[: self._step])
+
+
+def test_blocks_of_a_pipe_are_small_at_first(monkeypatch):
+    """How the bytes come does not matter, and from any block's end it is the same."""
+    monkeypatch.setattr(text, "BLOCK", 1000)
+    monkeypatch.setattr(text, "_FIRST", 100)
+    data = some_lines(1000)
+    expected = None
+    for step in (7, 5000):
+        monkeypatch.setattr(sys, "stdin", FromPipe(data, step))
+        blocks = plain(Text("-").blocks())
+        assert expected is None or blocks == expected
+        expected = blocks
+    sizes = [len(block[0]) for block in blocks]
+    assert max(sizes[:2]) <= 100
+    assert max(sizes) > 900
+    for k in (1, 3, 9):
+        monkeypatch.setattr(sys, "stdin", FromPipe(data, 11))
+        rest = plain(Text("-").blocks(blocks[k - 1][3]))
+        assert rest == blocks[k:]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
+def test_lines_come_at_once_for_who_asks(monkeypatch):
+    monkeypatch.setattr(text, "_SOON", 0.01)
+    feed = Feed(monkeypatch)
+    feed.write(b"the first line\nand ha")
+    blocks = Text("-", prompt=True).blocks()
+    assert next(blocks).data.tobytes() == b"the first line\n"
+    feed.write(b"lf")  # a block would wait, so a thread writes the rest
+    later = threading.Timer(0.05, feed.write, (b" a line\nmore\n",))
+    later.start()
+    block = next(blocks)
+    assert block.data.tobytes() == b"and half a line\nmore\n"
+    assert block.start == Position(0, 15, 1)
+    assert block.after == Position(0, 36, 3)
+    feed.write(b"no end")
+    feed.close()
+    assert next(blocks).data.tobytes() == b"no end"
+    assert next(blocks, None) is None
+
+
+def test_who_asks_gets_all_lines(monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 300)
+    data = some_lines(500)
+    for step in (1, 50, 5000):
+        monkeypatch.setattr(sys, "stdin", FromPipe(data, step))
+        assert together(Text("-", prompt=True).blocks()) == data

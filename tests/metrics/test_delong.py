@@ -260,3 +260,76 @@ def test_results_are_plain_numbers():
         auc_test([0, 1], [0, 1], [1, 0]),
     ):
         assert {type(x) for x in result} == {float}
+
+
+def jackknife(y, score, weight):
+    """Return the standard error from leaving out each row in turn."""
+    total, whole = 0.0, auc(y, score, sample_weight=weight)
+    for label in (0, 1):
+        mine = np.flatnonzero((y == label) & (weight > 0))
+        for row in mine:
+            rest = np.arange(y.size) != row
+            change = auc(y[rest], score[rest], sample_weight=weight[rest]) - whole
+            total += change**2 * (mine.size - 1) / mine.size
+    return math.sqrt(total)
+
+
+@patient
+@given(rows(1, smallest_class=3), st.integers(0, 2**32 - 1), st.booleans())
+def test_weighted_standard_error_is_the_jackknife(data, seed, with_zeros):
+    y, score = data
+    weight = np.random.default_rng(seed).exponential(size=y.size) + 0.1
+    if with_zeros:  # of each class two rows stay
+        weight[np.flatnonzero(y == 1)[2:]] = weight[np.flatnonzero(y == 0)[2:]] = 0.0
+    value, low, high, se = auc_interval(y, score, sample_weight=weight)
+    assert value == auc(y, score, sample_weight=weight)
+    largest = math.sqrt(value * (1.0 - value))
+    expected = min(jackknife(y, score, weight), largest)
+    assert se == pytest.approx(expected, rel=1e-7, abs=1e-12)
+    assert 0.0 <= low <= value <= high <= 1.0
+    assert low < high
+
+
+@patient
+@given(rows(1), st.floats(1e-100, 1e100), st.floats(0.01, 100.0))
+def test_equal_weights_are_none(data, factor, ratio):
+    y, score = data
+    weight = factor * np.where(y == 1, ratio, 1.0)  # of each class its own
+    for method in ("logit", "wald"):
+        got = auc_interval(y, score, method=method, sample_weight=weight)
+        expected = auc_interval(y, score, method=method)
+        assert got == pytest.approx(expected, rel=1e-8, abs=1e-10)
+
+
+def test_a_row_that_has_nearly_all_the_weight_leaves_all_open():
+    y, score = np.array([0, 0, 0, 1, 1, 1]), np.array([1.0, 4, 2, 3, 5, 2])
+    weight = np.array([1.0, 1e20, 1, 1, 1e20, 1])
+    value, low, high, _ = auc_interval(y, score, sample_weight=weight)
+    assert value == 1.0
+    assert low == pytest.approx(0.025)  # as of a single pair
+    assert high == 1.0
+
+
+@pytest.mark.parametrize("design", ["independent", "inverse probability"])
+def test_weighted_intervals_cover(design):
+    """Negatives are left out by their score, and weights undo it; or are just noise."""
+    rng = np.random.default_rng(3)
+    truth, hits, n_trials = norm.cdf(1 / math.sqrt(2)), 0, 1000
+    for _ in range(n_trials):
+        pos, neg = rng.normal(1, 1, 80), rng.normal(0, 1, 500)
+        kept = np.clip(1 / (1 + np.exp(-2 * neg)), 0.1, 1.0)
+        chosen = rng.random(neg.size) < kept
+        if design == "independent":
+            weight = rng.lognormal(0, 0.7, 80 + chosen.size)
+            chosen[:] = True
+        else:
+            weight = np.append(np.ones(80), 1 / kept[chosen])
+        y = np.append(np.ones(80), np.zeros(chosen.sum()))
+        score = np.append(pos, neg[chosen])
+        _, low, high, _ = auc_interval(y, score, sample_weight=weight)
+        hits += low <= truth <= high
+    assert 0.93 < hits / n_trials < 0.97
+    # The same rows without their weights: the interval is about another number.
+    if design != "independent":
+        low, high = auc_interval(y, score)[1:3]
+        assert not low <= truth <= high

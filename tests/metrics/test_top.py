@@ -19,6 +19,7 @@ from aucmax.metrics import (
     precision_at,
     precision_interval,
 )
+from aucmax.metrics.top import wilson
 
 patient = settings(deadline=None)  # the first call compiles
 
@@ -192,3 +193,29 @@ def test_what_is_wrong_with_the_rows_is_said(measure):
         measure([1, 1], [1, 2])
     with pytest.raises(ValueError, match="pos_label=3 does not occur"):
         measure([0, 1], [1, 2], pos_label=3)
+
+
+@patient
+@given(rows(), st.floats(0.05, 0.95))
+def test_weighted_precision_is_worth_so_many_rows(data, share):
+    y, score, weight = data
+    value, low, high = precision_interval(y, score, share, sample_weight=weight)
+    expected = precision_at(y, score, share, sample_weight=weight)
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert 0.0 <= low <= value <= high <= 1.0
+    equal = np.full(y.size, 3.7)
+    got = precision_interval(y, score, share, sample_weight=equal)
+    expected = precision_interval(y, score, share)
+    assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    # Wilson's interval has the width of so many rows; by hand, over a list of whole
+    # rows that are not tied.
+    score = np.random.default_rng(0).permutation(y.size).astype(float)
+    order = np.argsort(-score)
+    k = max(1, int(share * y.size))
+    mine = weight[order[:k]]
+    count = mine.sum() ** 2 / (mine**2).sum()
+    length = float(mine.sum() / weight.sum())
+    if length < 1.0:
+        got = precision_interval(y, score, length, sample_weight=weight)
+        share = np.average(y[order[:k]], weights=mine)
+        assert got == pytest.approx(wilson(share, count, 0.95), rel=1e-9, abs=1e-12)

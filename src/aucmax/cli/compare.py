@@ -18,14 +18,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from aucmax.cli.screen import Screen, reading, table
-from aucmax.data import registry
+from aucmax.cli.datasets import local_files
+from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
 from aucmax.data.task import Task
 from aucmax.data.text import expand
 from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.files import refuse_overwriting, write_atomically
+from aucmax.training import wanted_task
 
 _CLEAR = 0.05  # a p-value below this one is a difference
 
@@ -88,27 +89,18 @@ def _load(
     data: Sequence[str], positive: str | None, options: dict[str, Any]
 ) -> tuple[Any, NDArray[np.bool_], Task]:
     """Return features, classes and task of files, or of a named set."""
-    task = Task.parse(positive)
-    if len(data) == 1 and not Path(data[0]).exists() and _is_named(data[0]):
-        if options:
-            raise ValueError(f"{data[0]} is a named set: it takes no reader's options.")
-        named = registry.load(data[0], task=None if positive is None else task)
-        return named.X, named.y, named.task
+    files = local_files(data)
     source = open_data(data, **options)
-    with reading(data) as meter:
+    with reading(files) as meter:
         rows = collect(source, lambda done, n_rows: meter(done, n_rows))
     if rows.weight is not None:
         raise ValueError("compare does not take weights: every row counts once.")
     if rows.y is None:
         raise ValueError("There are no labels to judge by: name their --label column.")
-    task = task.settle(rows.y)
+    task = wanted_task(positive, source).settle(rows.y)
     side = task.sides(rows.y)
     kept = side != 0
     return (rows.X if kept.all() else rows.X[kept]), side[kept] > 0, task
-
-
-def _is_named(name: str) -> bool:
-    return name in registry.names() or name.rpartition(".")[0] in registry.names()
 
 
 def _show(result: Comparison, title: str, screen: Screen) -> None:
@@ -118,8 +110,8 @@ def _show(result: Comparison, title: str, screen: Screen) -> None:
     share = 100.0 * result.n_positives / result.n_rows
     screen.print(title, style="bold")
     screen.print(
-        f"{result.n_rows:,} rows, {result.n_features:,} features, "
-        f"{result.n_positives:,} positives ({share:.3g} %)"
+        f"{some(result.n_rows, 'row')}, {some(result.n_features, 'feature')}, "
+        f"{some(result.n_positives, 'positive')} ({share:.3g} %)"
     )
     screen.show(grid)
     screen.print(_explanation(result), style="dim")
@@ -129,7 +121,7 @@ def _show(result: Comparison, title: str, screen: Screen) -> None:
         if row.error is not None:
             screen.warn(f"{row.algorithm} failed: {row.error}")
         for kind, count in row.warnings.items():
-            screen.warn(f"{row.algorithm}: {kind} in {count} folds.")
+            screen.warn(f"{row.algorithm}: {kind} in {some(count, 'fold')}.")
 
 
 def _cells(row: Row) -> list[str]:

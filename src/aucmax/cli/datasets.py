@@ -1,6 +1,8 @@
 """``aucmax datasets``: the named sets, what they are, and whether they are here."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +18,7 @@ from rich.progress import (
 
 from aucmax.cli.screen import Screen, table
 from aucmax.data import registry
+from aucmax.data.open import named_set
 from aucmax.data.registry import Entry, Part
 
 
@@ -36,7 +39,13 @@ def run(name: str | None, fetch: bool, as_json: bool) -> None:
         screen.print(_description(sets[0]), wrap=False)
 
 
-def _fetch(name: str) -> None:
+def local_files(data: Sequence[str]) -> list[str]:
+    """Return what is to be read: of a named set its files, fetched if need be."""
+    name = named_set(data)
+    return list(data) if name is None else [str(path) for path in _fetch(name)]
+
+
+def _fetch(name: str) -> list[Path]:
     """Download what is not here; show how far it is, if there is a terminal."""
     console = Console(stderr=True)
     with Progress(
@@ -51,7 +60,7 @@ def _fetch(name: str) -> None:
         disable=not console.is_terminal,
     ) as bars:
         bar = bars.add_task(name)
-        registry.fetch(
+        return registry.fetch(
             name, lambda done, total: bars.update(bar, completed=done, total=total)
         )
 

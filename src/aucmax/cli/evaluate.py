@@ -3,19 +3,21 @@
 import json
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aucmax.cli.screen import Screen, reading, table
+from aucmax.cli.datasets import local_files
+from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.files import refuse_overwriting
 from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import check_share
-from aucmax.metrics.delong import interval
 from aucmax.scoring import Model
 
+_PICTURES = (".png", ".svg", ".pdf")
 _MOST_GROUPS = 30  # in a table: JSON has them all
 
 
@@ -23,6 +25,8 @@ def run(
     model: Path,
     data: Sequence[str],
     *,
+    positive: str | None,
+    weight: str | None,
     at: str | None,
     max_fpr: float,
     by: str | None,
@@ -36,19 +40,23 @@ def run(
     lengths = None if at is None else [_length(word) for word in at.split(",")]
     check_share("--max-fpr", max_fpr)
     check_level(level)
+    if plot is not None:
+        _check_picture(plot)
     start = perf_counter()
     ranker = Model.load(model)
+    local_files(data)  # a bar, if they have to be fetched
     source = ranker.open(
         data,
         keep_text=on_bad_line == "quarantine",
         extra=() if by is None else (by,),
+        weight=weight,
     )
     for output in (quarantine, plot):
         if output is not None:
             refuse_overwriting(output, [*source.files, model])
     bad = BadLines(on_bad_line, quarantine)
     with closing(bad), reading(source.files) as watch:
-        judged = collect(ranker, source, bad, watch, by)
+        judged = collect(ranker, source, bad, watch, by, positive)
     found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
     if plot is not None:
         _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
@@ -63,8 +71,6 @@ def run(
         show(found, bad.count, by, screen)
         if plot is not None:
             screen.print(f"Picture: {plot}", wrap=False)
-    if judged.weighted:
-        screen.warn("Weights of rows are not used here: each row counts once.")
     if remark := bad.remark():
         screen.warn(remark)
 
@@ -72,14 +78,22 @@ def run(
 def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     """Print what there is to say, for people."""
     area, level = found.auc, f"{_percent(found.level)} interval"
+    weighted = found.weight is not None
+    rows = "weight" if weighted else "rows"
     screen.print(
         f"AUC {area.value:.4f}, {level} {area.low:.4f} to {area.high:.4f}", style="bold"
     )
     share = _percent(found.positives / found.rows)
-    left_out = f"; {bad:,} bad lines left out" if bad else ""
+    left_out = f"; {some(bad, 'bad line')} left out" if bad else ""
     screen.print(
-        f"{found.rows:,} rows, {found.positives:,} positive ({share}){left_out}"
+        f"{some(found.rows, 'row')}, {found.positives:,} positive ({share}){left_out}"
     )
+    if found.weight is not None:
+        total, heavy = found.weight
+        screen.print(
+            f"Weighted: the rows weigh {total:,.6g}, the positives {heavy:,.6g} "
+            f"({_percent(heavy / total)})"
+        )
     screen.print(
         f"Partial AUC up to a false positive rate of {_percent(found.max_fpr)}: "
         f"{found.standardised:.4f} (area {found.partial:.5f})"
@@ -88,7 +102,7 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         f"Average precision {found.average_precision:.4f}; precision = recall = "
         f"{found.breakeven:.4f}"
     )
-    tops = table("top", "rows", "precision", level, "lift", "recall")
+    tops = table("top", rows, "precision", level, "lift", "recall")
     for top in found.tops:
         low, high = top.precision.low, top.precision.high
         tops.add_row(
@@ -100,7 +114,7 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
             _percent(top.recall),
         )
     screen.show(tops)
-    points = table("threshold for", "score ≥", "found", "false", "precision", "rows")
+    points = table("threshold for", "score ≥", "found", "false", "precision", rows)
     for purpose, wanted, point in found.points:
         of_model = purpose == "threshold"
         points.add_row(
@@ -120,7 +134,9 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         screen.show(_groups(found, by, level))
         if len(found.groups) > _MOST_GROUPS:
             more = len(found.groups) - _MOST_GROUPS
-            screen.print(f"… and {more:,} smaller groups: --json has all", style="dim")
+            screen.print(
+                f"… and {some(more, 'smaller group')}: --json has all", style="dim"
+            )
 
 
 def _groups(found: Evaluation, by: str, level: str) -> Any:
@@ -154,16 +170,21 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %" if share < 0.9995 else f"{100.0 * share:.5g} %"
 
 
+def _check_picture(path: Path) -> None:
+    """Raise an error now if there would be one when all is read."""
+    if path.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot {path}: a picture ends in {', '.join(_PICTURES)}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: there is no such folder.")
+    if find_spec("matplotlib") is None:
+        raise ImportError("A picture needs matplotlib: pip install 'aucmax[plot]'")
+
+
 def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
-    try:
-        from aucmax.report.roc import Curve, roc_figure, save_figure
-    except ImportError:
-        raise ImportError(
-            "A picture needs matplotlib: pip install 'aucmax[plot]'"
-        ) from None
     from aucmax.metrics.curve import roc_points
+    from aucmax.report.roc import Curve, roc_figure, save_figure
 
     fpr, tpr, _ = roc_points(found.ranking)
-    area = interval(found.ranking, 0.95)  # which is what the legend says
+    area = found.drawn
     curve = Curve(name, fpr, tpr, area.value, area.low, area.high)
     save_figure(roc_figure([curve], title), path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.cli.screen import Screen, some
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.scoring import Model
 
@@ -41,6 +42,10 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
         if as_json:
             about = {"model": str(model), "output": str(output), "format": form}
             print(json.dumps({**about, "bytes": len(content)}, indent=2))
+        else:
+            names = {"json": "JSON", "onnx": "ONNX"}
+            said = f"{model} as {names[form]}, {some(len(content), 'byte')}: {output}"
+            Screen().print(said, wrap=False)
 
 
 def to_json(model: Model) -> dict[str, Any]:

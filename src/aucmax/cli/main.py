@@ -7,6 +7,8 @@ at once.
 import errno
 import os
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +27,9 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_note, warnings.showwarning)
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             if debug:
                 raise
@@ -37,6 +41,14 @@ class _Commands(TyperGroup):
             typer.echo(f"Error: {_in_words(error)}", err=True)
             _drop_output()
             raise typer.Exit(1) from None
+
+
+def _note(otherwise: Any, message: Warning, category: type, *place: Any) -> None:
+    """Tell what is odd about the data, as a line for people."""
+    if issubclass(category, UnicodeWarning):
+        typer.echo(f"Note: {message}", err=True)
+    else:
+        otherwise(message, category, *place)
 
 
 def _drop_output() -> None:
@@ -129,48 +141,18 @@ def options(
     """Take the options that come before the verb."""
 
 
-@app.command()
-def demo(
-    output: Annotated[
-        Path,
-        typer.Option(
-            file_okay=False, writable=True, help="Folder for the model and the picture."
-        ),
-    ] = Path("aucmax-demo"),
-    rows: Annotated[
-        int, typer.Option(min=1000, help="Rows of the generated stream.")
-    ] = 1_000_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
-) -> None:
-    """Train on a real set and on a stream with rare positives; compare, save, draw."""
-    from aucmax.cli.demo import run
-
-    run(output, rows, seed, as_json)
-
-
 _Model = Annotated[
     Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)
 ]
 _Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files, folders or globs; - for a pipe.",
-        metavar="DATA…",
+        help="Files, folders, globs, - for a pipe, or a set (aucmax datasets).",
+        metavar="DATA",
         show_default=False,
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
-
-
-@app.command()
-def warmup(as_json: _Json = False) -> None:
-    """Compile all kernels now, so that nothing has to wait for it later."""
-    from aucmax.cli.warmup import run
-
-    run(as_json)
 
 
 _OnBadLine = Annotated[
@@ -180,6 +162,55 @@ _OnBadLine = Annotated[
     ),
 ]
 _Quarantine = Annotated[Path | None, typer.Option(hidden=True)]
+_Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is random.")]
+_Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Where the labels are: its name, or place from 0."
+    ),
+]
+_Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABELS", help="Those to rank high, with commas; or >3, or @half."
+    ),
+]
+_Missing = Annotated[
+    str | None,
+    typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
+]
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            writable=True,
+            help="For the model and the picture.",
+        ),
+    ] = Path("aucmax-demo"),
+    rows: Annotated[
+        int,
+        typer.Option(metavar="N", min=1000, help="Rows of the generated stream."),
+    ] = 1_000_000,
+    seed: _Seed = 0,
+    as_json: _Json = False,
+) -> None:
+    """Train on a real set and on a stream with rare positives; compare, save, draw."""
+    from aucmax.cli.demo import run
+
+    run(output, rows, seed, as_json)
+
+
+@app.command()
+def warmup(as_json: _Json = False) -> None:
+    """Compile all kernels now, so that nothing has to wait for it later."""
+    from aucmax.cli.warmup import run
+
+    run(as_json)
 
 
 @app.command(
@@ -207,25 +238,10 @@ def train(
     passes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Passes over the data.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of all that is random.")
-    ] = 0,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Where the labels are: its name, or place from 0."
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABELS", help="Those to rank high, with commas; or >3, or @half."
-        ),
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
-    ] = None,
+    seed: _Seed = 0,
+    label: _Label = None,
+    positive: _Positive = None,
+    missing: _Missing = None,
     reader: Annotated[
         list[str],
         typer.Option(
@@ -256,9 +272,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after a crash or Ctrl-C.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Train a ranker from data, and write it to a model file."""
     import_scikit_learn()
@@ -300,7 +314,10 @@ def score(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="File for the scores, packed if it ends in .gz etc."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File for the scores, packed if it ends in .gz etc.",
         ),
     ] = None,
     on_bad_line: _OnBadLine = "fail",
@@ -327,6 +344,20 @@ def score(
 def evaluate(
     model: _Model,
     data: _Data,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Those that should rank high, as for train; else as in training.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Weights of rows; none for none; else as in training.",
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -336,14 +367,20 @@ def evaluate(
         ),
     ] = None,
     max_fpr: Annotated[
-        float, typer.Option(help="False positive rate up to which AUC is taken, too.")
+        float,
+        typer.Option(
+            metavar="RATE", help="False positive rate up to which AUC is taken, too."
+        ),
     ] = 0.1,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="AUC for each of its values.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of the intervals.")
+    ] = 0.95,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the ROC curve.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the ROC curve: .png, .svg or .pdf."),
     ] = None,
     on_bad_line: _OnBadLine = "fail",
     quarantine: _Quarantine = None,
@@ -352,7 +389,9 @@ def evaluate(
     """Judge a model by data with labels.
 
     AUC with its interval (DeLong), partial AUC, precision and lift of the top of the
-    ranking (Wilson's intervals), and what thresholds would do.
+    ranking (Wilson's intervals), and what thresholds would do. With weights, lengths
+    of lists are sums of weights, and to the intervals a row is one observation
+    whatever its weight.
     """
     import_scikit_learn()
     from aucmax.cli.evaluate import run
@@ -360,6 +399,8 @@ def evaluate(
     run(
         model,
         data,
+        positive=positive,
+        weight=weight,
         at=at,
         max_fpr=max_fpr,
         by=by,
@@ -386,11 +427,16 @@ def info(model: _Model, as_json: _Json = False) -> None:
 def export(
     model: _Model,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write."),
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="json or onnx; by the file's name, or json."),
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="json or onnx; by the file's name, or json.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was written as JSON.")
@@ -409,14 +455,13 @@ def export(
 @app.command()
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="A set: all that is known of it.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A set: all that is known of it."),
     ] = None,
     fetch: Annotated[
         bool, typer.Option("--fetch", help="Download it, if it is not here.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """List the named data sets: what they are, and whether they are here."""
     from aucmax.cli.datasets import run
@@ -431,33 +476,26 @@ def datasets(
     "--repeats 3 -o folds.csv",
 )
 def compare(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, or a named set (aucmax datasets).", show_default=False
-        ),
-    ],
+    data: _Data,
     algorithm: Annotated[
         list[str],
         typer.Option(
+            metavar="NAME",
             help="Take this one, and others given so: an estimator of aucmax, "
             "balanced-logistic or lightgbm.",
             show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
         ),
     ] = [],  # noqa: B006
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the data.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="Partitions.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
-    label: Annotated[
-        str | None, typer.Option(help="Column of the labels: name, or place from 0.")
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="Those to rank high, with commas; or >3, or @half."),
-    ] = None,
-    missing: Annotated[
-        str | None, typer.Option(help="Missing values: error, impute or zero.")
-    ] = None,
+    folds: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Parts of the data.")
+    ] = 5,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Partitions of the data.")
+    ] = 1,
+    seed: _Seed = 0,
+    label: _Label = None,
+    positive: _Positive = None,
+    missing: _Missing = None,
     reader: Annotated[
         list[str],
         typer.Option(
@@ -466,11 +504,11 @@ def compare(
     ] = [],  # noqa: B006
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", dir_okay=False, help="Every fold, as CSV."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", dir_okay=False, help="Every fold, as CSV."
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON.")
-    ] = False,
+    as_json: _Json = False,
 ) -> None:
     """Compare algorithms on the same folds of the data."""
     from aucmax.cli.compare import run

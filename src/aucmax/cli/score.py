@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from aucmax.cli.screen import Screen, reading, seconds
+from aucmax.cli.datasets import local_files
+from aucmax.cli.screen import Screen, reading, seconds, some
 from aucmax.data.badlines import BadLines
 from aucmax.data.text import expand
 from aucmax.files import refuse_overwriting
@@ -33,6 +34,7 @@ def run(
         refuse_overwriting(output, [model])
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
+    local_files(data)  # a bar, if they have to be fetched
     ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
     # A bar between lines that go to the same terminal is of no use.
     shown = output is not None or not sys.stdout.isatty()
@@ -44,6 +46,8 @@ def run(
         found = {"output": str(output), "rows": rows, "bad_lines": bad.count}
         print(json.dumps(found | {"seconds": round(time, 3)}, indent=2))
     elif output is not None:
-        screen.print(f"{rows:,} rows scored in {seconds(time)}: {output}", wrap=False)
+        screen.print(
+            f"{some(rows, 'row')} scored in {seconds(time)}: {output}", wrap=False
+        )
     if remark := bad.remark():
         screen.warn(remark)

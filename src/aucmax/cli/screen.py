@@ -146,6 +146,11 @@ def table(first: str, *others: str) -> Table:
     return grid
 
 
+def some(count: int, what: str) -> str:
+    """Return "1 row", "2,000 rows"."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
 def seconds(time: float) -> str:
     """Return a time as people say it: 0.4 s, 12 s, 3:05, 2:10:00."""
     if time < 60.0:

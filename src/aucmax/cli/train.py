@@ -10,7 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
-from aucmax.cli.screen import reading
+from aucmax.cli.datasets import local_files
+from aucmax.cli.screen import reading, some
+from aucmax.data.open import OURS
 from aucmax.data.task import Task
 from aucmax.training import Plan, Progress, Result, StoppedError, train
 
@@ -32,7 +34,7 @@ def run(
     console = Console(highlight=False, markup=False, quiet=as_json)
     notes = Console(highlight=False, markup=False, stderr=True)
     start = perf_counter()
-    with reading(plan.data, passes=plan.passes) as meter:
+    with reading(local_files(plan.data), passes=plan.passes) as meter:
 
         def watch(progress: Progress, done: int) -> None:
             meter(done, progress.steps, progress.passes, progress.auc)
@@ -100,6 +102,7 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
         **result.recipe["training"],
         "rows_learnt": progress.steps or progress.rows,
         "judged": result.judged,
+        "resumed": result.resumed,
         "seconds": round(seconds, 3),
     }
 
@@ -109,10 +112,9 @@ def _report(result: Result, output: Path, seconds: float) -> str:
     name = type(estimator).__name__
     share = 100.0 * progress.positives / max(progress.rows, 1)
     passes = result.recipe["training"]["passes"]
-    width = estimator.n_features_in_
-    features = "1 feature" if width == 1 else f"{width:,} features"
     lines = [
-        f"{name} learnt from {progress.rows:,} rows of {features}, "
+        f"{name} learnt from {some(progress.rows, 'row')} of "
+        f"{some(estimator.n_features_in_, 'feature')}, "
         f"{progress.positives:,} of them positive ({share:.3g} %)"
         + (f", in {passes} passes" if passes and passes > 1 else "")
         + f": {seconds:.1f} s."
@@ -131,9 +133,10 @@ def _report(result: Result, output: Path, seconds: float) -> str:
         ]
     if result.judged is not None:
         area = result.judged["auc"]
+        weighted = "weighted " if result.judged["weighted"] else ""
         lines += [
             f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
-            f"{area['high']:.4f}, on {result.judged['rows']:,} rows "
+            f"{area['high']:.4f}, on {result.judged['rows']:,} {weighted}rows "
             + ("of the test data." if result.judged["on"] == "test" else "held out.")
         ]
     lines += [f"Model: {output}"]
@@ -176,6 +179,8 @@ def parameters(settings: Sequence[str], flag: str) -> dict[str, Any]:
 def reader_options(settings: Sequence[str], **flags: Any) -> dict[str, Any]:
     """Return the options for a reader, from flags and from KEY=VALUE settings."""
     options = parameters(settings, "--input")
+    if ours := OURS & options.keys():
+        raise ValueError(f"--input {min(ours)}: there is no such option.")
     for name, value in flags.items():
         if value is not None:
             if name in options:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax import SPAM, metrics
+from aucmax.cli.screen import Screen
 from aucmax.data.open import open_data
 from aucmax.scoring import as_text
 
@@ -34,7 +35,7 @@ _DETOURS = {
 def run(as_json: bool = False) -> None:
     """Compile everything and say how long it took."""
     console = Console(highlight=False, quiet=as_json)
-    with console.status("Compiling"):
+    with Screen(quiet=True).step("Compiling"):
         seconds = compile_kernels() + compile_readers()
     if as_json:
         told = {"estimators": list(aucmax.ESTIMATORS), "seconds": round(seconds, 3)}

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from aucmax.data.task import Task
+
 
 class Position(NamedTuple):
     """Where reading goes on: all that a checkpoint needs to know of the input."""
@@ -66,6 +68,7 @@ class Source(Protocol):
 
     files: list[str]  # "-" is standard input
     size: int | None  # bytes on disk, all files together; None if nobody knows
+    task: Task | None  # which labels are positive, if that is known of these data
 
     @property
     def n_features(self) -> int | None:

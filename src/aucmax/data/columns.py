@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
-from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -26,6 +25,7 @@ from scipy import sparse
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.masks import eight_bytes
 from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.task import Task
 from aucmax.data.text import ahead
 
 Bytes = NDArray[np.uint8]
@@ -167,8 +167,8 @@ class Plan:
 class TableSource:
     """What readers of tables have in common; the parameters are those of CsvSource."""
 
-    options: ClassVar[frozenset[str]]  # what may be said about data without a recipe
     _format: ClassVar[str]
+    task: Task | None = None  # nobody but the user knows which labels are positive
 
     def __init__(
         self,
@@ -238,6 +238,11 @@ class TableSource:
             plan = replace(plan, label=names[place], label_is_number=is_number)
         if weight is not None:
             plan = replace(plan, weight=names[find(names, weight, "weight column")])
+        if feature := {plan.label, plan.weight} & {*plan.needed()}:
+            raise ValueError(
+                f"column {min(feature, key=str)!r} is a feature of the model, and "
+                "cannot be its label or weight as well"
+            )
         return plan
 
     def _locate(self, plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
@@ -285,11 +290,6 @@ def remedy(category: bool) -> str:
         "in training, --missing impute puts the mean of the column there, --missing "
         "zero a zero"
     )
-
-
-def options_of(source: type) -> frozenset[str]:
-    """Return the names of what a source can be told about its data."""
-    return frozenset(signature(source).parameters) - {"paths", "recipe", "labelled"}
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:

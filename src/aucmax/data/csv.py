@@ -15,6 +15,7 @@ line, not the file.
 import math
 import re
 import string
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -60,7 +61,6 @@ from aucmax.data.columns import (
     decode,
     dictionary,
     find,
-    options_of,
     remedy,
 )
 from aucmax.data.text import Text
@@ -68,6 +68,10 @@ from aucmax.data.text import Text
 DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
+_DATE = re.compile(
+    rb"\s*(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})"  # year first or last
+    rb"([T ]\s*\d\d?:\d\d(:\d\d([.,]\d+)?)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)?)?\s*"
+)
 _WITH_COMMA = re.compile(rb"\s*[-+]?\d+,\d+\s*")
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
@@ -138,6 +142,8 @@ class CsvSource(TableSource):
         Columns are found by name, in any order; label and weight may be absent.
     labelled : bool, default=True
         Whether labels and weights are read; if not, nothing can be wrong with them.
+    prompt : bool, default=False
+        See :class:`aucmax.data.text.Text`.
     """
 
     _format = "csv"
@@ -164,6 +170,7 @@ class CsvSource(TableSource):
         extra: Sequence[str] = (),
         recipe: dict[str, Any] | None = None,
         labelled: bool = True,
+        prompt: bool = False,
     ) -> None:
         text_files = Text(paths)
         super().__init__(
@@ -182,6 +189,8 @@ class CsvSource(TableSource):
             delimiter = delimiter or recipe.get("delimiter")
         if delimiter in ("tab", r"\t"):  # what people write in a shell
             delimiter = "\t"
+        self._prompt = prompt
+        self._odd_encoding = False  # and it has been said
         self._delimiter = delimiter
         self._header = header
         if header not in (None, True, False):
@@ -212,26 +221,43 @@ class CsvSource(TableSource):
     def _look(self) -> tuple[list[str], list[bool], bool]:
         head = self._first_head()
         counts = head.kinds or _kinds(_all_spans(head))
-        self._refuse_commas(head, counts)
+        if self._recipe is None:
+            self._refuse_puzzles(head, counts)
         return head.names, [not others for _, others in counts], head.header
 
-    def _refuse_commas(self, head: "_Head", counts: list[tuple[int, int]]) -> None:
-        """Raise an error if a column has decimal commas: it would become categories."""
-        if head.delimiter == ord(",") or all(numbers for numbers, _ in counts):
+    def _refuse_puzzles(self, head: "_Head", counts: list[tuple[int, int]]) -> None:
+        """Raise an error if a feature has decimal commas, or dates.
+
+        Both would become categories, nearly one a row.
+        """
+        if all(numbers for numbers, _ in counts):
             return
         wishes = self._wishes
         settled = {*map(str, (*wishes.categorical, *wishes.text, *wishes.drop))}
+        settled |= {str(wishes.label), str(wishes.weight)}
+        only = None if wishes.only is None else {*map(str, wishes.only)}
         for i, (name, column) in enumerate(
             zip(head.names, _all_spans(head), strict=True)
         ):
-            if counts[i][0] == 0 and not settled & {name, str(i)}:
-                values = _first_values(column)
-                if values and all(map(_WITH_COMMA.fullmatch, values)):
-                    raise ValueError(
-                        f"{self.files[0]}: the numbers of column {name!r} have decimal "
-                        f"commas ({decode(values[0])}): write them with points, or say "
-                        f"that they are categories: --input categorical={name}"
-                    )
+            called = {name, str(i), str(i - len(head.names))}
+            if counts[i][0] or called & settled:
+                continue
+            values = _first_values(column)
+            if not values or (only is not None and not called & only):
+                continue
+            if all(map(_WITH_COMMA.fullmatch, values)):
+                raise ValueError(
+                    f"{self.files[0]}: the numbers of column {name!r} have decimal "
+                    f"commas ({decode(values[0])}): write them with points, or say "
+                    f"that they are categories: --input categorical={name}"
+                )
+            if all(map(_DATE.fullmatch, values)):
+                date = decode(values[0])
+                raise ValueError(
+                    f"{self.files[0]}: column {name!r} has dates ({date}), which "
+                    f"are neither numbers nor categories: --input drop={name}, "
+                    f"or --input categorical={name} if it has few values"
+                )
 
     def _first_head(self) -> "_Head":
         """Return the beginning of the first file that has one."""
@@ -255,7 +281,9 @@ class CsvSource(TableSource):
         if self._sizes[number] is not None:
             return _Reader(self.files[number], self._block)
         if number not in self._pipes:  # a pipe, which cannot be opened again
-            self._pipes[number] = _Reader(self.files[number], self._block, keep=True)
+            self._pipes[number] = _Reader(
+                self.files[number], self._block, pipe=True, prompt=self._prompt
+            )
         elif self._pipes[number].begun:
             path = self._pipes[number].path
             raise ValueError(f"{path} is a pipe, which can be read only once")
@@ -281,30 +309,51 @@ class CsvSource(TableSource):
             with self._reader(number) as reader:
                 reader.skip(here.offset)
                 for data, final in reader.blocks():
+                    self._note_encoding(file, data, here.line)
                     table = scan(data, here, final, self._longest_quoted)
                     here = reader.use(here, table.after)
                     if table.bad or len(table.numbers):
                         yield table._replace(after=here, done=before + reader.done)
 
-
-CsvSource.options = options_of(CsvSource)
+    def _note_encoding(self, file: str, data: Bytes, lines: int) -> None:
+        """Warn of the first bytes that are no UTF-8: words are compared by bytes."""
+        if self._odd_encoding or not len(data) or data.max() < 128:
+            return
+        try:
+            data.tobytes().decode()
+        except UnicodeDecodeError as error:
+            self._odd_encoding = True
+            line = lines + 1 + count(data[: error.start], _NEWLINE)
+            warnings.warn(
+                f"{file}, line {line}: this is not UTF-8. Words are taken byte for "
+                "byte, and match those of other data in the same encoding only. To "
+                "convert, if it is Latin-1: iconv -f LATIN1 -t UTF-8",
+                UnicodeWarning,
+                stacklevel=2,
+            )
 
 
 class _Reader:
     """A file, in blocks that overlap by what was not used of the one before."""
 
-    def __init__(self, file: str, block: int, keep: bool = False) -> None:
+    def __init__(
+        self, file: str, block: int, pipe: bool = False, prompt: bool = False
+    ) -> None:
         self._stream = text._open(file)
-        self._keep = keep  # open, until the rows have been read
+        self._pipe = pipe  # stays open until the rows have been read
+        self._prompt = prompt
         self._rest = np.empty(0, np.uint8)
+        self._tried = 0  # bytes of it that have been given, and not used
         self._block = block
+        self._offset = 0  # of the rest
+        self._ended = False
         self.begun = False
 
     def __enter__(self) -> "_Reader":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.begun or not self._keep:
+        if self.begun or not self._pipe:
             self._stream.close()
 
     @property
@@ -319,12 +368,14 @@ class _Reader:
 
     def peek(self) -> tuple[Bytes, bool]:
         """Return what ``blocks`` will give first, without using it."""
-        size = self._block
+        size = self._size()
         while True:
             data, final = self._fill(size)
             lines = _whole_lines(data, final)
             if len(lines) or final:
+                self._tried = 0
                 return lines, final
+            self._tried = len(data)
             size = self._larger(size)
 
     def skip(self, offset: int) -> None:
@@ -334,10 +385,11 @@ class _Reader:
         self._rest = self._rest[known:]
         if offset > known:
             self._stream.skip(offset - known)
+        self._offset = offset
 
     def blocks(self) -> Iterator[tuple[Bytes, bool]]:
         """Yield lines, and whether they are the last; ``use`` is called in between."""
-        size = self._block
+        size = self._size()
         while True:
             data, final = self._fill(size)
             if not len(data):
@@ -346,11 +398,10 @@ class _Reader:
             self._used = 0
             if len(lines):
                 yield lines, final
-            if self._used:
-                size = self._block
-                self._rest = self._rest[self._used :]
-            else:  # not one row in it
-                size = self._larger(size)
+            self._offset += self._used
+            self._rest = self._rest[self._used :]
+            self._tried = len(data) - self._used
+            size = self._size() if self._used else self._larger(size)
 
     def use(self, start: Position, after: Position) -> Position:
         """Take in what need not come again; return where that ends in the file."""
@@ -363,13 +414,22 @@ class _Reader:
         known = len(self._rest)
         if known >= size:
             return self._rest[:size], False
+        if self._prompt and known > self._tried:
+            return self._rest, False
         buffer = np.empty(size, np.uint8)
         buffer[:known] = self._rest
-        known += text._fill(self._stream, memoryview(buffer.data)[known:])
-        self._rest = buffer[:known]
-        return self._rest, known < size
+        view = memoryview(buffer.data)[known:]
+        more, self._ended = text.arriving(self._stream, view, self._prompt)
+        self._rest = buffer[: known + more]
+        return self._rest, self._ended
+
+    def _size(self) -> int:
+        return text.block_size(self._offset, self._block, self._pipe)
 
     def _larger(self, size: int) -> int:
+        """Return how much to read if there was no row in ``size`` bytes."""
+        if self._prompt and not self._ended and len(self._rest) < size:
+            return size  # there may be one when more has come
         if 2 * size > text.LONGEST:
             raise ValueError(
                 f"{self._stream.path}: the text has a line of more than {size} bytes: "

@@ -1,5 +1,6 @@
 """From names of files to a reader: which format, by name or by looking."""
 
+import os
 import re
 from collections.abc import Sequence
 from inspect import signature
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import STDIN, Text, beginning
+from aucmax.data.text import STDIN, Text, beginning, expand
 
 FORMATS = ("svmlight", "csv", "parquet")
 
@@ -23,6 +24,13 @@ _ENDINGS = {
     ".arrow": "parquet",
     ".feather": "parquet",
 }
+OURS = {
+    "keep_text",
+    "extra",
+    "labelled",
+    "prompt",
+}  # not for users
+
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
 # A label, then only index:value pairs; a comment may follow.
@@ -34,23 +42,27 @@ _FEW = 4096  # bytes: what comes from a pipe at once is that much, or complete
 def open_data(
     paths: Sequence[str], *, format: str | None = None, **options: Any
 ) -> Source:
-    """Return a reader of files, folders, globs, or standard input (``-``).
+    """Return a reader of files, folders, globs, standard input (``-``) or a named set.
 
     ``options`` are those of :class:`SvmlightSource`, :class:`CsvSource` and
     :class:`ParquetSource`; the format is guessed if it is not given.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+    if name := named_set(paths):
+        return _open_set(name, {"format": format, **options})
     known = guess_format(paths[0]) if format is None else format
     if known not in FORMATS:
         raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
+    if format is None:
+        _refuse_mixture(paths, known)
     reader = _reader(known)
     options = {name: value for name, value in options.items() if value is not None}
     understood = set(signature(reader).parameters) - {"paths", "recipe"}
     if unknown := options.keys() - understood:
         raise ValueError(
             f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
-            f"{', '.join(sorted(understood))}."
+            f"{', '.join(sorted(understood - OURS))}."
         )
     source: Source = reader(paths, **options)
     return source
@@ -64,28 +76,116 @@ def reopen(
     extra: Sequence[str] = (),
     n_features: int | None = None,
     labelled: bool = True,
+    weight: str | None = None,
+    prompt: bool = False,
 ) -> Source:
     """Return a reader that makes the same features as the one with this recipe.
 
     Tables may come in another format than the one trained on. With ``labelled=False``
-    nobody asks for their labels.
+    nobody asks for their labels. Weights are in the column ``weight``, or in that of
+    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`.
     """
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
     known = recipe["format"]
+    columns = [*extra, *([weight] if weight not in (None, "none") else [])]
+    if name := named_set(paths):
+        if known != "svmlight" or recipe["zero_based"]:
+            raise ValueError(
+                f"{name} is a named set: its features are numbers from 1 on, not those "
+                "that the model was trained on."
+            )
+        if columns:
+            raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
+        return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
+    for file in expand(paths):
+        _refuse_other_kind(file, known)
     if known != "svmlight":
         guess = guess_format(paths[0])
         known = known if guess == "svmlight" else guess
+        _refuse_mixture(paths, known)
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
+    if known != "parquet":
+        options["prompt"] = prompt
     if known == "svmlight":
-        if extra:
-            raise ValueError(f"svmlight data have no column {extra[0]!r}: no names.")
+        if columns:
+            raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
         options |= {name: recipe[name] for name in ("zero_based", "missing")}
         options["n_features"] = n_features
     else:
+        if weight == "none":
+            recipe, weight = recipe | {"weight": None}, None
         options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
+        options["weight"] = weight
     source: Source = reader(paths, **options)
     return source
+
+
+def named_set(paths: Sequence[str]) -> str | None:
+    """Return the named set that is meant, if one is; a file of that name comes first.
+
+    ``aucmax datasets`` lists them, see :mod:`aucmax.data.registry`.
+    """
+    absent = [path for path in paths if path != STDIN and not os.path.exists(path)]
+    if not absent:
+        return None
+    from aucmax.data.registry import is_name
+
+    name = next(filter(is_name, absent), None)
+    if name is not None and len(paths) > 1:
+        raise ValueError(f"{name} is a named set: it is read alone.")
+    return name
+
+
+def _open_set(name: str, options: dict[str, Any]) -> Source:
+    from aucmax.data.registry import SetSource
+
+    known = {key: options.pop(key, None) for key in ("dtype", "keep_text")}
+    if given := [key for key, value in options.items() if value is not None]:
+        raise ValueError(
+            f"{name} is a named set, which needs no {', '.join(given)}: it takes no "
+            "option of a reader but dtype."
+        )
+    return SetSource(name, **{k: value for k, value in known.items() if value})
+
+
+def _refuse_mixture(paths: Sequence[str], known: str) -> None:
+    """Raise an error if files are of several formats, as their names say."""
+    if known == "parquet":  # of a folder, it reads its own files only
+        return
+    first: dict[str, str] = {}
+    for file in expand(paths):
+        if found := _by_name(file):
+            first.setdefault(found, file)
+    if len(first) > 1:
+        said = ", ".join(f"{file} is {found}" for found, file in first.items())
+        raise ValueError(
+            f"There are several formats, by the names of the files: {said}. Name files "
+            "of one, as FOLDER/*.csv."
+        )
+
+
+def _refuse_other_kind(path: str, known: str) -> None:
+    """Raise an error if a model made of columns gets svmlight data, or vice versa.
+
+    If name and content say so: who trained on svmlight data called .csv may go on.
+    """
+    named = _by_name(path)
+    if named is None or (named == "svmlight") == (known == "svmlight"):
+        return
+    if Path(path).is_file() and (_by_look(path) == "svmlight") == (named == "svmlight"):
+        raise ValueError(
+            f"{path} has {named} data, and the model was trained on {known} data: "
+            "numbers of features and names of columns have nothing in common."
+        )
+
+
+def _by_name(path: str) -> str | None:
+    """Return the format that a file's name says."""
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    if endings and endings[-1] in _PACKED:
+        endings.pop()
+    return _ENDINGS.get(endings[-1]) if endings else None
 
 
 def guess_format(path: str) -> str:
@@ -93,11 +193,10 @@ def guess_format(path: str) -> str:
     if Path(path).is_dir():
         inside = sorted(one for one in Path(path).iterdir() if one.is_file())
         path = next((str(one) for one in inside if one.name[0] != "."), path)
-    endings = [ending.lower() for ending in Path(path).suffixes]
-    if endings and endings[-1] in _PACKED:
-        endings.pop()
-    if endings and endings[-1] in _ENDINGS:
-        return _ENDINGS[endings[-1]]
+    return _by_name(path) or _by_look(path)
+
+
+def _by_look(path: str) -> str:
     path = Text([path]).files[0]
     if path != STDIN and not Path(path).is_file():
         raise ValueError(

@@ -27,7 +27,6 @@ from aucmax.data.columns import (
     TableSource,
     Wishes,
     find,
-    options_of,
     remedy,
 )
 from aucmax.data.text import STDIN, Text
@@ -148,9 +147,6 @@ extra, recipe, labelled
                         after=Position(number, at, at),
                         done=done + int(part * self._sizes[number]),
                     )
-
-
-ParquetSource.options = options_of(ParquetSource)
 
 
 def _files(paths: Sequence[str]) -> list[str]:

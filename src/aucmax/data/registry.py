@@ -25,10 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.data.chunk import Chunk
 from aucmax.data.collect import collect
 from aucmax.data.download import ChecksumError, Progress, checksum, download
 from aucmax.data.svmlight import SvmlightSource
 from aucmax.data.task import Task
+from aucmax.data.text import Block
 from aucmax.files import write_atomically
 
 
@@ -129,6 +131,8 @@ def locate(part: Part) -> Path | None:
 def fetch(name: str, progress: Progress = lambda done, total: None) -> list[Path]:
     """Download the parts of a set that are not on this machine; return where they are.
 
+    "a9a.train" is one part of "a9a".
+
     Raises
     ------
     FileNotFoundError
@@ -138,8 +142,8 @@ def fetch(name: str, progress: Progress = lambda done, total: None) -> list[Path
     ValueError
         If what was downloaded is not the set that the registry describes.
     """
-    known = entry(name)
-    return [_provide(known, part, progress) for part in known.parts.values()]
+    known, parts = _parts(name)
+    return [_provide(known, part, progress) for part in parts]
 
 
 def load(
@@ -173,16 +177,8 @@ def load(
     >>> from aucmax.data import load
     >>> X, y, *_ = load("a9a", "train")  # doctest: +SKIP
     """
-    stem, dot, ending = name.rpartition(".")
-    if dot and part is None and stem in _registry():
-        name, part = stem, ending
-    known = entry(name)
-    if part is not None and part not in known.parts:
-        raise ValueError(
-            f"{name} has no part {part!r}: its parts are {', '.join(known.parts)}."
-        )
-    wanted = known.parts.values() if part is None else [known.parts[part]]
-    rows = [_read(known, one, _provide(known, one), dtype) for one in wanted]
+    known, parts = _parts(name, part)
+    rows = [_read(known, one, _provide(known, one), dtype) for one in parts]
     X = sparse.vstack([X for X, _ in rows], format="csr")
     labels = np.concatenate([labels for _, labels in rows])
     task = known.task if task is None else task.settle(list(known.classes))
@@ -191,6 +187,78 @@ def load(
         kept = side != 0
         X, labels, side = X[kept], labels[kept], side[kept]
     return Data(X, side > 0, labels, task, name if part is None else f"{name}.{part}")
+
+
+def is_name(text: str) -> bool:
+    """Return whether this names a set, or one part of a set that has two."""
+    stem, _, part = text.rpartition(".")
+    return text in _registry() or (stem in _registry() and part in ("train", "test"))
+
+
+class SetSource(SvmlightSource):
+    """The rows of a set or of a part, in chunks; they are fetched if not here.
+
+    Parameters
+    ----------
+    name : str
+        One of ``names()``; "a9a.train" is the part "train" of "a9a".
+    dtype, keep_text
+        See :class:`~aucmax.data.svmlight.SvmlightSource`.
+
+    Attributes
+    ----------
+    task : Task
+        Which labels are positive, by the rule of the registry.
+    """
+
+    def __init__(
+        self, name: str, *, dtype: Any = np.float64, keep_text: bool = False
+    ) -> None:
+        known, parts = _parts(name)
+        paths = [_provide(known, part) for part in parts]
+        self._there: dict[str, Mapping[float, float]] = {}
+        for part, path in zip(parts, paths, strict=True):
+            expected = _expected(part, path)
+            if expected is None:  # read it once: that is how it is known to be right
+                _read(known, part, path, np.float64)
+            else:
+                _expect(path, checksum(path), expected)
+            if path.name != part.file:
+                self._there[str(path)] = known.url_labels
+        super().__init__(
+            [str(path) for path in paths],
+            dtype=dtype,
+            n_features=known.features,
+            keep_text=keep_text,
+        )
+        self.task = known.task
+
+    def _chunk(self, block: Block, width: int) -> Chunk:
+        chunk = super()._chunk(block, width)
+        return chunk._replace(y=_here(chunk.y, self._there.get(block.file, {})))
+
+
+def _here(labels: Any, url_labels: Mapping[float, float]) -> NDArray[np.float64]:
+    """Return the labels that the registry gives, for those at the public address."""
+    found: NDArray[np.float64] = labels.copy()
+    for there, here in url_labels.items():
+        found[labels == there] = here
+    return found
+
+
+def _parts(name: str, part: str | None = None) -> tuple[Entry, list[Part]]:
+    """Return a set, and of its parts the one that is named; all if none is."""
+    stem, dot, ending = name.rpartition(".")
+    if dot and part is None and stem in _registry():
+        name, part = stem, ending
+    known = entry(name)
+    if part is None:
+        return known, list(known.parts.values())
+    if part not in known.parts:
+        raise ValueError(
+            f"{name} has no part {part!r}: its parts are {', '.join(known.parts)}."
+        )
+    return known, [known.parts[part]]
 
 
 @cache
@@ -257,9 +325,8 @@ def _provide(
         )
     path = folders()[-1] / part.upstream
     lock = _lock(path)
-    pinned = json.loads(lock.read_text())["sha256"] if lock.exists() else None
     try:
-        download(part.url, path, sha256=pinned, progress=progress)
+        download(part.url, path, sha256=_expected(part, path), progress=progress)
     except ChecksumError as error:
         raise ChecksumError(
             f"{error} It was that when it was first downloaded; delete {lock} to trust "
@@ -273,6 +340,14 @@ def _provide(
     return path
 
 
+def _expected(part: Part, path: Path) -> str | None:
+    """Return the checksum that a part has to have there, if it is known."""
+    if path.name == part.file:
+        return part.sha256
+    lock = _lock(path)
+    return str(json.loads(lock.read_text())["sha256"]) if lock.exists() else None
+
+
 def _lock(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
@@ -281,17 +356,13 @@ def _read(
     known: Entry, part: Part, path: Path, dtype: type
 ) -> tuple[Any, NDArray[np.float64]]:
     """Return rows and labels of a file that is what it should be."""
-    found = checksum(path)
+    found, expected = checksum(path), _expected(part, path)
+    if expected is not None:
+        _expect(path, found, expected)
     if path.name == part.file:
-        _expect(path, found, part.sha256)
         return _parse(path, dtype, known.features)
-    lock = _lock(path)
-    if lock.exists():
-        _expect(path, found, json.loads(lock.read_text())["sha256"])
     X, y = _parse(path, dtype, None)
-    labels = y.copy()
-    for there, here in known.url_labels.items():
-        labels[y == there] = here
+    labels = _here(y, known.url_labels)
     counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
     # A publisher may have written zeros down.
     width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
@@ -303,9 +374,9 @@ def _read(
     if X.shape[1] > known.features:
         X = X[:, : known.features]
     X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], known.features))
-    if not lock.exists():
+    if expected is None:
         pin = {"url": part.url, "sha256": found, "trusted": "on first use"}
-        write_atomically(lock, json.dumps(pin, indent=1).encode() + b"\n")
+        write_atomically(_lock(path), json.dumps(pin, indent=1).encode() + b"\n")
     return X, labels
 
 

@@ -35,6 +35,7 @@ from aucmax.core.masks import (
     trailing_zeros,
 )
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
@@ -74,6 +75,8 @@ class SvmlightSource:
         What becomes of the values nan and inf: they make the line bad, or are zero.
     keep_text : bool, default=False
         Whether each chunk has the text of its rows, too.
+    prompt : bool, default=False
+        See :class:`aucmax.data.text.Text`.
 
     Attributes
     ----------
@@ -82,6 +85,8 @@ class SvmlightSource:
     size : int or None
         Bytes of all files together, as they are on disk; None if nobody knows.
     """
+
+    task: Task | None = None  # nobody but the user knows which labels are positive
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ class SvmlightSource:
         n_features: int | None = None,
         missing: Literal["error", "zero"] = "error",
         keep_text: bool = False,
+        prompt: bool = False,
     ) -> None:
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
@@ -102,7 +108,7 @@ class SvmlightSource:
             raise ValueError(
                 f"n_features has to be from 1 to {_MOST_FEATURES}, not {n_features}"
             )
-        self._text = Text(paths)
+        self._text = Text(paths, prompt)
         self.files, self.size = self._text.files, self._text.size
         self._base = 0 if zero_based else 1
         self._n_features = n_features

@@ -9,6 +9,7 @@ Labels are compared by value where they are numbers: "1", "+1" and 1.0 are one l
 whether the data or the command line wrote them.
 """
 
+import csv
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Label: TypeAlias = float | str
 
-_REMEDY = "say which labels are positive: --positive VALUE (Task.of(VALUE) in Python)"
+_REMEDY = "say which labels are to rank high: --positive LABELS"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -70,8 +71,9 @@ class Task(NamedTuple):
         Parameters
         ----------
         positive, negative : str, number or sequence of them, default=None
-            The labels of a class; commas in a string separate several. If only one
-            class is given, all other labels are the other class.
+            The labels of a class; commas in a string separate several, except within
+            double quotes. If only one class is given, all other labels are the other
+            class.
         others : {"error", "drop", "negative", "positive"}, default=None
             What is done with rows that have none of these labels. None: "error" if
             both classes are given.
@@ -132,14 +134,17 @@ class Task(NamedTuple):
     def parse(cls, text: str | None) -> "Task":
         """Return the task that a word of the command line describes.
 
-        Labels, separated by commas; ``>3`` for numbers above 3; ``@half`` for the first
-        half of the labels in sorted order, ``@half:7`` for a half drawn with seed 7.
+        Labels, separated by commas, in double quotes if they have commas themselves;
+        ``>3`` for numbers above 3; ``@half`` for the first half of the labels in sorted
+        order, ``@half:7`` for a half drawn with seed 7.
 
         Examples
         --------
         >>> from aucmax.data.task import Task
         >>> print(Task.parse(">2.5"))
         above 2.5
+        >>> Task.parse('"yes, please",yes').positive
+        ('yes, please', 'yes')
         """
         if text is None or text[:1] not in (">", "@"):
             return cls.of(text)
@@ -412,7 +417,8 @@ def _group(labels: Label | Sequence[Label] | None) -> tuple[Label, ...]:
     if labels is None:
         return ()
     if isinstance(labels, str):
-        labels = [part for part in labels.split(",") if part.strip()]
+        words = next(csv.reader([labels], skipinitialspace=True), [])
+        labels = [word for word in words if word.strip()]
     elif not isinstance(labels, Iterable):
         labels = [labels]
     keys = [_key(label) for label in labels]
@@ -428,8 +434,16 @@ def _show(label: Any) -> str:
     return str(key)
 
 
+def _quoted(label: str) -> str:
+    """Return a label as ``--positive`` takes it among others."""
+    if "," not in label and label[:1] != '"':
+        return label
+    doubled = label.replace('"', '""')
+    return f'"{doubled}"'
+
+
 def _list(labels: Iterable[Label], most: int = 8) -> str:
-    names = [_show(label) for label in sorted(labels, key=_order)]
+    names = [_quoted(_show(label)) for label in sorted(labels, key=_order)]
     if len(names) > most:
         names[most - 2 : -1] = ["…"]
     return ", ".join(names)

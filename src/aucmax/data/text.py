@@ -1,21 +1,27 @@
 """Text files of any number, size and packing, as blocks of whole lines.
 
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
-4 MB are read (an eighth of that at first), and cut after the last end of
-a line; if there is none, twice as much is read. So reading that goes on at any block's
-end gives the blocks it would have given.
+4 MB are read, and cut after the last end of a line; if there is none, twice as much is
+read. The first block of a file is of 256 KB, and of a pipe, which may be slow, the next
+ones are half of what came before. So reading that goes on at any block's end gives the
+blocks it would have given.
+
+Who wants lines as soon as they are there has to ask for it, and gets other blocks each
+time.
 """
 
 import bz2
 import glob
 import lzma
 import os
+import select
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import Empty, Queue
 from threading import Event, Thread
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -29,6 +35,9 @@ T = TypeVar("T")
 BLOCK = 1 << 22  # bytes; with 8 MB words are learnt 1.1 times faster, in 20 MB more
 LONGEST = 1 << 30  # a line that is longer is none
 STDIN = "-"
+
+_FIRST = 1 << 18  # bytes of the first block
+_SOON = 0.2  # seconds that lines wait for others, for who wants them soon
 
 _NEWLINE = ord("\n")
 _STEP = 1 << 16  # bytes at a time where the whole would be too much
@@ -55,6 +64,9 @@ class Text:
         patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
         is in a folder or fits a pattern is taken in the order of the names. Files may
         be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
+    prompt : bool, default=False
+        Whether the lines of a pipe are given as soon as they are there, in blocks that
+        nobody can foresee.
 
     Attributes
     ----------
@@ -64,8 +76,11 @@ class Text:
         Bytes of all files together, as they are on disk; None if nobody knows.
     """
 
-    def __init__(self, paths: str | os.PathLike[str] | Sequence[str]) -> None:
+    def __init__(
+        self, paths: str | os.PathLike[str] | Sequence[str], prompt: bool = False
+    ) -> None:
         self.files = expand(paths)
+        self._prompt = prompt
         self._sizes = [_size(file) for file in self.files]
         known = [size for size in self._sizes if size is not None]
         self.size = sum(known) if len(known) == len(self.files) else None
@@ -84,7 +99,9 @@ class Text:
             stream = _open(file)
             try:
                 stream.skip(begin.offset)
-                for data, offset in _blocks(stream, begin.offset):
+                pipe = self._sizes[number] is None
+                prompt = pipe and self._prompt
+                for data, offset in _blocks(stream, begin.offset, pipe, prompt):
                     lines = count(data, _NEWLINE) + int(data[-1] != _NEWLINE)
                     after = Position(number, offset, begin.line + lines)
                     yield Block(data, file, begin, after, done + stream.done)
@@ -253,6 +270,15 @@ class _Plain:
         self.done += size
         return size
 
+    def ready(self, seconds: float) -> bool:
+        """Wait that long at most; return whether there is more, or an end."""
+        if self._head:
+            return True
+        try:
+            return bool(select.select([self._file], [], [], seconds)[0])
+        except (OSError, TypeError, ValueError):  # nobody can tell
+            return True
+
     def skip(self, offset: int) -> None:
         if self.path != "standard input" and self._file.seekable():
             size = os.fstat(self._file.fileno()).st_size
@@ -308,6 +334,9 @@ class _Unpacked:
         self._ready = self._ready[size:]
         return size
 
+    def ready(self, seconds: float) -> bool:
+        return bool(self._ready) or self._packed.ready(seconds)
+
     def _more(self) -> bytes:
         return bytes(self._buffer[: self._packed.readinto(self._buffer)])
 
@@ -339,6 +368,28 @@ def _fill(stream: _Stream, view: memoryview) -> int:
             break
         filled += size
     return filled
+
+
+def arriving(stream: _Stream, view: memoryview, prompt: bool) -> tuple[int, bool]:
+    """Read as :func:`_fill` does; return how much it was, and whether the file ends.
+
+    If ``prompt``, do not wait for long when there is something.
+    """
+    if not prompt:
+        size = _fill(stream, view)
+        return size, size < len(view)
+    filled, until = 0, 0.0
+    while filled < len(view):
+        left = until - monotonic()
+        if filled and (left <= 0.0 or not stream.ready(left)):
+            break
+        size = stream.readinto(view[filled:])
+        if not size:
+            return filled, True
+        if not filled:
+            until = monotonic() + _SOON
+        filled += size
+    return filled, False
 
 
 def _discard(stream: _Stream, offset: int) -> None:
@@ -488,11 +539,20 @@ def _open(path: str) -> _Stream:
 # Lines
 
 
-def _blocks(stream: _Stream, offset: int) -> Iterator[tuple[NDArray[np.uint8], int]]:
+def block_size(offset: int, most: int, pipe: bool) -> int:
+    """Return how many bytes to read from ``offset`` on: of a pipe, fewer at first."""
+    return min(most, max(_FIRST, offset // 2)) if pipe else most
+
+
+def _blocks(
+    stream: _Stream, offset: int, pipe: bool, prompt: bool
+) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Yield lines, and how many bytes of the file are done with them."""
     rest = np.empty(0, np.uint8)
     while True:
-        data, rest = _whole_lines(stream, rest, offset)
+        # Who waits for the first lines of a file has nothing else to do.
+        size = block_size(offset, BLOCK, pipe or offset == 0)
+        data, rest = _whole_lines(stream, rest, offset, size, prompt)
         if not data.size:
             return
         if offset == 0:
@@ -510,23 +570,26 @@ def _blocks(stream: _Stream, offset: int) -> Iterator[tuple[NDArray[np.uint8], i
 
 
 def _whole_lines(
-    stream: _Stream, rest: NDArray[np.uint8], offset: int
+    stream: _Stream, rest: NDArray[np.uint8], offset: int, size: int, prompt: bool
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the next block, and what has been read beyond it."""
-    # Who waits for the first lines of a file has nothing else to do.
-    size, searched = BLOCK if offset else BLOCK // 8, 0
+    searched = 0
     buffer = np.empty(size, np.uint8)
     while True:
         known = min(rest.size, size - searched)
         buffer[searched : searched + known] = rest[:known]
         rest = rest[known:]
         filled = searched + known
-        filled += _fill(stream, memoryview(buffer.data)[filled:])
-        if filled < size:  # the end of the file
+        more, ended = arriving(stream, memoryview(buffer.data)[filled:], prompt)
+        filled += more
+        if ended:
             return buffer[:filled], rest
         cut = _after_last_line(buffer, searched, filled)
         if cut > searched:
-            return buffer[:cut], np.concatenate([buffer[cut:], rest])
+            return buffer[:cut], np.concatenate([buffer[cut:filled], rest])
+        if filled < size:  # not a whole line yet
+            searched = filled
+            continue
         if 2 * size > LONGEST:
             raise ValueError(
                 f"{stream.path}: the line that begins at byte {offset} of the text is "

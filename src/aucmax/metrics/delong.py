@@ -1,15 +1,25 @@
 """How sure an AUC is, and whether two differ: DeLong's variance, without his O(mn)."""
 
-from math import copysign, erfc, exp, expm1, log, sqrt
+from math import copysign, erfc, exp, expm1, inf, log, sqrt
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.ranking import Scores, Weights, split, wins
-from aucmax.metrics._check import as_scores, check_level, positives
+from aucmax.core.ranking import (
+    Scores,
+    Weights,
+    ladder,
+    mid_ranks,
+    split,
+    weighted_win_fraction,
+    wins,
+)
+from aucmax.metrics._check import Classes, as_scores, check_level, classes, positives
 from aucmax.metrics._steps import Steps, each, steps
+
+_ROUNDING = 1e-13  # standard errors below are none
 
 
 class AUCInterval(NamedTuple):
@@ -38,6 +48,7 @@ def auc_interval(
     *,
     level: float = 0.95,
     method: Literal["logit", "wald"] = "logit",
+    sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> AUCInterval:
     r"""Return the AUC with a confidence interval.
@@ -64,6 +75,12 @@ def auc_interval(
         How often the interval should cover the true AUC.
     method : {"logit", "wald"}, default="logit"
         "logit" stays within (0, 1) by itself and covers better when A is near 1.
+    sample_weight : array-like of shape (n_rows,), optional
+        A pair counts the product of its two weights. A row stays one observation
+        whatever its weight: the interval is for weights that say how many others a row
+        stands for, as those of a sample drawn with unequal chances, and does not change
+        if all of a class are multiplied. (Of rows that were counted and put together,
+        weight k being the row k times over, it is too wide.)
     pos_label : label, optional
         The positive class; by default the larger of the two labels.
 
@@ -85,6 +102,19 @@ def auc_interval(
     :math:`[(\alpha/2)^{1/k}, 1]`, never an interval of no width. The standard error is
     then still DeLong's, or the root of that bound when a class has a single row.
 
+    With weights the variance is the jackknife's [4]_: with the share :math:`h_i` of its
+    class that row i has, and weighted placements, leaving it out changes A by
+    :math:`h_i (V_i - A) / (1 - h_i)`, and
+
+    .. math:: \sigma^2 = \frac{m - 1}{m} \sum_{i \in +}
+              \left( \frac{h_i (V_i - A)}{1 - h_i} \right)^2
+              + \frac{n - 1}{n} \sum_{j \in -}
+              \left( \frac{h_j (W_j - A)}{1 - h_j} \right)^2,
+
+    at most A(1 - A). It is DeLong's if all weights are equal, and asks nothing about
+    how weights and scores depend on each other. Where it says nothing, m and n above
+    are the effective numbers of rows :math:`1 / \sum_i h_i^2` [5]_.
+
     References
     ----------
     .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under
@@ -95,6 +125,9 @@ def auc_interval(
        Processing Letters 21 (2014).
     .. [3] D. van Dantzig: On the consistency and the power of Wilcoxon's two sample
        test. Indagationes Mathematicae 13 (1951).
+    .. [4] J. N. Arvesen: Jackknifing U-statistics. Annals of Mathematical Statistics 40
+       (1969).
+    .. [5] L. Kish: Survey sampling. Wiley (1965).
 
     Examples
     --------
@@ -107,7 +140,9 @@ def auc_interval(
     check_level(level)
     if method not in ("logit", "wald"):
         raise ValueError(f'method must be "logit" or "wald", not {method!r}')
-    return interval(steps(y, score, pos_label=pos_label), level, method)
+    if sample_weight is None:
+        return interval(steps(y, score, pos_label=pos_label), level, method)
+    return _weighted(classes(y, score, sample_weight, pos_label), level, method)
 
 
 def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval:
@@ -123,6 +158,39 @@ def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval
         se = sqrt(_variance(beaten, pos) / n**2 / m + _variance(beats, neg) / m**2 / n)
     else:
         se = sqrt(value * (1.0 - value))
+    return _around(value, se, k, level, method)
+
+
+def _weighted(rows: Classes, level: float, method: str) -> AUCInterval:
+    """Return the interval of a weighted AUC, by the jackknife."""
+    pos, neg, w_pos, w_neg = rows
+    assert w_pos is not None
+    assert w_neg is not None
+    h_pos, h_neg = w_pos / w_pos.sum(), w_neg / w_neg.sum()
+    value = weighted_win_fraction(pos, neg, w_pos, w_neg)
+    beaten = mid_ranks(*ladder(neg, h_neg), pos)
+    beats = 1.0 - mid_ranks(*ladder(pos, h_pos), neg)
+    variance = _jackknife(beaten - value, h_pos) + _jackknife(beats - value, h_neg)
+    se = sqrt(min(variance, value * (1.0 - value)))
+    if se < _ROUNDING:  # of a sum of shares, where all placements are the same
+        se = 0.0
+    effective = (1.0 / float(shares @ shares) for shares in (h_pos, h_neg))
+    return _around(value, se, max(1.0, min(effective)), level, method)
+
+
+def _jackknife(deviation: Weights, share: Weights) -> float:
+    """Return the variance of a mean of values that have these shares of the weight."""
+    rest = 1.0 - share
+    if not rest.all():
+        return inf  # all is one row's, and nothing is known of any other
+    changes = share * deviation / rest
+    return float(changes @ changes) * (share.size - 1) / share.size
+
+
+def _around(
+    value: float, se: float, k: float, level: float, method: str
+) -> AUCInterval:
+    """Return the interval of an AUC that is worth ``k`` independent pairs, or more."""
     if k == 1 or se == 0.0 or value in (0.0, 1.0):
         return AUCInterval(value, *_clopper_pearson(value, k, level), se)
     half = _normal_quantile(level) * se
@@ -246,7 +314,7 @@ def _variance(values: Weights, times: Weights) -> float:
     return float(times @ deviations**2) / (n - 1.0)
 
 
-def _clopper_pearson(share: float, k: int, level: float) -> tuple[float, float]:
+def _clopper_pearson(share: float, k: float, level: float) -> tuple[float, float]:
     """Return the exact interval of a share of ``k`` trials, or of any ``share * k``."""
     from scipy.special import betaincinv  # only here: imports take time
 

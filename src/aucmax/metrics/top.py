@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.ranking import Weights
 from aucmax.metrics._check import check_level
 from aucmax.metrics._steps import Steps, each, steps
 
@@ -140,6 +141,7 @@ def precision_interval(
     k: int | float,
     *,
     level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> PrecisionInterval:
     r"""Return :func:`precision_at` with a confidence interval.
@@ -161,6 +163,10 @@ def precision_interval(
     level : float, default=0.95
         How often the interval should cover the precision that such a list has on
         average.
+    sample_weight : array-like of shape (n_rows,), optional
+        The list has the weight ``k``, and in the formula k is its effective number of
+        rows [2]_, :math:`(\sum w)^2 / \sum w^2` over the list: a row is one observation
+        whatever its weight.
     pos_label : label, optional
         The positive class; by default the larger of the two labels.
 
@@ -173,6 +179,7 @@ def precision_interval(
     ----------
     .. [1] E. B. Wilson: Probable inference, the law of succession, and statistical
        inference. Journal of the American Statistical Association 22 (1927).
+    .. [2] L. Kish: Survey sampling. Wiley (1965).
 
     Examples
     --------
@@ -182,7 +189,13 @@ def precision_interval(
     0.50 in [0.09, 0.91]
     """
     check_level(level)
-    return wilson(*top(steps(y, score, pos_label=pos_label), k), level)
+    ranking = steps(y, score, sample_weight, pos_label)
+    hits, rows = top(ranking, k)
+    count = rows
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight)
+        count = effective_rows(ranking, np.asarray(score), weight, rows)
+    return wilson(hits / rows, count, level)
 
 
 def lift_at(
@@ -337,13 +350,25 @@ def top(ranking: Steps, k: Any) -> tuple[float, float]:
     """Return the expected positives in the list that ``k`` means, and its length."""
     n = float(ranking.tp[-1] + ranking.fp[-1])
     rows = _length(k, n)
-    return _hits(ranking, rows), rows
+    return min(_hits(ranking, rows), rows), rows  # rounding could carry it past
 
 
-def wilson(hits: float, rows: float, level: float) -> PrecisionInterval:
-    """Return the share ``hits / rows`` with its interval."""
+def effective_rows(
+    ranking: Steps, score: NDArray[Any], weight: NDArray[Any], length: float
+) -> float:
+    """Return how many rows of equal weight the list of this ``length`` is worth."""
+    kept = weight > 0
+    largest = float(weight.max())  # so that no square is zero or infinite
+    falling = -ranking.thresholds
+    step = np.searchsorted(falling, -score[kept].astype(falling.dtype, copy=False))
+    square = np.bincount(step, (weight[kept] / largest) ** 2, falling.size)
+    whole = ranking.tp + ranking.fp
+    return (length / largest) ** 2 / _within(whole, np.cumsum(square), length)
+
+
+def wilson(value: float, rows: float, level: float) -> PrecisionInterval:
+    """Return the share of so many ``rows`` with its interval."""
     z = NormalDist().inv_cdf(0.5 * (1.0 + level))
-    value = hits / rows
     more = z * z / rows
     centre = (value + 0.5 * more) / (1.0 + more)
     half = sqrt(more * (value * (1.0 - value) + 0.25 * more)) / (1.0 + more)
@@ -376,9 +401,12 @@ def _length(k: Any, n: float) -> float:
 
 def _hits(ranking: Steps, rows: float) -> float:
     """Return the expected number of positives in a list of ``rows`` rows."""
-    _, tp, fp = ranking
-    length = tp + fp
+    return _within(ranking.tp + ranking.fp, ranking.tp, rows)
+
+
+def _within(length: Weights, counts: Weights, rows: float) -> float:
+    """Return the count at a ``length`` that may lie within a step."""
     at = min(int(np.searchsorted(length, rows)), length.size - 1)
-    hits, before = (tp[at - 1], length[at - 1]) if at > 0 else (0.0, 0.0)
+    count, before = (counts[at - 1], length[at - 1]) if at > 0 else (0.0, 0.0)
     inside = (rows - before) / (length[at] - before)
-    return float(hits + inside * (tp[at] - hits))
+    return float(count + inside * (counts[at] - count))

@@ -99,7 +99,7 @@ def _dress(axes: Any) -> None:
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
-    """Write ``figure`` to ``path`` as PNG, whole or not at all."""
+    """Write ``figure`` to ``path``, whole or not at all, as its name says."""
     picture = BytesIO()
-    figure.savefig(picture, format="png", dpi=150)
+    figure.savefig(picture, format=Path(path).suffix[1:].lower(), dpi=150)
     write_atomically(path, picture.getvalue())
