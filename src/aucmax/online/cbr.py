@@ -16,7 +16,8 @@ product. Then z = x - e_b has the variance x·Σx - 2c_b + K_bb, a step along it
 all means by multiples of w = c - K_b, and K by a multiple of wwᵀ. So a pair without a
 loss costs O(1). For the pairs with a loss, r of them, w has to be brought up to date by
 the steps before: for the rows x may yet be paired with at once, for all else when the
-pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K. A row that enters the buffer
+pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K, most of the work, which
+:mod:`aucmax.core.tile` does at the speed of the processor. A row that enters the buffer
 brings its part of K along: c.
 
 Deviations from the dissertation:
@@ -62,18 +63,19 @@ from aucmax.core.confidence import (
     aligned,
     confident_step,
     covary,
+    difference,
     dot,
     eliminate,
     follow,
     identity,
-    place,
-    row_start,
+    padded,
     subtract_squares,
 )
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Rows, fetch_ahead, fetch_row, pack_row, tally_row
 from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
+from aucmax.core.tile import HALF, add_products
 from aucmax.online import cbr_diag
 
 _RENEW = 2.0  # scales are taken anew when there are so many times more rows
@@ -90,7 +92,8 @@ class State(NamedTuple):
     cold: Float  # (4, d) nothing, reference points, sums of squares
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    K: Float  # covariance of (Eω, ω), 2B + d of them: see aucmax.core.confidence
+    S: Float  # Σ: see aucmax.core.confidence, and for
+    R: Float  # the covariances of the scores Eω with one another and with ω
     score: Float  # (2B,) Eμ
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (10,) numbers, see above
@@ -99,12 +102,12 @@ class State(NamedTuple):
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
     slots = 2 * buffer_size
-    K = identity(n_features, slots, "CBR")
+    S, R = identity(n_features, slots, "CBR")
     hot, cold = tables.empty(n_features, precondition)
     z = np.zeros(10)
     z[SEED:] = buffers.SEED
     held = buffers.empty(buffer_size)
-    return State(hot, cold, *held, K, np.zeros(slots), np.zeros(2), z)
+    return State(hot, cold, *held, S, R, np.zeros(slots), np.zeros(2), z)
 
 
 @kernel
@@ -116,7 +119,8 @@ def update(
     cold: Float,
     rows: Float,
     slots: Float,
-    K: Float,
+    S: Float,
+    R: Float,
     score: Float,
     n: Float,
     z: Float,
@@ -132,13 +136,16 @@ def update(
     d, size = hot.shape[1], slots.shape[1] // 2
     at = features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.empty(d)
-    mean, c = np.concatenate((score, hot[W])), np.empty(2 * size + d)
-    mu = mean[2 * size :]
+    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.zeros(padded(d))
+    width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
+    mean, c = np.zeros(width), np.zeros(width)
+    mu = mean[begin : begin + d]
+    mean[: 2 * size], mu[:] = score, hot[W]
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
-    slot_of, coefs = np.empty(size, np.int64), np.empty((size, size))
+    slot_of, coefs = np.empty(size, np.int64), np.zeros((size, size + HALF))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    w = aligned(size, 2 * size + d)
+    w, room = aligned(size + HALF, width), aligned(size, width)
+    flat = w.reshape(w.size)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
         fetch_row(X, order[min(visit + ahead, last)], hot)
@@ -169,24 +176,23 @@ def update(
                             if slots[WEIGHT, b] == 0.0:  # not filled yet
                                 continue
                             count = int(slots[LENGTH, b])
-                            unpack(rows[VALUES, b], at[b], count, unit, ref, e)
-                            covary(K, e, c)
-                            mean[b] = dot(e, mu)
+                            unpack(rows[VALUES, b], at[b], count, unit, ref, e[:d])
+                            covary(S, R, e, c)
+                            mean[b] = dot(e, mean[begin:])
                             if twice == 0:
-                                for a in range(2 * size, c.shape[0]):
-                                    K[place(a, b)] = c[a]
+                                R[b, begin:] = c[begin:]
                             else:
-                                for a in range(b + 1):
-                                    K[place(b, a)] = c[a]
+                                R[b, b:begin] = c[b:begin]
 
         # What is to be known of the pairs of the row.
         length = pack_row(X, i, x, features)
-        unpack(x, features, length, unit, ref, e)
-        covary(K, e, c)
-        s, e_e = dot(e, mu), dot(e, c[2 * size :])
+        unpack(x, features, length, unit, ref, e[:d])
+        covary(S, R, e, c)
+        s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])
         first, end = other * size, other * size + filled(seen, other, size)
+        near, far = first // 8 * 8, padded(end)  # these with whole cache lines
         for b in range(first, end):
-            m[b], k[b], v[b] = mean[b], c[b], K[place(b, b)]
+            m[b], k[b], v[b] = mean[b], c[b], R[b, b]
 
         # Steps along those that have a loss.
         share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
@@ -205,35 +211,34 @@ def update(
             drop[r] = -beta[r] * x_z
             slot_of[r] = b
             for h in range(r):
-                coefs[r, h] = beta[h] * w[h, b] + drop[h]
-            for a in range(b, end):
-                w[r, a] = c[a] - K[row_start(a) + b]
-            add_rows(coefs[r], w, r, b, end, w[r])
+                coefs[h, r] = beta[h] * w[h, b] + drop[h]
+            for a in range(near, b):
+                w[r, a] = c[a] - R[a, b]
+            difference(c, R[b], b, far, w[r])
+            add_products(flat, r * width + near, 0, 1, coefs, r, w, r, near, far)
             rest = slice(b + 1, end)
             follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
             s += step[r] * x_z
             e_e += drop[r] * x_z
             r += 1
-        for a in range(end, c.shape[0]):
-            start = row_start(a)
-            for h in range(r):
-                w[h, a] = c[a] - K[start + slot_of[h]]
         for h in range(r):
-            b, start = slot_of[h], row_start(slot_of[h])
-            for a in range(b):
-                w[h, a] = c[a] - K[start + a]
-            add_rows(coefs[h], w, h, 0, b, w[h])
-        eliminate(coefs, w, r, end)
-        add_rows(step, w, r, 0, c.shape[0], mean)
-        subtract_squares(K, beta, w, r)
+            b = slot_of[h]
+            for a in range(near):
+                w[h, a] = c[a] - R[a, b]
+            difference(c, R[b], far, width, w[h])
+        eliminate(coefs, w, r, 0, near)
+        eliminate(coefs, w, r, far, width)
+        add_rows(step, w, r, 0, width, mean)
+        subtract_squares(S, R, beta, w, r, room)
 
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             put(rows, slots, at, slot, x, features, length, weight)
-            add_rows(drop, w, r, 0, c.shape[0], c)
-            for a in range(c.shape[0]):
-                K[place(slot, a)] = c[a]
-            K[place(slot, slot)], mean[slot] = e_e, s
+            add_rows(drop, w, r, 0, width, c)
+            for a in range(slot):
+                R[a, slot] = c[a]
+            R[slot, slot:] = c[slot:]
+            R[slot, slot], mean[slot] = e_e, s
     score[:], hot[W] = mean[: 2 * size], mu
 
 
