@@ -108,9 +108,10 @@ def models(table: str) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     once: dict[str, Any] = {"max_iter": 1}
     buffer = {"buffer_size": 50 if chapter == 4 else 100, "policy": "reservoir"} | once
     cbr = {"C": 1e-3 * FINE}
+    confident = {"step": 0.5 if chapter == 5 else 1.0} | once
     return {
-        "CBR-RS": (partial(CBR, policy="reservoir", **once), cbr),
-        "CBR-FIFO": (partial(CBR, policy="fifo", **once), cbr),
+        "CBR-RS": (partial(CBR, policy="reservoir", **confident), cbr),
+        "CBR-FIFO": (partial(CBR, policy="fifo", **confident), cbr),
         "Uni-Exp": (partial(UniExp, **once), {"eta0": 0.5 * WIDTH}),
         "OPAUC": (partial(OPAUC, 2e-4, **once), {"eta0": 1.0 * WIDTH}),
         "AdaOAM": (partial(AdaOAM, 2e-4, **once), {"eta0": 1.0 * WIDTH}),

@@ -14,7 +14,7 @@ from data import Coordinates, gaussian, mixed, scaled
 
 SETTINGS = [
     {},
-    {"policy": "reservoir"},
+    {"policy": "reservoir", "step": 0.5},
     {"C": 1.0, "confidence": 0.9, "buffer_size": 4},
     {"precondition": False},
 ]
@@ -66,7 +66,7 @@ def reference(X, y, weight, model, passes):
             mu = np.divide(w, unit, out=np.zeros(d), where=unit > 0)
             if v > 0 and phi * np.sqrt(v) > mu @ z:
                 alpha, root = soft_step(mu @ z, v, phi, C)
-                w = w + alpha * unit * u
+                w = w + model.step * alpha * unit * u
                 S = S - alpha * phi / (root + v * alpha * phi) * np.outer(u, u)
                 G = G + alpha * phi / root * z**2
         buffer.offer(side, (x, share))

@@ -168,7 +168,7 @@ def penalise(
     for j in range(hot.shape[1]):
         w = hot[W, j]
         excess = max(abs(w) - lasso * hot[D, j], 0.0)
-        shrunk = np.sign(w) * excess / (1.0 + ridge * hot[D, j])
+        shrunk = np.copysign(excess, w) / (1.0 + ridge * hot[D, j])
         hot[W, j] = shrunk
         cold[U, j] += sum_gamma * (shrunk - w)
 

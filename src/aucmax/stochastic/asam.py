@@ -82,10 +82,10 @@ class State(NamedTuple):
     value: Float
 
 
-def init(n_features: int, precondition: bool, rng: np.random.RandomState) -> State:
+def init(n_features: int, precondition: bool, random: np.random.SeedSequence) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    rows = reservoir.empty(n_features, rng)
+    rows = reservoir.empty(n_features, random)
     return State(hot, cold, np.zeros(2), np.zeros(13), *rows)
 
 
@@ -129,7 +129,7 @@ def update(
     smallest, largest, length = z[3], z[4], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
-    last = pos.shape[0] - 1
+    last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
         fetch_pair_row(X, pos[then], neg[then])
@@ -141,7 +141,7 @@ def update(
         if loss > 0.0:
             c = eta
             if proximal:
-                c = loss / max(length_pair_row(X, i, other, hot), loss / eta)
+                c = loss / max(length_pair_row(X, i, other, hot, room), loss / eta)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
@@ -267,9 +267,12 @@ class PairSampler(OnlineAUC):
     }
 
     def _start(self, n_features: int) -> State:
-        # A copy: whoever asks for an empty state does not turn the user's generator.
-        rng = generator(deepcopy(self.random_state))
-        return init(n_features, bool(self.precondition), rng)
+        given = self.random_state
+        if isinstance(given, np.random.RandomState):
+            # A copy: to ask for an empty state does not turn the user's generator.
+            given = deepcopy(given).randint(1 << 31)
+        random = np.random.SeedSequence(given)
+        return init(n_features, bool(self.precondition), random)
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = super()._begin(rows, tally)
@@ -395,7 +398,7 @@ class SAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
     Without the mean, a first step as large as that of ASAM would cost accuracy.
@@ -487,7 +490,7 @@ class ASAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
