@@ -33,10 +33,10 @@ class Reservoir(NamedTuple):
     value: Float  # (2, values)
 
 
-def empty(n_features: int, random: np.random.SeedSequence) -> Reservoir:
+def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
     """Return a reservoir without rows."""
     values = min(ROWS * n_features, max(_VALUES, n_features))
-    seed = (1 + random.generate_state(2) % (_SEEDS - 1)).astype(np.float64)
+    seed = rng.randint(1, _SEEDS, size=2).astype(np.float64)
     shape = 2, values
     starts = np.zeros((2, ROWS + 1))
     return Reservoir(seed, np.zeros(2), starts, np.zeros(shape), np.zeros(shape))

@@ -82,10 +82,10 @@ class State(NamedTuple):
     value: Float
 
 
-def init(n_features: int, precondition: bool, random: np.random.SeedSequence) -> State:
+def init(n_features: int, precondition: bool, rng: np.random.RandomState) -> State:
     """Return the state before the first row."""
     hot, cold = tables.empty(n_features, precondition)
-    rows = reservoir.empty(n_features, random)
+    rows = reservoir.empty(n_features, rng)
     return State(hot, cold, np.zeros(2), np.zeros(13), *rows)
 
 
@@ -129,6 +129,7 @@ def update(
     smallest, largest, length = z[3], z[4], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
+    skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
@@ -149,8 +150,10 @@ def update(
         if since >= stretch or l2 * due * largest > 0.5:
             penalise(hot, cold, l2 * due, 0.0, sum_gamma)
             due = since = 0.0
-        if askip > 0.0 and t % askip == 0.0:
+        skipped += 1.0
+        if skipped == askip:
             sum_gamma += 1.0
+            skipped = 0.0
     z[7], z[8], z[9], z[10] = t, due, since, sum_gamma
 
 
@@ -179,6 +182,7 @@ def learn_rows(
     rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
+    skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     for k in range(order.shape[0]):
         i = order[k]
         weight = abs(y[i])
@@ -232,8 +236,10 @@ def learn_rows(
                 if since >= stretch or l2 * due * largest > 0.5:
                     penalise(hot, cold, l2 * due, 0.0, sum_gamma)
                     due = since = 0.0
-                if askip > 0.0 and t % askip == 0.0:
+                skipped += 1.0
+                if skipped == askip:
                     sum_gamma += 1.0
+                    skipped = 0.0
 
         keep(X, i, side, weight / n[side], seed, kept, starts, where, value)
     z[0], z[3], z[4], z[5], z[6] = rows, smallest, largest, renew_at, length
@@ -267,12 +273,9 @@ class PairSampler(OnlineAUC):
     }
 
     def _start(self, n_features: int) -> State:
-        given = self.random_state
-        if isinstance(given, np.random.RandomState):
-            # A copy: to ask for an empty state does not turn the user's generator.
-            given = deepcopy(given).randint(1 << 31)
-        random = np.random.SeedSequence(given)
-        return init(n_features, bool(self.precondition), random)
+        # A copy: whoever asks for an empty state does not turn the user's generator.
+        rng = generator(deepcopy(self.random_state))
+        return init(n_features, bool(self.precondition), rng)
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = super()._begin(rows, tally)
