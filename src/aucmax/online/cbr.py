@@ -320,8 +320,8 @@ class CBR(OnlineAUC):
     -----
     With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, a pair that
     is ranked with less confidence than asked for O((B + d)²) more, and other pairs
-    O(1); memory is (2B + d)²/2 numbers. With ``covariance="diag"`` a pair costs O(nnz)
-    of its two rows and memory is nine numbers a feature, and the buffer.
+    O(1); memory is d²/2 + 2B (2B + d) numbers. With ``covariance="diag"`` a pair costs
+    O(nnz) of its two rows and memory is nine numbers a feature, and the buffer.
 
     References
     ----------
