@@ -14,7 +14,7 @@ by reservoir magic04 (.8331, printed .8357, half steps .8358), spambase (.9649, 
 .9665) and svmguide3 (.7994, .8081, .8057), by FIFO svmguide3 (.8047, .8153, .8096); not
 even the C that is best on the test rows made up for it on spambase and svmguide3 by
 reservoir (.9649, .8022). The root that is printed in β makes no difference.
-What CBR still misses, the batch optimum misses as well: cod-rna in table 5.2 (.9756 and
+Two that CBR misses, the batch optimum misses as well: cod-rna in table 5.2 (.9756 and
 .9767, printed .9864 and .9869; BAM .9764 on the rows that are there) and connect-4 by
 FIFO in table 7.3 (.8772, with half steps .8786, printed .8815; BAM .8787 where .8820 is
 printed, on one split).
