@@ -105,6 +105,7 @@ def arguments(X, i, references, new=False):
         "index": np.array([0.0, 1.0, 0.0, 4.0, 5.0, 9.0] + [0.0] * D),
         "value": rng.standard_normal(D + 6),
         "other": 0,
+        "room": np.zeros(D),
         "slot": 1,
         "to": 0,
     }

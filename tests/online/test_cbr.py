@@ -14,7 +14,7 @@ from data import Coordinates, gaussian, mixed, scaled
 
 SETTINGS = [
     {},
-    {"policy": "reservoir"},
+    {"policy": "reservoir", "step": 0.5},
     {"C": 1.0, "confidence": 0.9, "buffer_size": 4},
     {"precondition": False},
 ]
@@ -66,7 +66,7 @@ def reference(X, y, weight, model, passes):
             mu = np.divide(w, unit, out=np.zeros(d), where=unit > 0)
             if v > 0 and phi * np.sqrt(v) > mu @ z:
                 alpha, root = soft_step(mu @ z, v, phi, C)
-                w = w + alpha * unit * u
+                w = w + model.step * alpha * unit * u
                 S = S - alpha * phi / (root + v * alpha * phi) * np.outer(u, u)
                 G = G + alpha * phi / root * z**2
         buffer.offer(side, (x, share))
@@ -92,12 +92,17 @@ def test_a_stream_of_one_class_first(covariance):
 
 
 def covariance(model):
-    """Return K as a matrix."""
-    n = 2 * model.buffer_size + model.n_features_in_
-    K, row = np.zeros((n, n)), 0
-    for i in range(n):
-        K[i, : i + 1] = K[: i + 1, i] = model.state_.K[row : row + i + 1]
-        row += 8 * (i // 8 + 1)
+    """Return the covariance of (Eω, ω) as a matrix."""
+    slots, d = 2 * model.buffer_size, model.n_features_in_
+    K, row = np.zeros((slots + d, slots + d)), 0
+    for j in range(d):
+        i = slots + j
+        K[i, slots : i + 1] = K[slots : i + 1, i] = model.state_.S[row : row + j + 1]
+        row += 8 * (j // 8 + 1)
+    begin = -(-slots // 8) * 8
+    for b in range(slots):
+        K[b, b:slots] = K[b:slots, b] = model.state_.R[b, b:slots]
+        K[b, slots:] = K[slots:, b] = model.state_.R[b, begin : begin + d]
     return K
 
 
@@ -162,7 +167,7 @@ def test_what_is_kept_of_the_buffer_is_what_it_says(layout):
     for policy in ("fifo", "reservoir"):
         model = CBR(buffer_size=9, policy=policy)
         model.partial_fit(layout(X), y, sample_weight=weighted(700))
-        hot, cold, rows, slots, _, score, _, _ = model.state_
+        hot, cold, rows, slots, _, _, score, _, _ = model.state_
         d = X.shape[1]
         E = np.zeros((18, d))
         for b, length in enumerate(slots[0].astype(int)):

@@ -16,10 +16,15 @@ derivatives to zero gives
 * if α < C the loss is zero: φ√u = m + αv, which is quadratic in α.
 
 Beside the weights ω, rows e may be kept whose scores e·ω, jointly normal with them,
-change by the same steps: with E these rows, K is the covariance of (Eω, ω), and a step
-changes it along w = cov((Eω, ω), z·ω). K is a lower triangle, row after row, each as
-long as the next multiple of eight, that is to the end of a cache line: SIMD is half as
-fast across these. What is above the diagonal means nothing.
+change by the same steps: with E these rows, what is kept is the covariance of (Eω, ω),
+and a step changes it along w = cov((Eω, ω), z·ω). It is in two parts:
+
+* Σ is a lower triangle, row after row, each as long as the next multiple of eight, that
+  is to the end of a cache line. Beyond the diagonal is what is there by symmetry, but
+  for rounding.
+* ``R`` has a row for each row e: its covariances with the scores of the rows from it
+  on, what is before means nothing, and from the next multiple of eight on with all the
+  weights. So what a step along a row needs stands side by side.
 """
 
 import numpy as np
@@ -27,6 +32,7 @@ import numpy as np
 from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.table import Float
+from aucmax.core.tile import HALF, TALL, add_products
 
 # A variance below this share of the parts that it is the difference of is rounding.
 ROUNDING = 1e-12
@@ -39,33 +45,33 @@ def row_start(i: int) -> int:
 
 
 @inlined
-def place(i: int, j: int) -> int:
-    """Return where the covariance of i and j is."""
-    return row_start(i) + j if i >= j else row_start(j) + i
+def padded(length: int) -> int:
+    """Return the next multiple of eight."""
+    return -(-length // 8) * 8
 
 
 @inlined
 def aligned(rows: int, length: int) -> Float:
     """Return an array of zeros whose rows begin and end with cache lines."""
-    length = (length + 7) // 8 * 8
+    length = padded(length)
     flat = np.zeros(rows * length + 7)
     skip = -(flat.ctypes.data // 8) % 8
     return flat[skip : skip + rows * length].reshape(rows, length)
 
 
-def identity(n_features: int, slots: int, name: str) -> Float:
-    """Return the joint covariance of no rows, in ``slots``, and unit weights."""
+def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
+    """Return Σ of unit weights, and R of no rows, in ``slots``."""
     check_width(
         n_features,
         0.5,
         f"{name} keeps a symmetric d x d matrix",
         "With covariance='diag' it keeps the diagonal.",
     )
-    i = np.arange(-(-(slots + n_features) // 8) * 8)  # features to come are in the rest
+    i = np.arange(-(-n_features // 8) * 8)  # features to come are in the rest
     ends = np.cumsum(8 * (i // 8 + 1))
-    K = np.zeros(ends[-1])
-    K[(ends - 8 * (i // 8 + 1) + i)[slots:]] = 1.0
-    return K
+    S = np.zeros(ends[-1])
+    S[ends - 8 * (i // 8 + 1) + i] = 1.0
+    return S, np.zeros((-(-slots // HALF) * HALF, -(-slots // 8) * 8 + len(i)))
 
 
 @inlined
@@ -88,31 +94,64 @@ def dot(a: Float, b: Float) -> float:
     return s
 
 
+@inlined
+def covary(S: Float, R: Float, e: Float, out: Float) -> None:
+    """Write the covariances of the score of the row ``e`` with all scores and weights.
+
+    The weights begin where they do in R, and ``e`` ends with a whole cache line.
+    """
+    flat, width = R.reshape(R.size), R.shape[1]
+    begin = width - e.shape[0]
+    for b in range(0, R.shape[0], 4):
+        _multiply_four(flat, b * width + begin, width, e, out[b:])
+    of_weights = out[begin:]
+    for j in range(0, e.shape[0], 4):
+        at, length = row_start(j), 8 * ((j >> 3) + 1)
+        _multiply_four(S, at, length, e[:length], of_weights[j:])
+        x = (e[j], e[j + 1], e[j + 2], e[j + 3])
+        if x != (0.0, 0.0, 0.0, 0.0):  # mostly they are, if rows are sparse
+            _add_four(S, at, length, x, of_weights[: length - 8])
+
+
 @vectorised
-def covary(K: Float, e: Float, out: Float) -> None:
-    """Write the covariances of the score of the row ``e`` with all that K has."""
-    slots = out.shape[0] - e.shape[0]
-    for i in range(slots):
-        out[i] = 0.0
-    for j in range(e.shape[0]):
-        at = row_start(slots + j)
-        row, of_weights = K[at : at + slots + j], K[at + slots : at + slots + j]
-        s = 0.0
-        for k in range(j):
-            s += of_weights[k] * e[k]
-        if e[j] != 0.0:  # few of them, if rows are sparse
-            for i in range(slots + j):
-                out[i] += row[i] * e[j]
-        out[slots + j] = s + K[at + slots + j] * e[j]
+def _multiply_four(K: Float, at: int, length: int, e: Float, out: Float) -> None:
+    """Write the products of ``e`` and four rows of K, ``length`` apart."""
+    d = e.shape[0]
+    a, b = K[at : at + d], K[at + length : at + length + d]
+    at += 2 * length
+    p, q = K[at : at + d], K[at + length : at + length + d]
+    s = s1 = s2 = s3 = 0.0
+    for k in range(d):
+        s += a[k] * e[k]
+        s1 += b[k] * e[k]
+        s2 += p[k] * e[k]
+        s3 += q[k] * e[k]
+    out[0], out[1], out[2], out[3] = s, s1, s2, s3
 
 
-# Below, terms are added four at a time: what they are added to is then read and written
-# once for four of them. Where there are two rows to add to, they are read once for two.
+@vectorised
+def _add_four(
+    K: Float,
+    at: int,
+    length: int,
+    x: tuple[float, float, float, float],
+    out: Float,
+) -> None:
+    """Add ``x`` times four rows of K, ``length`` apart."""
+    d = out.shape[0]
+    a, b = K[at : at + d], K[at + length : at + length + d]
+    at += 2 * length
+    p, q = K[at : at + d], K[at + length : at + length + d]
+    for k in range(d):
+        out[k] += x[0] * a[k] + x[1] * b[k] + x[2] * p[k] + x[3] * q[k]
 
 
 @vectorised
 def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> None:
-    """Add Σ c_l v_l over the first ``r`` rows of V, between ``start`` and ``stop``."""
+    """Add Σ c_l v_l over the first ``r`` rows of V, between ``start`` and ``stop``.
+
+    Four at a time: what they are added to is then read and written once for four.
+    """
     o = out[start:stop]
     for h in range(0, r, 4):
         h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
@@ -122,6 +161,14 @@ def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> N
         c2, c3 = c[h2] if h + 2 < r else 0.0, c[h3] if h + 3 < r else 0.0
         for j in range(o.shape[0]):
             o[j] += c0 * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
+
+
+@vectorised
+def difference(a: Float, b: Float, start: int, stop: int, out: Float) -> None:
+    """Write a - b, between ``start`` and ``stop``."""
+    x, y, o = a[start:stop], b[start:stop], out[start:stop]
+    for j in range(o.shape[0]):
+        o[j] = x[j] - y[j]
 
 
 @vectorised
@@ -135,74 +182,39 @@ def follow(
         v[a] -= beta * (w[a] * w[a])
 
 
-@vectorised
-def _add_four(
-    p: Float,
-    q: Float,
-    v: Float,
-    v1: Float,
-    v2: Float,
-    v3: Float,
-    c: tuple[float, float, float, float],
-    d: tuple[float, float, float, float],
+@inlined
+def eliminate(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
+    """Add Σ c_lh v_l over l < h to v_h, for the first ``r`` rows.
+
+    From ``start`` to ``stop``, whole cache lines. Up to HALF rows after may change.
+    """
+    flat, width = V.reshape(V.size), V.shape[1]
+    for h in range(0, r, HALF):
+        at = h * width + start
+        add_products(flat, at, width, HALF, coefs, h, V, h, start, stop)
+        for q in range(1, min(HALF, r - h)):
+            at += width
+            add_products(flat, at, 0, 1, coefs[h:], h + q, V[h:], q, start, stop)
+
+
+@inlined
+def subtract_squares(
+    S: Float, R: Float, beta: Float, V: Float, r: int, U: Float
 ) -> None:
-    for k in range(p.shape[0]):
-        p[k] += c[0] * v[k] + c[1] * v1[k] + c[2] * v2[k] + c[3] * v3[k]
-        q[k] += d[0] * v[k] + d[1] * v1[k] + d[2] * v2[k] + d[3] * v3[k]
-
-
-@inlined
-def eliminate(coefs: Float, V: Float, r: int, start: int) -> None:
-    """Add Σ c_hl v_l over l < h to v_h, for the first ``r`` rows, from ``start`` on."""
-    stop = V.shape[1]
-    for h in range(0, r - 1, 2):
-        c, d, p, q = coefs[h], coefs[h + 1], V[h, start:], V[h + 1, start:]
-        fours = h >> 2 << 2
-        for g in range(0, fours, 4):
-            v, v1 = V[g, start:], V[g + 1, start:]
-            v2, v3 = V[g + 2, start:], V[g + 3, start:]
-            four = (c[g], c[g + 1], c[g + 2], c[g + 3])
-            _add_four(p, q, v, v1, v2, v3, four, (d[g], d[g + 1], d[g + 2], d[g + 3]))
-        add_rows(c[fours:], V[fours:], h - fours, start, stop, V[h])
-        add_rows(d[fours:], V[fours:], h + 1 - fours, start, stop, V[h + 1])
-    if r % 2 == 1:
-        add_rows(coefs[r - 1], V, r - 1, start, stop, V[r - 1])
-
-
-@inlined
-def subtract_squares(K: Float, beta: Float, V: Float, r: int) -> None:
-    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V from K."""
-    fours = (r + 1) // 4 * 4
-    for h in range(0, fours, 4):
-        last = beta[h + 3] if h + 3 < r else 0.0
-        _subtract_four(K, beta, V, h, min(h + 3, r - 1), last)
-    if fours < r:
-        _subtract_two(K, beta, V, fours, r - 1, beta[r - 1] if fours < r - 1 else 0.0)
-
-
-@inlined
-def _subtract_four(K: Float, beta: Float, V: Float, h: int, h3: int, b3: float) -> None:
-    v, v1, v2, v3 = V[h], V[h + 1], V[h + 2], V[h3]
-    b0, b1, b2 = beta[h], beta[h + 1], beta[h + 2]
-    at = 0
-    for j in range(0, V.shape[1], 2):
-        i, length = j + 1, 8 * ((j >> 3) + 1)
-        row, below = K[at : at + length], K[at + length : at + 2 * length]
-        at += 2 * length
-        c = (-b0 * v[j], -b1 * v1[j], -b2 * v2[j], -b3 * v3[j])
-        d = (-b0 * v[i], -b1 * v1[i], -b2 * v2[i], -b3 * v3[i])
-        _add_four(row, below, v, v1, v2, v3, c, d)
+    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V; U is room for as many."""
+    for h in range(r):
+        _scale(-beta[h], V[h], U[h])
+    flat, width, slots = R.reshape(R.size), R.shape[1], R.shape[0]
+    for b in range(0, slots, TALL):
+        line, rows = b // 8 * 8, TALL if b + TALL <= slots else HALF
+        add_products(flat, b * width + line, width, rows, U, b, V, r, line, width)
+    begin = padded(slots)
+    for j in range(0, width - begin, TALL):
+        at, length, to = row_start(j), 8 * ((j >> 3) + 1), begin + j
+        add_products(S, at, length, TALL, U, to, V, r, begin, begin + length)
 
 
 @vectorised
-def _subtract_two(K: Float, beta: Float, V: Float, h: int, h1: int, b1: float) -> None:
-    v, v1, b0 = V[h], V[h1], beta[h]
-    at = 0
-    for j in range(0, V.shape[1], 2):
-        length = 8 * ((j >> 3) + 1)
-        row, below = K[at : at + length], K[at + length : at + 2 * length]
-        at += 2 * length
-        c0, c1, d0, d1 = b0 * v[j], b1 * v1[j], b0 * v[j + 1], b1 * v1[j + 1]
-        for k in range(length):
-            row[k] -= c0 * v[k] + c1 * v1[k]
-            below[k] -= d0 * v[k] + d1 * v1[k]
+def _scale(c: float, v: Float, out: Float) -> None:
+    for j in range(v.shape[0]):
+        out[j] = c * v[j]

@@ -11,6 +11,7 @@ of 64 rows are faster by a fifth, and cost 0.002 of AUC where neighbours are ali
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.core.jit import kernel
 from aucmax.core.table import Float
 
 Index = NDArray[np.int64]
@@ -19,6 +20,18 @@ _MAX_RUN = 8  # rows next to each other in memory …
 _MIN_RUNS = 1024  # … in so many runs at least …
 _ABREAST = 64  # … of which so many are dealt in turn
 _SMALL = 4096  # cards shuffled at once at least: small decks several times over
+
+
+@kernel
+def _deal_runs(cards: Index, starts: Index, run: int, out: Index) -> None:
+    """Write the cards of all runs, _ABREAST of them in turn."""
+    k = 0
+    for first in range(0, starts.shape[0], _ABREAST):
+        for step in range(run):
+            for s in range(first, first + _ABREAST):
+                if starts[s] + step < cards.shape[0]:
+                    out[k] = cards[starts[s] + step]
+                    k += 1
 
 
 class Deck:
@@ -58,9 +71,9 @@ class Deck:
         group = self.run * _ABREAST
         starts = np.arange(0, -(-size // group) * group, self.run)
         self.rng.shuffle(starts)
-        order = starts.reshape(-1, 1, _ABREAST) + np.arange(self.run)[:, np.newaxis]
-        order = order.ravel()
-        return cards.ravel()[order[order < size]]
+        dealt = np.empty(size, np.int64)
+        _deal_runs(cards[0].copy(), starts, self.run, dealt)
+        return dealt
 
     def deal(self, k: int) -> Index:
         """Return the next ``k`` rows."""

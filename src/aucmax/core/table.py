@@ -172,7 +172,7 @@ def penalise(
         if w == 0.0:  # most features of a wide table: not to write them saves time
             continue
         excess = max(abs(w) - lasso * hot[D, j], 0.0)
-        shrunk = np.sign(w) * excess / (1.0 + ridge * hot[D, j])
+        shrunk = np.copysign(excess, w) / (1.0 + ridge * hot[D, j])
         hot[W, j] = shrunk
         cold[U, j] += sum_gamma * (shrunk - w)
 

@@ -16,7 +16,8 @@ product. Then z = x - e_b has the variance x·Σx - 2c_b + K_bb, a step along it
 all means by multiples of w = c - K_b, and K by a multiple of wwᵀ. So a pair without a
 loss costs O(1). For the pairs with a loss, r of them, w has to be brought up to date by
 the steps before: for the rows x may yet be paired with at once, for all else when the
-pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K. A row that enters the buffer
+pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K, most of the work, which
+:mod:`aucmax.core.tile` does at the speed of the processor. A row that enters the buffer
 brings its part of K along: c.
 
 Deviations from the dissertation:
@@ -28,7 +29,9 @@ Deviations from the dissertation:
 * C is relative to one over the root of the mean squared length of a pair: that is how
   α, which C bounds, changes with the units of z when Σ is the identity.
 
-``precondition=False`` switches back. For ``covariance="diag"`` see
+``precondition=False`` switches back. Chapter 5 prints μ += (α/2) y Σz for the same
+problem, where chapter 4 has α: that is ``step=0.5``, and its table agrees with it
+(``benchmarks/bench_khalid.py``). For ``covariance="diag"`` see
 :mod:`aucmax.online.cbr_diag`.
 """
 
@@ -62,18 +65,19 @@ from aucmax.core.confidence import (
     aligned,
     confident_step,
     covary,
+    difference,
     dot,
     eliminate,
     follow,
     identity,
-    place,
-    row_start,
+    padded,
     subtract_squares,
 )
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Rows, fetch_ahead, fetch_row, pack_row, tally_row
 from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
+from aucmax.core.tile import HALF, add_products
 from aucmax.online import cbr_diag
 
 _RENEW = 2.0  # scales are taken anew when there are so many times more rows
@@ -90,7 +94,8 @@ class State(NamedTuple):
     cold: Float  # (4, d) nothing, reference points, sums of squares
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    K: Float  # covariance of (Eω, ω), 2B + d of them: see aucmax.core.confidence
+    S: Float  # Σ: see aucmax.core.confidence, and for
+    R: Float  # the covariances of the scores Eω with one another and with ω
     score: Float  # (2B,) Eμ
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (10,) numbers, see above
@@ -99,12 +104,12 @@ class State(NamedTuple):
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
     slots = 2 * buffer_size
-    K = identity(n_features, slots, "CBR")
+    S, R = identity(n_features, slots, "CBR")
     hot, cold = tables.empty(n_features, precondition)
     z = np.zeros(10)
     z[SEED:] = buffers.SEED
     held = buffers.empty(buffer_size)
-    return State(hot, cold, *held, K, np.zeros(slots), np.zeros(2), z)
+    return State(hot, cold, *held, S, R, np.zeros(slots), np.zeros(2), z)
 
 
 @kernel
@@ -116,7 +121,8 @@ def update(
     cold: Float,
     rows: Float,
     slots: Float,
-    K: Float,
+    S: Float,
+    R: Float,
     score: Float,
     n: Float,
     z: Float,
@@ -124,6 +130,7 @@ def update(
     learns: bool,
     C: float,
     phi: float,
+    part: float,
     reservoir: bool,
     precondition: bool,
 ) -> None:
@@ -132,13 +139,16 @@ def update(
     d, size = hot.shape[1], slots.shape[1] // 2
     at = features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.empty(d)
-    mean, c = np.concatenate((score, hot[W])), np.empty(2 * size + d)
-    mu = mean[2 * size :]
+    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.zeros(padded(d))
+    width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
+    mean, c = np.zeros(width), np.zeros(width)
+    mu = mean[begin : begin + d]
+    mean[: 2 * size], mu[:] = score, hot[W]
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
-    slot_of, coefs = np.empty(size, np.int64), np.empty((size, size))
+    slot_of, coefs = np.empty(size, np.int64), np.zeros((size, size + HALF))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    w = aligned(size, 2 * size + d)
+    w, room = aligned(size + HALF, width), aligned(size, width)
+    flat = w.reshape(w.size)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
         fetch_row(X, order[min(visit + ahead, last)], hot)
@@ -169,24 +179,23 @@ def update(
                             if slots[WEIGHT, b] == 0.0:  # not filled yet
                                 continue
                             count = int(slots[LENGTH, b])
-                            unpack(rows[VALUES, b], at[b], count, unit, ref, e)
-                            covary(K, e, c)
-                            mean[b] = dot(e, mu)
+                            unpack(rows[VALUES, b], at[b], count, unit, ref, e[:d])
+                            covary(S, R, e, c)
+                            mean[b] = dot(e, mean[begin:])
                             if twice == 0:
-                                for a in range(2 * size, c.shape[0]):
-                                    K[place(a, b)] = c[a]
+                                R[b, begin:] = c[begin:]
                             else:
-                                for a in range(b + 1):
-                                    K[place(b, a)] = c[a]
+                                R[b, b:begin] = c[b:begin]
 
         # What is to be known of the pairs of the row.
         length = pack_row(X, i, x, features)
-        unpack(x, features, length, unit, ref, e)
-        covary(K, e, c)
-        s, e_e = dot(e, mu), dot(e, c[2 * size :])
+        unpack(x, features, length, unit, ref, e[:d])
+        covary(S, R, e, c)
+        s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])
         first, end = other * size, other * size + filled(seen, other, size)
+        near, far = first // 8 * 8, padded(end)  # these with whole cache lines
         for b in range(first, end):
-            m[b], k[b], v[b] = mean[b], c[b], K[place(b, b)]
+            m[b], k[b], v[b] = mean[b], c[b], R[b, b]
 
         # Steps along those that have a loss.
         share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
@@ -200,40 +209,42 @@ def update(
                 continue
             C_b = C_t * slots[WEIGHT, b] * share
             alpha, root = confident_step(margin, z_z, phi, C_b)
-            step[r], beta[r] = y_t * alpha, alpha * phi / (root + z_z * alpha * phi)
+            step[r], beta[r] = (
+                y_t * part * alpha,
+                alpha * phi / (root + z_z * alpha * phi),
+            )
             x_z = e_e - k[b]
             drop[r] = -beta[r] * x_z
             slot_of[r] = b
             for h in range(r):
-                coefs[r, h] = beta[h] * w[h, b] + drop[h]
-            for a in range(b, end):
-                w[r, a] = c[a] - K[row_start(a) + b]
-            add_rows(coefs[r], w, r, b, end, w[r])
+                coefs[h, r] = beta[h] * w[h, b] + drop[h]
+            for a in range(near, b):
+                w[r, a] = c[a] - R[a, b]
+            difference(c, R[b], b, far, w[r])
+            add_products(flat, r * width + near, 0, 1, coefs, r, w, r, near, far)
             rest = slice(b + 1, end)
             follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
             s += step[r] * x_z
             e_e += drop[r] * x_z
             r += 1
-        for a in range(end, c.shape[0]):
-            start = row_start(a)
-            for h in range(r):
-                w[h, a] = c[a] - K[start + slot_of[h]]
         for h in range(r):
-            b, start = slot_of[h], row_start(slot_of[h])
-            for a in range(b):
-                w[h, a] = c[a] - K[start + a]
-            add_rows(coefs[h], w, h, 0, b, w[h])
-        eliminate(coefs, w, r, end)
-        add_rows(step, w, r, 0, c.shape[0], mean)
-        subtract_squares(K, beta, w, r)
+            b = slot_of[h]
+            for a in range(near):
+                w[h, a] = c[a] - R[a, b]
+            difference(c, R[b], far, width, w[h])
+        eliminate(coefs, w, r, 0, near)
+        eliminate(coefs, w, r, far, width)
+        add_rows(step, w, r, 0, width, mean)
+        subtract_squares(S, R, beta, w, r, room)
 
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             put(rows, slots, at, slot, x, features, length, weight)
-            add_rows(drop, w, r, 0, c.shape[0], c)
-            for a in range(c.shape[0]):
-                K[place(slot, a)] = c[a]
-            K[place(slot, slot)], mean[slot] = e_e, s
+            add_rows(drop, w, r, 0, width, c)
+            for a in range(slot):
+                R[a, slot] = c[a]
+            R[slot, slot:] = c[slot:]
+            R[slot, slot], mean[slot] = e_e, s
     score[:], hot[W] = mean[: 2 * size], mu
 
 
@@ -262,6 +273,10 @@ class CBR(OnlineAUC):
         length of a pair.
     confidence : float, default=0.7
         Chance with which a pair is to be ranked rightly; above one half.
+    step : float, default=1.0
+        The part of a step that μ takes; Σ takes all of it. One is the least change that
+        was meant; 0.5 is that of the dissertation's chapter 5, and often ranks better
+        after a single pass, with a larger ``C``.
     covariance : {"full", "diag"}, default="full"
         Whether Σ is a matrix, for up to some thousand features, or a diagonal.
     buffer_size : int, default=50
@@ -305,8 +320,8 @@ class CBR(OnlineAUC):
     -----
     With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, a pair that
     is ranked with less confidence than asked for O((B + d)²) more, and other pairs
-    O(1); memory is (2B + d)²/2 numbers. With ``covariance="diag"`` a pair costs O(nnz)
-    of its two rows and memory is nine numbers a feature, and the buffer.
+    O(1); memory is d²/2 + 2B (2B + d) numbers. With ``covariance="diag"`` a pair costs
+    O(nnz) of its two rows and memory is nine numbers a feature, and the buffer.
 
     References
     ----------
@@ -327,6 +342,7 @@ class CBR(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "confidence": [Interval(Real, 0.5, 1, closed="right")],
+        "step": [Interval(Real, 0, 1, closed="right")],
         "covariance": [StrOptions({"full", "diag"})],
         "buffer_size": [Interval(Integral, 1, None, closed="left")],
         "policy": [StrOptions({"fifo", "reservoir"})],
@@ -342,6 +358,7 @@ class CBR(OnlineAUC):
         C: float = 0.001,
         *,
         confidence: float = 0.7,
+        step: float = 1.0,
         covariance: str = "full",
         buffer_size: int = 50,
         policy: str = "fifo",
@@ -352,6 +369,7 @@ class CBR(OnlineAUC):
     ) -> None:
         self.C = C
         self.confidence = confidence
+        self.step = step
         self.covariance = covariance
         self.buffer_size = buffer_size
         self.policy = policy
@@ -389,6 +407,7 @@ class CBR(OnlineAUC):
             bool(learn),
             float(self.C),
             float(ndtri(confidence)),
+            float(self.step),
             self.policy == "reservoir",
             bool(self.precondition),
         )

@@ -78,6 +78,7 @@ def update(
     learns: bool,
     C: float,
     phi: float,
+    part: float,
     reservoir: bool,
     precondition: bool,
 ) -> None:
@@ -143,10 +144,11 @@ def update(
                 if not (v > 0.0 and phi * np.sqrt(v) > m):
                     continue
                 alpha, root = confident_step(m, v, phi, C_t * slots[WEIGHT, b] * share)
+                move, grow = y_t * part * alpha, alpha * phi / root
                 if full:
-                    _step_full(pair, hot, G, y_t * alpha, alpha * phi / root)
+                    _step_full(pair, hot, G, move, grow)
                 else:
-                    step(pair, union, some, hot, G, y_t * alpha, alpha * phi / root)
+                    step(pair, union, some, hot, G, move, grow)
             erase(features, length, e)
 
         slot = find_slot(seen, side, size, reservoir, seed)

@@ -129,7 +129,8 @@ def update(
     smallest, largest, length = z[3], z[4], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
-    last = pos.shape[0] - 1
+    skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
+    last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
         fetch_pair_row(X, pos[then], neg[then])
@@ -141,7 +142,7 @@ def update(
         if loss > 0.0:
             c = eta
             if proximal:
-                c = loss / max(length_pair_row(X, i, other, hot), loss / eta)
+                c = loss / max(length_pair_row(X, i, other, hot, room), loss / eta)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
@@ -149,8 +150,10 @@ def update(
         if since >= stretch or l2 * due * largest > 0.5:
             penalise(hot, cold, l2 * due, 0.0, sum_gamma)
             due = since = 0.0
-        if askip > 0.0 and t % askip == 0.0:
+        skipped += 1.0
+        if skipped == askip:
             sum_gamma += 1.0
+            skipped = 0.0
     z[7], z[8], z[9], z[10] = t, due, since, sum_gamma
 
 
@@ -179,6 +182,7 @@ def learn_rows(
     rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
+    skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     for k in range(order.shape[0]):
         i = order[k]
         weight = abs(y[i])
@@ -232,8 +236,10 @@ def learn_rows(
                 if since >= stretch or l2 * due * largest > 0.5:
                     penalise(hot, cold, l2 * due, 0.0, sum_gamma)
                     due = since = 0.0
-                if askip > 0.0 and t % askip == 0.0:
+                skipped += 1.0
+                if skipped == askip:
                     sum_gamma += 1.0
+                    skipped = 0.0
 
         keep(X, i, side, weight / n[side], seed, kept, starts, where, value)
     z[0], z[3], z[4], z[5], z[6] = rows, smallest, largest, renew_at, length
@@ -395,7 +401,7 @@ class SAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
     Without the mean, a first step as large as that of ASAM would cost accuracy.
@@ -487,7 +493,7 @@ class ASAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is eight numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
