@@ -501,10 +501,12 @@ def _roomy(run: _Run) -> int:
     seen = run.progress.features
     if run.source.n_features is not None:
         return seen
-    few, more = (
-        sum(np.size(part) for part in run.estimator._start(width)) for width in (8, 16)
+    one, two, three = (
+        sum(np.size(part) for part in run.estimator._start(width))
+        for width in (8, 16, 24)
     )
-    return seen + seen // _ROOM if more <= 2 * few else seen  # of d² there is no spare
+    linear = three - two <= two - one  # of what grows like d² there is none to spare
+    return seen + seen // _ROOM if linear else seen
 
 
 class _Referee:

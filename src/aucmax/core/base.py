@@ -380,8 +380,11 @@ def resize(estimator: Any, n_features: int) -> None:
         )
         if shape == old.shape:
             continue
-        parts[name] = new if new.shape == shape else np.zeros(shape)
         common = tuple(map(slice, map(min, shape, old.shape)))
+        if old[common].shape == shape:  # it becomes smaller
+            parts[name] = old[common]
+            continue
+        parts[name] = new if new.shape == shape else np.zeros(shape)
         parts[name][common] = old[common]
     estimator.state_ = state._replace(**parts)
     estimator.n_features_in_ = n_features

@@ -95,11 +95,13 @@ def as_hot(hot: Float, X: Rows) -> Float:
 
 def _by_feature(*parts: Float) -> Float:
     """Return copies of the parts as one, feature by feature, on a cache line."""
-    height, width = sum(map(len, parts)), parts[0].shape[1]
-    raw = np.empty(height * width + _CACHE_LINE // 8)
+    slots = [slot for part in parts for slot in part]
+    height, width = len(slots), slots[0].size
+    raw = np.empty(height * width + _CACHE_LINE // 8)  # zeros are on small pages
     start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
     by_feature = raw[start : start + height * width].reshape(width, height)
-    np.concatenate([part.T for part in parts], axis=1, out=by_feature)
+    for k, slot in enumerate(slots):
+        by_feature[:, k] = slot
     return by_feature.T
 
 

@@ -24,12 +24,7 @@ _ENDINGS = {
     ".arrow": "parquet",
     ".feather": "parquet",
 }
-OURS = {
-    "keep_text",
-    "extra",
-    "labelled",
-    "prompt",
-}  # not for users
+OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
