@@ -529,7 +529,7 @@ class _Referee:
 
     def rank(self, X: Any, positive: Positive, w: NDArray[Any]) -> None:
         """Rank the rows of a chunk; nobody changes the arrays."""
-        self.wait(1)  # chunks take memory
+        self.wait()  # chunks take memory
         self._open.append(self._pool.submit(_won, X, positive, w))
 
     def wait(self, most: int = 0) -> None:
