@@ -235,13 +235,26 @@ def rebase(hot: Float, cold: Float, scale: float, sum_gamma: float) -> None:
 
 
 @kernel
-def average(hot: Float, cold: Float, sum_gamma: float) -> Float:
-    """Return the weighted mean of the iterates."""
+def _average(hot: Float, cold: Float, sum_gamma: float, scores: Float) -> Float:
+    """Return the weighted mean of the iterates; write the sums of its scores."""
     w = np.empty(hot.shape[1])
     share = 1.0 / sum_gamma if sum_gamma > 0.0 else 0.0
+    pos = neg = 0.0
     for j in range(w.shape[0]):
         w[j] = hot[W, j] - share * cold[U, j]
+        pos += w[j] * hot[SUM, j]
+        neg += w[j] * hot[SUM + 1, j]
+    scores[0], scores[1] = pos, neg
     return w
+
+
+def averaged(
+    hot: Float, cold: Float, n: Float, sum_gamma: float
+) -> tuple[Float, float]:
+    """Return the weighted mean of the iterates and its intercept, see ``threshold``."""
+    scores = np.empty(2)
+    w = _average(hot, cold, sum_gamma, scores)
+    return w, -0.5 * float((scores / n).sum()) if n.all() else 0.0
 
 
 def threshold(w: Float, sums: Float, n: Float) -> float:

@@ -344,10 +344,7 @@ def _move_full(
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    if not state.n.all():
-        return np.zeros(state.hot.shape[1]), 0.0
-    w = tables.average(state.hot, state.cold, state.z[SUM_GAMMA])
-    return w, tables.threshold(w, state.hot[SUM:], state.n)
+    return tables.averaged(state.hot, state.cold, state.n, state.z[SUM_GAMMA])
 
 
 class OAM(OnlineAUC):

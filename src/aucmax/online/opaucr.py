@@ -235,5 +235,4 @@ def weights(state: State, l2: float) -> tuple[Float, float]:
     last, past = hot.copy(order="K"), cold.copy()
     whole(last, past, B, k.copy())
     penalise(last, past, 0.5 * l2 * z[DUE], 0.0, z[SUM_GAMMA])
-    w = tables.average(last, past, z[SUM_GAMMA])
-    return w, tables.threshold(w, hot[SUM:], n)
+    return tables.averaged(last, past, n, z[SUM_GAMMA])

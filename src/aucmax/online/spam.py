@@ -183,9 +183,9 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
     map if it came after as many steps as the last.
     """
     hot, cold, n, z = state
-    w = tables.average(hot, cold, z[SUM_GAMMA])
-    if not n.all():
-        return w, 0.0
+    w, intercept = tables.averaged(hot, cold, n, z[SUM_GAMMA])
+    if not n.all() or (z[SUM_GAMMA] > 0.0 and l1 == 0.0):
+        return w, intercept
     pq = float(np.prod(n / n.sum()))
     if z[SUM_GAMMA] == 0.0:
         last = hot.copy(order="K")

@@ -149,10 +149,7 @@ def update(
 def weights(state: State) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
     hot, cold, n, z = state
-    w = tables.average(hot, cold, z[SUM_GAMMA])
-    if not n.all():
-        return w, 0.0
-    return w, tables.threshold(w, hot[SUM:], n)
+    return tables.averaged(hot, cold, n, z[SUM_GAMMA])
 
 
 class UniExp(OnlineAUC):

@@ -248,10 +248,7 @@ def learn_rows(
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the mean of the weights, or the last if there is none; the intercept."""
-    w = tables.average(state.hot, state.cold, state.z[SUM_GAMMA])
-    if not state.n.all():
-        return w, 0.0
-    return w, tables.threshold(w, state.hot[SUM:], state.n)
+    return tables.averaged(state.hot, state.cold, state.n, state.z[SUM_GAMMA])
 
 
 class PairSampler(OnlineAUC):
