@@ -113,7 +113,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
-        signed = 2.0 * self._positive(y) - 1.0
+        signed = 2.0 * self._positive(y).astype(np.float64) - 1.0
         return X, as_rows(X), signed if weight is None else signed * weight
 
     def _admit(self, state: Any) -> None:
