@@ -57,7 +57,7 @@ def save(
     tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
     if hasattr(estimator, "state_"):
         for field, value in estimator.state_._asdict().items():
-            tensors[f"state.{field}"] = np.asarray(value, np.float64, order="C")
+            tensors[f"state.{field}"] = np.asarray(value, np.float64)
     for name in getattr(estimator, "_results", ()):
         tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
     with replacing(path) as file:
@@ -73,7 +73,7 @@ def _parts(tensors: dict[str, Any], header: str) -> Iterator[Any]:
     table: dict[str, Any] = {"__metadata__": {"aucmax": header}}
     arrays, end = [], 0
     for name in sorted(tensors):
-        array = np.asarray(tensors[name], "<f8", order="C")
+        array = np.asarray(tensors[name], "<f8")
         start, end = end, end + array.nbytes
         shape, place = list(array.shape), [start, end]
         table[name] = {"dtype": "F64", "shape": shape, "data_offsets": place}
@@ -88,7 +88,10 @@ def _parts(tensors: dict[str, Any], header: str) -> Iterator[Any]:
     yield len(text).to_bytes(8, "little")
     yield text
     for array in arrays:
-        yield array.reshape(-1).view(np.uint8).data
+        # A table that is stored feature by feature is turned round slot by slot.
+        whole = array.ndim < 2 or array.flags.c_contiguous
+        for part in [array] if whole else array:
+            yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
 
 
 def load(path: str | Path) -> Any:
