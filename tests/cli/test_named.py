@@ -119,7 +119,7 @@ def test_compare_takes_them_too():
         (["toy", "other.svm"], "toy is a named set: it is read alone"),
         (["toy", "--label", "y"], "toy is a named set, which needs no label"),
         (["toy.csv"], "toy.csv: there is no such file"),
-        (["toys"], "toys: there is no such file"),
+        (["toys"], "toys: there is no such file, and no set either: see aucmax datas"),
     ],
 )
 @pytest.mark.parametrize("command", ["train", "compare"])

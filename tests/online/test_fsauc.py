@@ -303,7 +303,8 @@ def test_the_balls_around_the_start_are_met(hyper, layout, tighter):
     for row in range(150):
         model.partial_fit(layout(X[row : row + 1]), y[row : row + 1], classes=[0, 1])
         moved = [variable(model, k) - variable(model, k + "1") for k in "AB"]
-        square = variable(model, "REACH") + np.sum(np.square(moved)) / model.state_.z[1]
+        norm = model.state_.z[1] or 1.0  # none before both classes are there
+        square = variable(model, "REACH") + np.sum(np.square(moved)) / norm
         pulled += np.sqrt(square) > 0.999 * variable(model, "BALL") > 0.0
     assert pulled > 30
 

@@ -228,7 +228,9 @@ def _size(path: str) -> int | None:
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: there is no such file") from None
+        plain = path.isidentifier()  # perhaps the name of a set was meant
+        hint = ", and no set either: see aucmax datasets" if plain else ""
+        raise FileNotFoundError(f"{path}: there is no such file{hint}") from None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
