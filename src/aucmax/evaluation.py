@@ -15,7 +15,7 @@ from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Source
 from aucmax.metrics._steps import Steps, steps
 from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import AUCInterval, auc_interval
+from aucmax.metrics.delong import AUCInterval, auc_interval, interval
 from aucmax.metrics.operating import OperatingPoint, point
 from aucmax.metrics.top import (
     PrecisionInterval,
@@ -200,19 +200,25 @@ def evaluate(
         at = [k for k in LISTS if (k <= total if isinstance(k, int) else k * n >= 1)]
     if weight is not None and max(at, default=0) > total:
         raise ValueError(
-            f"--at {max(at)}: with weights the length of a list is one, and all rows "
+            f"--at {max(at)}: with weights, a list is as long as it weighs; all rows "
             f"together weigh {total:,.6g}."
         )
     points = [("fpr", rate, point(ranking, "fpr", rate)) for rate in RATES]
     # A model calls rows positive whose score is above zero: zero itself is not.
     above = point(ranking, "threshold", float(np.nextafter(0.0, 1.0)))
     points.append(("threshold", 0.0, above._replace(threshold=0.0)))
+
+    def area(level: float) -> AUCInterval:
+        if weight is None:  # the ranking says it all, and sorting takes longest
+            return interval(ranking, level)
+        return auc_interval(positive, scores, level=level, sample_weight=weight)
+
     return Evaluation(
         rows=n,
         positives=positives,
         weight=None if weight is None else (total, heavy),
         level=level,
-        auc=auc_interval(positive, scores, level=level, sample_weight=weight),
+        auc=area(level),
         max_fpr=max_fpr,
         partial=partial_area(ranking, max_fpr),
         standardised=partial_area(ranking, max_fpr, standardise=True),
@@ -222,7 +228,7 @@ def evaluate(
         points=points,
         groups=_groups(judged, level),
         ranking=ranking,
-        drawn=auc_interval(positive, scores, sample_weight=weight),
+        drawn=area(0.95),
     )
 
 

@@ -466,7 +466,7 @@ def test_memory_is_bounded(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rows == 2000 * (40_000_000 // len(block))
-    assert peak < 10 * text.BLOCK  # four chunks at most, and a block being read
+    assert peak < 10 * text.BLOCK  # three chunks at most, and a block being read
 
 
 def test_recipe_and_parameters(tmp_path):

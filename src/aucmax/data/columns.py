@@ -265,7 +265,7 @@ class TableSource:
         fill = None if plan.missing == "error" else plan.fill
         tables = self._tables(plan, start, self.dtype, fill)
         if plan.categories or plan.texts:  # the next ones are cut while we hash
-            tables = ahead(tables, 1)
+            tables = ahead(tables)
         for table in tables:
             yield to_chunk(plan, table, self.dtype)
 
