@@ -63,7 +63,7 @@ from aucmax.core.points import (
     shares,
     take,
 )
-from aucmax.core.rows import Rows, add_row, as_hot, dot_row, listed
+from aucmax.core.rows import Rows, add_row, as_hot, dot_row, listed, zeros_for
 from aucmax.core.table import REF, SUM, D, Float, W, class_scores
 from aucmax.core.tally import SMALLEST, Tally, know
 
@@ -89,7 +89,7 @@ class State(NamedTuple):
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known."""
     hot, cold = tables.empty(n_features, precondition=True)
-    dual = as_hot(np.zeros((4, n_features)), X)
+    dual = zeros_for(X, 4, n_features)
     beta, n, z = np.zeros(n_samples), np.zeros(2), np.zeros(6)
     return State(as_hot(hot, X), cold, dual, beta, n, z)
 

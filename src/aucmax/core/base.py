@@ -113,18 +113,21 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
-        signed = 2.0 * self._positive(y).astype(np.float64) - 1.0
-        return X, as_rows(X), signed if weight is None else signed * weight
+        signed = self._positive(y).astype(np.float64)
+        signed *= 2.0
+        signed -= 1.0
+        if weight is not None:
+            signed *= weight
+        return X, as_rows(X), signed
 
     def _admit(self, state: Any) -> None:
         """Raise a ValueError if a state out of a file could upset a kernel."""
 
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are the positive one; refuse what is no label."""
-        positive = y == self.classes_[1]
-        known = positive | (y == self.classes_[0])
-        if not np.all(known):
-            row = int(np.argmin(known))
+        positive, negative = y == self.classes_[1], y == self.classes_[0]
+        if np.count_nonzero(positive) + np.count_nonzero(negative) < len(y):
+            row = int(np.argmin(positive | negative))
             raise ValueError(
                 f"y contains previously unseen labels: {y[row]!r} at row {row}; "
                 f"the classes are {self.classes_.tolist()}."
@@ -158,7 +161,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
 
     def _sound(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
         """Raise an error if sums over X are not finite or a class has no rows."""
-        if not all(np.isfinite(some).all() for some in sums):
+        # Slot by slot: NumPy's loops over two columns would have two steps each.
+        if not all(np.isfinite(slot).all() for some in sums for slot in some):
             self._refuse(X, signed)
             raise ValueError("Sums over X exceed the range of float64; rescale it.")
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
@@ -437,7 +441,7 @@ def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.i
     for piece in range(0, len(starts), _PIECE // run):
         some = starts[piece : piece + _PIECE // run]
         order = (some[:, np.newaxis] + np.arange(run)).ravel()
-        if order.max() >= n:  # the last run is shorter
+        if some.max() + run > n:  # the last run is shorter
             order = order[order < n]
         yield order if present is None else present[order]
 
@@ -465,7 +469,7 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
     """Return ``np.unique(labels)``, without a sort if there are two."""
     is_one = labels == labels[0]
     other = labels[np.argmin(is_one)]
-    if (is_one | (labels == other)).all():
+    if np.count_nonzero(is_one) + np.count_nonzero(labels == other) >= len(labels):
         labels = np.array([labels[0], other], dtype=labels.dtype)
     return np.unique(labels)
 

@@ -15,14 +15,13 @@ reference point, as if their value were zero (see :mod:`aucmax.core.table`).
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import INLINE, SIMD, inlined
+from aucmax.core.lanes import fetch
 from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
@@ -84,6 +83,22 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else np.asarray(_Alias(array))
 
 
+def aligned(size: int) -> Float:
+    """Return an array that begins on a cache line."""
+    raw = np.empty(size + _CACHE_LINE // 8)  # zeros are on small pages
+    start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
+    return raw[start : start + size]
+
+
+def zeros_for(X: Rows, height: int, width: int) -> Float:
+    """Return a table of zeros, stored as rows of this kind like it."""
+    if not isinstance(X, CSR):
+        return np.zeros((height, width))
+    raw = aligned(height * width)
+    raw[:] = 0.0
+    return raw.reshape(width, height).T
+
+
 def as_hot(hot: Float, X: Rows) -> Float:
     """Store ``hot`` as rows of this kind like it; see :mod:`aucmax.core.table`."""
     if not isinstance(X, CSR):
@@ -97,9 +112,7 @@ def _by_feature(*parts: Float) -> Float:
     """Return copies of the parts as one, feature by feature, on a cache line."""
     slots = [slot for part in parts for slot in part]
     height, width = len(slots), slots[0].size
-    raw = np.empty(height * width + _CACHE_LINE // 8)  # zeros are on small pages
-    start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
-    by_feature = raw[start : start + height * width].reshape(width, height)
+    by_feature = aligned(height * width).reshape(width, height)
     for k, slot in enumerate(slots):
         by_feature[:, k] = slot
     return by_feature.T
@@ -183,63 +196,86 @@ def _listed_csr(X, cold):
         return loop
 
 
-@intrinsic
-def _prefetch(typing_context, array, offset):
-    """Ask the processor for the cache line ``offset`` bytes into ``array``."""
-    signature = types.void(array, types.intp)
+def _fetch(near: int) -> Any:
+    """Return a function that asks for the line ``offset`` bytes into an array."""
 
-    def emit(context, builder, signature, args):
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.gep(builder.bitcast(data, byte), [args[1]])
-        shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        name = "llvm.prefetch.p0"
-        call = cgutils.get_or_insert_function(builder.module, shape, name)
-        builder.call(call, [address, word(0), word(3), word(1)])
-        return context.get_dummy_value()
+    def ask(typing_context, array, offset):
+        def emit(context, builder, signature, args):
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            fetch(builder, data, args[1], near)
+            return context.get_dummy_value()
 
-    return signature, emit
+        return types.void(array, types.intp), emit
+
+    return intrinsic(ask)
 
 
-def fetch_row(X: Rows, i: int, hot: Float | None) -> None:
-    """Ask for what a visit of row ``i`` will wait for; changes nothing else.
+_fetch_line, _fetch_feature = _fetch(near=2), _fetch(near=3)
 
-    Dense rows in random order come from memory. With sparse rows it is the table that
-    is visited at random.
-    """
+
+def fetch_row(X: Rows, i: int) -> None:
+    """Ask for row ``i`` some time before it is visited; changes nothing else."""
 
 
 @overload(fetch_row, jit_options=INLINE)
-def _fetch_row_dense(X, i, hot):
+def _fetch_row_dense(X, i):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot):
+        def loop(X, i):
             start = np.intp(i) * X.strides[0]
             for offset in range(start, start + X.strides[0], _CACHE_LINE):
-                _prefetch(X, offset)
+                _fetch_line(X, offset)
 
         return loop
 
 
 @overload(fetch_row, jit_options=INLINE)
-def _fetch_row_csr(X, i, hot):
+def _fetch_row_csr(X, i):
     if isinstance(X, types.BaseTuple):
-        if isinstance(hot, types.NoneType):
-            return lambda X, i, hot: None
+
+        def loop(X, i):
+            start, stop = np.intp(X.indptr[i]), np.intp(X.indptr[i + 1])
+            size = X.data.itemsize
+            for offset in range(start * size, stop * size, _CACHE_LINE):
+                _fetch_line(X.data, offset)
+            for offset in range(start * 4, stop * 4, _CACHE_LINE):
+                _fetch_line(X.indices, offset)
+
+        return loop
+
+
+def fetch_ahead(X: Rows) -> int:
+    """Return how many steps before its visit a row is best asked for.
+
+    A multiple of the size of a group, see :mod:`aucmax.core.groups`.
+    """
+    return 4 * (2 + int(1536 / max(row_bytes(X), 1.0)))
+
+
+def fetch_features_row(X: Rows, i: int, hot: Float) -> None:
+    """Ask for the features of the next row, ``i``, if it is sparse.
+
+    They are all over the table. Where statistics are learnt as well, all there is of a
+    feature shares a cache line, and its first visit writes.
+    """
+
+
+@overload(fetch_features_row, jit_options=INLINE)
+def _fetch_features_dense(X, i, hot):
+    if isinstance(X, types.Array):
+        return lambda X, i, hot: None
+
+
+@overload(fetch_features_row, jit_options=INLINE)
+def _fetch_features_csr(X, i, hot):
+    if isinstance(X, types.BaseTuple):
 
         def loop(X, i, hot):
             start = X.indptr[i]
             for k in range(start, min(X.indptr[i + 1], start + _FETCHED)):
-                _prefetch(hot, np.intp(X.indices[k]) * hot.strides[1])
+                _fetch_feature(hot, np.intp(X.indices[k]) * hot.strides[1])
 
         return loop
-
-
-def fetch_ahead(X: Rows, pairs: bool = False) -> int:
-    """Return how many steps before its visit a row, or a pair, is best fetched."""
-    if isinstance(X, CSR):
-        return 4 if pairs else 1  # rows of pairs come from memory, not the table alone
-    return 1 + 2048 // max(X.strides[0], 1)
 
 
 def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
@@ -1117,41 +1153,6 @@ def _reach_row_csr(X, i, hot, cold, listed, origin, scale):
                     unit = np.sqrt(hot[D, j])
                     s += abs(origin[j] * unit + scale * hot[W, j] / unit)
             return s
-
-        return loop
-
-
-def fetch_pair_row(X: Rows, i: int, other: int) -> None:
-    """Ask for two rows ahead of their visit, sparse ones too; changes nothing else.
-
-    Pairs are farther apart in memory than the runs of rows of one pass.
-    """
-
-
-@overload(fetch_pair_row, jit_options=INLINE)
-def _fetch_pair_row_dense(X, i, other):
-    if isinstance(X, types.Array):
-
-        def loop(X, i, other):
-            fetch_row(X, i, None)
-            fetch_row(X, other, None)
-
-        return loop
-
-
-@overload(fetch_pair_row, jit_options=INLINE)
-def _fetch_pair_row_csr(X, i, other):
-    if isinstance(X, types.BaseTuple):
-
-        def loop(X, i, other):
-            for row in (i, other):
-                start = np.intp(X.indptr[row])
-                stop = np.intp(X.indptr[row + 1])
-                size = X.data.itemsize
-                for at in range(start * size, stop * size, _CACHE_LINE):
-                    _prefetch(X.data, at)
-                for at in range(start * 4, stop * 4, _CACHE_LINE):
-                    _prefetch(X.indices, at)
 
         return loop
 

@@ -36,7 +36,7 @@ def step_size(
     penalty. ``balance`` is 4p(1 - p).
     """
     if schedule == INVSQRT:
-        return eta0 / (norm * np.sqrt(1.0 + balance * t / width))
+        return eta0 / (norm * np.sqrt(1.0 + (balance / width) * t))
     if schedule == INV:
         return eta0 / (norm + eta0 * convexity * t)
     return eta0 / norm

@@ -1,4 +1,4 @@
-"""Class counts, sums and sums of squares of the features: a value that merges.
+"""Class counts, sums and sums of squares of the features.
 
 Counts are sums of weights, so that the moments of weighted rows are those of repeated
 rows. What the steps of a learner need; second moments of pairs of features, for exact
@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, as_hot, n_rows, row_bytes, take_rows, tally_row
+from aucmax.core.rows import (
+    CSR,
+    Rows,
+    fetch_ahead,
+    fetch_row,
+    n_rows,
+    row_bytes,
+    take_rows,
+    tally_row,
+    zeros_for,
+)
 from aucmax.core.table import SQ, SUM, Float, refresh
 
 POS, NEG = 0, 1
@@ -37,14 +47,14 @@ class Tally(NamedTuple):
     sums: Float  # (2, d)  Σ x
     squares: Float  # (2, d)  Σ x²
 
-    def merge(self, other: "Tally") -> "Tally":
-        """Return the tally of both sets of rows together."""
-        return Tally(*(mine + its for mine, its in zip(self, other, strict=True)))
-
 
 @kernel
-def _add(X: Any, y: Float, weight: Float, rows: Float, both: Float) -> None:
+def _add(
+    X: Any, y: Float, ahead: int | None, weight: Float, rows: Float, both: Float
+) -> None:
     for i in range(y.shape[0]):
+        if ahead is not None:
+            fetch_row(X, min(i + ahead, y.shape[0] - 1))
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
             weight[side] += abs(y[i])
@@ -55,25 +65,31 @@ def _add(X: Any, y: Float, weight: Float, rows: Float, both: Float) -> None:
 def measure(X: Rows, y: Float, n_features: int) -> Tally:
     """Return the tally of all rows; ``y`` holds the weights, signed by class."""
     n = n_rows(X)
+    # Of dense rows in order the processor knows itself what comes next.
+    ahead = fetch_ahead(X) if isinstance(X, CSR) else None
     # Enough for a thread to be worth it: in bytes, and against the sums of a block.
-    block_bytes = max(_BLOCK_BYTES, 1024 * n_features)
-    size = max(int(block_bytes / max(row_bytes(X), 1.0)), 1)
+    least = max(_BLOCK_BYTES, 1024 * n_features)
+    size = -(-n // max(int(n * row_bytes(X) / least), 1))
 
-    def block(start: int) -> Tally:
+    def block(start: int) -> tuple[Float, Float, Float]:
         stop = min(start + size, n)
         weight, rows = np.zeros(2), np.zeros(2)
-        both = as_hot(np.zeros((4, n_features)), X)  # sums, then squares
-        _add(take_rows(X, start, stop), y[start:stop], weight, rows, both)
-        return Tally(weight, rows, both[:2], both[2:])
+        both = zeros_for(X, 4, n_features)  # sums, then squares
+        some = take_rows(X, start, stop)
+        _add(some, y[start:stop], ahead, weight, rows, both)
+        return weight, rows, both
 
-    starts = range(0, max(n, 1), size)
+    starts = range(0, max(n, 1), max(size, 1))
     if len(starts) == 1:  # to start a thread takes as long as 5000 rows of a9a
-        return block(0)
-    with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
-        total, *rest = pool.map(block, starts)
-    for part in rest:
-        total = total.merge(part)
-    return total
+        total = block(0)
+    else:
+        with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
+            total, *rest = pool.map(block, starts)
+        for part in rest:
+            for mine, its in zip(total, part, strict=True):
+                mine += its
+    weight, rows, both = total
+    return Tally(weight, rows, both[:2], both[2:])
 
 
 def noise(tally: Tally, pairs: float = np.inf) -> float:
@@ -94,8 +110,9 @@ def noise(tally: Tally, pairs: float = np.inf) -> float:
 
 def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:
     """Give a learner exact statistics in place of running ones."""
-    state.hot[SUM:] = tally.sums
-    state.cold[SQ:] = tally.squares
+    for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
+        state.hot[SUM + side] = tally.sums[side]
+        state.cold[SQ + side] = tally.squares[side]
     state.n[:] = tally.weight
     to_pos, to_neg = (1.0 / tally.weight).tolist()
     rows = tally.rows.sum()

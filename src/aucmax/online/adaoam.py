@@ -77,7 +77,7 @@ def update(
     x, g = np.empty(V.shape[1]), np.empty(V.shape[1])
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)], None)
+        fetch_row(X, order[min(k + ahead, last)])
         i = order[k]
         weight = abs(y[i])
         if weight == 0.0:

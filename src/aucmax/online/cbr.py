@@ -74,7 +74,14 @@ from aucmax.core.confidence import (
     subtract_squares,
 )
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, fetch_ahead, fetch_row, pack_row, tally_row
+from aucmax.core.rows import (
+    Rows,
+    fetch_ahead,
+    fetch_features_row,
+    fetch_row,
+    pack_row,
+    tally_row,
+)
 from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.core.tile import HALF, add_products
@@ -151,7 +158,8 @@ def update(
     flat = w.reshape(w.size)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)], hot)
+        fetch_row(X, order[min(visit + ahead, last)])
+        fetch_features_row(X, order[min(visit + 1, last)], hot)
         i = order[visit]
         weight = abs(y[i])
         if weight == 0.0:

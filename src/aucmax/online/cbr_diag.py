@@ -32,7 +32,15 @@ from aucmax.core.buffer import (
 )
 from aucmax.core.confidence import confident_step
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Index, Rows, fetch_row, meet_row, pack_row, tally_row
+from aucmax.core.rows import (
+    Index,
+    Rows,
+    fetch_features_row,
+    fetch_row,
+    meet_row,
+    pack_row,
+    tally_row,
+)
 from aucmax.core.table import SQ, SUM, D, Float, W, refresh
 from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
 
@@ -90,7 +98,8 @@ def update(
     e, pair, union = np.zeros(d), np.zeros(d), np.empty(d, np.uint32)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)], hot)
+        fetch_row(X, order[min(visit + ahead, last)])
+        fetch_features_row(X, order[min(visit + 1, last)], hot)
         i = order[visit]
         weight = abs(y[i])
         if weight == 0.0:

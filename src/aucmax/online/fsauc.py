@@ -60,6 +60,7 @@ from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import (
     Rows,
     fetch_ahead,
+    fetch_features_row,
     fetch_row,
     listed,
     look_row,
@@ -187,7 +188,8 @@ def update(
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)], hot)
+        fetch_row(X, order[min(k + ahead, last)])
+        fetch_features_row(X, order[min(k + 1, last)], hot)
         i = order[k]
         weight = abs(y[i])
         if weight == 0.0:

@@ -52,6 +52,7 @@ from aucmax.core.rows import (
     Index,
     Rows,
     fetch_ahead,
+    fetch_features_row,
     fetch_row,
     meet_row,
     pack_row,
@@ -123,7 +124,8 @@ def update(
         shift[:] = cold[REF]
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)], hot)
+        fetch_row(X, order[min(k + ahead, last)])
+        fetch_features_row(X, order[min(k + 1, last)], hot)
         i = order[k]
         weight = abs(y[i])
         if weight == 0.0:

@@ -34,6 +34,7 @@ from aucmax.core import tally as tallies
 from aucmax.core.jit import kernel
 from aucmax.core.rows import (
     Rows,
+    fetch_features_row,
     fetch_row,
     gather_row,
     listed,
@@ -126,7 +127,8 @@ def update(
     features = listed(X, cold)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)], hot)
+        fetch_row(X, order[min(visit + ahead, last)])
+        fetch_features_row(X, order[min(visit + 1, last)], hot)
         i = order[visit]
         weight = abs(y[i])
         if weight == 0.0:

@@ -34,10 +34,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
+from aucmax.core.groups import (
+    GROUP,
+    PACE,
+    PAST,
+    PLANNED,
+    SIGN,
+    look_group,
+    move_group,
+    put_back,
+    take_up,
+    workplace,
+)
 from aucmax.core.jit import kernel
 from aucmax.core.rows import (
     Rows,
     fetch_ahead,
+    fetch_features_row,
     fetch_row,
     listed,
     look_row,
@@ -82,6 +95,9 @@ def update(
     cold: Float,
     n: Float,
     z: Float,
+    plan: Float,
+    seen: Float,
+    room: Float | None,
     ahead: int,
     learn: bool | None,
     eta0: float,
@@ -94,25 +110,26 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
-    With ``learn=None`` statistics are known, and what learns them is not compiled.
+    With ``learn=None`` statistics are known, and what learns them is not compiled; with
+    ``room`` for groups, rows are taken a few at a time.
     """
     rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, due, since, paid, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
     p, to_pos, to_neg, to_mean = rates(n, rows)
+    size = 1 if room is None else GROUP
+    planned = PLANNED if learn is None else 1
     last = order.shape[0] - 1
-    for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)], hot)
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
-
+    stop = 0
+    while stop <= last:
+        start, stop = stop, stop + 1
         # Running class statistics, where the exact ones are not known.
         share = d_s = d_a = d_b = 0.0
         if learn is not None:
+            fetch_features_row(X, order[min(stop, last)], hot)
+            i = order[start]
+            weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
             rows += 1.0
             n[side] += weight
             share = weight / n[side]
@@ -136,41 +153,66 @@ def update(
                 features = listed(X, cold)
                 renew_at = RENEW * rows
 
-        # Gradient of the pairwise loss at this row: it is along x.
-        s, x_x, x_pos, x_neg = look_row(X, i, hot, cold, features, to_pos, to_neg)
-        t += 1.0
+        # How far the next rows are to go, up to where the penalty falls due.
         pq = p * (1.0 - p)
-        eta = step_size(schedule, eta0, norm, width, t, 4.0 * pq, pq * l2 * smallest)
-        eta *= weight * to_mean
-        if side == POS:
-            a += share * (s - d_s - a)
-        else:
-            b += share * (s - d_s - b)
-        a += d_a
-        b += d_b
-        if side == POS:
-            g = 2.0 * (1.0 - p) * (s - b - 1.0)
-            curvature = 2.0 * (1.0 - p) * x_x
-        else:
-            g = 2.0 * p * (s - a + 1.0)
-            curvature = 2.0 * p * x_x
-        c = -g * (eta / (1.0 + eta * curvature) if implicit else eta)
+        count = min(planned, last + 1 - start)
+        enough = False
+        stop = start
+        while stop < start + count and not enough:
+            e, i = stop - start, order[stop]
+            eta = step_size(
+                schedule, eta0, norm, width, t + 1.0, 4.0 * pq, pq * l2 * smallest
+            )
+            eta *= abs(y[i]) * to_mean
+            plan[PACE, e] = 2.0 * eta * (1.0 - p if y[i] > 0.0 else p)
+            plan[SIGN, e] = 1.0 if y[i] > 0.0 else -1.0
+            plan[PAST, e] = sum_gamma
+            t += 1.0
+            if average:
+                sum_gamma += t
+            due += eta
+            since += 1.0
+            enough = since >= stretch or pq * l2 * due * largest > 0.5
+            stop += 1
+        for e in range(stop - start, stop - start + size - 1):
+            plan[PACE, e] = 0.0  # beyond the last row of a group
 
-        # Step, and the class means' scores with it.
-        move_row(X, i, hot, cold, features, c, sum_gamma)
-        a += c * x_pos
-        b += c * x_neg
-        if average:
-            sum_gamma += t
+        # Steps, implicit ones dividing by 1 + pace ‖x‖²: the gradient is along the row.
+        for k in range(start, stop, size):
+            e = k - start
+            if room is not None:
+                look_group(X, order, k, ahead, room, plan, e, seen)
+                d_a, d_b = move_group(room, seen, plan, e, a, b, implicit)
+                a += d_a
+                b += d_b
+            else:
+                i = order[k]
+                fetch_row(X, order[min(k + ahead, last)])
+                s, x_x, x_pos, x_neg = look_row(
+                    X, i, hot, cold, features, to_pos, to_neg
+                )
+                if learn is not None:
+                    a += d_a + (share * (s - d_s - a) if y[i] > 0.0 else 0.0)
+                    b += d_b + (share * (s - d_s - b) if y[i] < 0.0 else 0.0)
+                goal = b + 1.0 if y[i] > 0.0 else a - 1.0
+                pace = plan[PACE, e]
+                c = (goal - s) * (pace / (1.0 + pace * x_x) if implicit else pace)
+                move_row(X, i, hot, cold, features, c, plan[PAST, e])
+                a += c * x_pos
+                b += c * x_neg
 
-        # The proximal map of the penalty, when enough has fallen due.
-        due += eta
-        since += 1.0
-        if since >= stretch or pq * l2 * due * largest > 0.5:
+        # The proximal map of the penalty.
+        if enough:
+            if room is not None:
+                put_back(room, hot, cold)
             penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
+            if room is not None:
+                take_up(room, hot, cold)
             a, b = class_scores(hot, cold, to_pos, to_neg)
             paid = due
             due = since = 0.0
+    if room is not None:
+        put_back(room, hot, cold)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
     z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, due, since, paid, sum_gamma
 
@@ -325,6 +367,7 @@ class SPAM(OnlineAUC):
             y,
             order,
             *state,
+            *workplace(X, learn, state.hot, state.cold, state.n),
             fetch_ahead(X),
             True if learn else None,
             float(self.eta0),

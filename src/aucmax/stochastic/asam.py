@@ -45,7 +45,7 @@ from aucmax.core.rows import (
     Rows,
     distance_row,
     fetch_ahead,
-    fetch_pair_row,
+    fetch_row,
     length_pair_row,
     meet_row,
     move_pair_row,
@@ -133,7 +133,8 @@ def update(
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
-        fetch_pair_row(X, pos[then], neg[then])
+        fetch_row(X, pos[then])
+        fetch_row(X, neg[then])
         i, other = pos[k], neg[k]
 
         t += 1.0
@@ -319,7 +320,7 @@ class PairSampler(OnlineAUC):
                 state.hot,
                 state.cold,
                 state.z,
-                fetch_ahead(rows, pairs=True),
+                fetch_ahead(rows),
                 self._proximal,
                 *self._hyper(),
             )

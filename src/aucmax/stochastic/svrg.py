@@ -56,11 +56,13 @@ from aucmax.core.rows import (
     as_hot,
     dot_row,
     fetch_ahead,
+    fetch_features_row,
     fetch_row,
     listed,
     look_row,
     mark_row,
     prox_row,
+    zeros_for,
 )
 from aucmax.core.table import REF, D, Float, W, class_scores
 from aucmax.core.tally import NORM, Tally, know
@@ -90,7 +92,7 @@ class State(NamedTuple):
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known; zero is the first snapshot."""
     hot, cold = tables.empty(n_features, precondition=True)
-    pull = as_hot(np.zeros((2, n_features)), X)
+    pull = zeros_for(X, 2, n_features)
     rows = np.zeros(n_samples), np.zeros(n_samples)
     return State(as_hot(hot, X), cold, pull, *rows, np.zeros(2), np.zeros(10))
 
@@ -132,7 +134,8 @@ def update(
     features = listed(X, cold)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)], hot)
+        fetch_row(X, order[min(k + ahead, last)])
+        fetch_features_row(X, order[min(k + 1, last)], hot)
         i = order[k]
         # G(w; x) - G(w̃; x) = c x.
         c = dot_row(X, i, hot, W, cold, features) - score[i]
