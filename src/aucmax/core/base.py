@@ -113,7 +113,9 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = _two_classes(y, classes)
-        signed = self._positive(y).astype(np.float64)
+        known = reset and classes is None  # each label is one of the two
+        positive = y == self.classes_[1] if known else self._positive(y)
+        signed = positive.astype(np.float64)
         signed *= 2.0
         signed -= 1.0
         if weight is not None:

@@ -28,7 +28,7 @@ from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, resca
 
 _CACHE_LINE = 64  # bytes
 _WORD = np.uint64(64)  # bits
-_FETCHED = np.uint64(128)  # features at most: the nearest cache has room for 500
+_FETCHED = 128  # features at most: the nearest cache has room for 500
 
 Index: TypeAlias = NDArray[np.uint32]
 
@@ -210,7 +210,7 @@ def _fetch(near: int) -> Any:
     return intrinsic(ask)
 
 
-_fetch_line, _fetch_feature = _fetch(near=2), _fetch(near=3)
+_fetch_far, _fetch_near = _fetch(near=2), _fetch(near=3)
 
 
 def fetch_row(X: Rows, i: int) -> None:
@@ -224,7 +224,7 @@ def _fetch_row_dense(X, i):
         def loop(X, i):
             start = np.intp(i) * X.strides[0]
             for offset in range(start, start + X.strides[0], _CACHE_LINE):
-                _fetch_line(X, offset)
+                _fetch_far(X, offset)
 
         return loop
 
@@ -234,21 +234,24 @@ def _fetch_row_csr(X, i):
     if isinstance(X, types.BaseTuple):
 
         def loop(X, i):
-            start, stop = np.intp(X.indptr[i]), np.intp(X.indptr[i + 1])
+            start = np.intp(X.indptr[i])
+            stop = min(np.intp(X.indptr[i + 1]), start + _FETCHED)
             size = X.data.itemsize
             for offset in range(start * size, stop * size, _CACHE_LINE):
-                _fetch_line(X.data, offset)
+                _fetch_near(X.data, offset)
             for offset in range(start * 4, stop * 4, _CACHE_LINE):
-                _fetch_line(X.indices, offset)
+                _fetch_near(X.indices, offset)
 
         return loop
 
 
-def fetch_ahead(X: Rows) -> int:
-    """Return how many steps before its visit a row is best asked for.
+def fetch_ahead(X: Rows, pairs: bool = False) -> int:
+    """Return how many steps before its visit a row, or a pair, is best asked for.
 
     A multiple of the size of a group, see :mod:`aucmax.core.groups`.
     """
+    if pairs and isinstance(X, CSR):  # farther apart in memory than runs of rows
+        return 4
     return 4 * (2 + int(1536 / max(row_bytes(X), 1.0)))
 
 
@@ -272,8 +275,8 @@ def _fetch_features_csr(X, i, hot):
 
         def loop(X, i, hot):
             start = X.indptr[i]
-            for k in range(start, min(X.indptr[i + 1], start + _FETCHED)):
-                _fetch_feature(hot, np.intp(X.indices[k]) * hot.strides[1])
+            for k in range(start, min(X.indptr[i + 1], start + np.uint64(_FETCHED))):
+                _fetch_near(hot, np.intp(X.indices[k]) * hot.strides[1])
 
         return loop
 

@@ -188,6 +188,8 @@ def update(
             else:
                 i = order[k]
                 fetch_row(X, order[min(k + ahead, last)])
+                if learn is None:
+                    fetch_features_row(X, order[min(k + 1, last)], hot)
                 s, x_x, x_pos, x_neg = look_row(
                     X, i, hot, cold, features, to_pos, to_neg
                 )

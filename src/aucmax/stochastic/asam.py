@@ -320,7 +320,7 @@ class PairSampler(OnlineAUC):
                 state.hot,
                 state.cold,
                 state.z,
-                fetch_ahead(rows),
+                fetch_ahead(rows, pairs=True),
                 self._proximal,
                 *self._hyper(),
             )
