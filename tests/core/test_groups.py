@@ -77,7 +77,7 @@ def test_a_group_is_its_rows_one_by_one(d, dtype, implicit, start):
     before = X.copy()
     order = np.array([8, 3, 4, 5, 0, 7])
     hot, cold, n = learner(d)
-    plan, seen, room = workplace(X, False, hot, cold, n)
+    plan, seen, room, _ = workplace(X, False, hot, cold, n)
     first = 3
     planned(plan, first, rng)
     at = order[np.minimum(np.arange(start, start + GROUP), 5)]
@@ -104,7 +104,7 @@ def test_compiled_code_does_what_the_definition_says(d, dtype):
     results = []
     for look, move in ((look_group, move_group), (compiled_look, compiled_move)):
         hot, cold, n = learner(d)
-        plan, seen, room = workplace(X, False, hot, cold, n)
+        plan, seen, room, _ = workplace(X, False, hot, cold, n)
         planned(plan, 0, np.random.default_rng(2))
         look(X, order, 1, 8, room, plan, 0, seen)
         change = move(room, seen, plan, 0, 0.3, -0.2, True)
@@ -115,7 +115,7 @@ def test_compiled_code_does_what_the_definition_says(d, dtype):
 
 def test_take_up_is_the_way_back():
     hot, cold, n = learner(11)
-    _, _, room = workplace(np.zeros((5, 11)), False, hot, cold, n)
+    room = workplace(np.zeros((5, 11)), False, hot, cold, n).room
     hot[W], cold[U] = 2.0, 3.0
     before = hot.copy(), cold.copy()
     take_up(room, hot, cold)
@@ -129,10 +129,13 @@ def test_rows_are_grouped_where_it_pays():
     hot, cold, n = learner(3)
     dense = np.ones((4, 3))
     csr = as_rows(sparse.csr_array(dense))
-    assert workplace(dense, False, hot, cold, n).room is not None
-    assert workplace(csr, False, hot, cold, n).room is None
+    grouped, single = (workplace(X, False, hot, cold, n) for X in (dense, csr))
+    assert grouped.room is not None
+    assert grouped.single is None
+    assert single.room is None
+    assert single.single
     for rows in (dense, csr):  # each step changes what the next one is planned from
-        plan, _, room = workplace(rows, True, hot, cold, n)
+        plan, _, room, _ = workplace(rows, True, hot, cold, n)
         assert room is None
         assert plan.shape[1] == 1
 

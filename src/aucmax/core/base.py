@@ -257,9 +257,10 @@ class OnlineAUC(LinearRanker):
         rows, signed, tally = self._tallied(X, y, sample_weight)
         rng = generator(self.random_state)
         state = self._with_room(self._begin(rows, tally), rows, signed)
+        none_left_out = tally.rows.sum() == len(signed)
         for epoch in range(self.max_iter):
             learn = self._learns_in_fit and epoch == 0
-            for order in visits(signed, rng if self.shuffle else None):
+            for order in visits(signed, rng if self.shuffle else None, none_left_out):
                 self._update(rows, signed, order, state, learn=learn)
         self.n_iter_ = self.max_iter
         return self._finish(state)
@@ -426,15 +427,19 @@ def generator(random_state: Any) -> np.random.RandomState:
     return check_random_state(random_state)
 
 
-def visits(y: Float, rng: np.random.RandomState | None) -> Iterator[NDArray[np.int64]]:
+def visits(
+    y: Float, rng: np.random.RandomState | None, none_left_out: bool | None = None
+) -> Iterator[NDArray[np.int64]]:
     """Yield the order of one pass, piece by piece; random if ``rng`` is given.
 
     A random row of a large X is a wait for memory, so neighbours are visited in short
     runs, the runs in random order. (Measured on four sets of 10⁵ to 4·10⁵ rows, as they
     come and sorted by class: AUC as with single rows, within 0.004.)
     """
-    # A row of weight zero is not there; mostly there is none.
-    present = None if y.all() else np.flatnonzero(y)
+    # A row of weight zero is not there; mostly there is none, as the caller may know.
+    if none_left_out is None:
+        none_left_out = bool(y.all())
+    present = None if none_left_out else np.flatnonzero(y)
     n = len(y) if present is None else len(present)
     run = min(max(n // _MIN_RUNS, 1), _MAX_RUN)
     starts = np.arange(0, n, run)

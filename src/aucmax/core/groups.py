@@ -42,7 +42,8 @@ class Workplace(NamedTuple):
 
     plan: Float  # (3, steps) how far to go along the next rows
     seen: Float  # what the next group needs to know
-    room: Float | None  # None: rows are taken one by one
+    room: Float | None  # None: rows are taken one by one …
+    single: bool | None  # … and otherwise this is None: code for None is not compiled
 
 
 def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workplace:
@@ -52,10 +53,10 @@ def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workpl
     """
     seen = np.zeros(4 * GROUP)
     if learn:
-        return Workplace(np.zeros((3, 1)), seen, None)
+        return Workplace(np.zeros((3, 1)), seen, None, True)
     plan = np.zeros((3, PLANNED + GROUP - 1))
     if isinstance(X, CSR):
-        return Workplace(plan, seen, None)
+        return Workplace(plan, seen, None, True)
     d = hot.shape[1]
     width = -(-d // LANES) * LANES
     room = aligned(_HEIGHT * width).reshape(_HEIGHT, width)
@@ -63,7 +64,7 @@ def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workpl
     room[_W, :d], room[_U, :d] = hot[W], cold[U]
     room[_D, :d], room[_REF, :d] = hot[D], cold[REF]
     room[_MEAN : _MEAN + 2, :d] = hot[SUM:] / n[:, np.newaxis] - cold[REF]
-    return Workplace(plan, seen, room)
+    return Workplace(plan, seen, room, None)
 
 
 @inlined

@@ -1,7 +1,8 @@
 """Rows of a matrix, dense or CSR, behind one set of names.
 
-The only module that knows how a matrix is laid out. A kernel takes ``X`` from
-:func:`as_rows` and the feature table from :func:`as_table`, and calls the ``…_row``
+The only module that knows how a matrix is laid out, but for groups of dense rows
+(:mod:`aucmax.core.groups`). A kernel takes ``X`` from
+:func:`as_rows` and the feature table from :func:`as_hot`, and calls the ``…_row``
 functions; Numba picks the loop by the type of ``X`` when it compiles the kernel.
 
 Of each function, the Python body is the definition (it runs when the compiler is off,
@@ -31,6 +32,7 @@ _WORD = np.uint64(64)  # bits
 _FETCHED = 128  # features at most: the nearest cache has room for 500
 
 Index: TypeAlias = NDArray[np.uint32]
+Listed: TypeAlias = Index | None  # dense rows need no list, see below
 
 
 class CSR(NamedTuple):
@@ -163,17 +165,17 @@ def _dense_row(X: Rows, i: int, width: int) -> Float:
     return x
 
 
-def listed(X: Rows, cold: Float) -> Index:
+def listed(X: Rows, cold: Float) -> Listed:
     """Return the features that sparse rows visit even where they store nothing."""
     if isinstance(X, CSR):
         return np.flatnonzero(cold[REF]).astype(np.uint32)
-    return np.zeros(0, np.uint32)
+    return None
 
 
 @overload(listed, jit_options=INLINE)
 def _listed_dense(X, cold):
     if isinstance(X, types.Array):
-        return lambda X, cold: np.empty(0, np.uint32)
+        return lambda X, cold: None
 
 
 @overload(listed, jit_options=INLINE)
@@ -572,7 +574,7 @@ def look_row(
     i: int,
     hot: Float,
     cold: Float,
-    listed: Index,
+    listed: Listed,
     to_pos: float,
     to_neg: float,
 ) -> tuple[float, float, float, float]:
@@ -647,7 +649,7 @@ def _look_row_csr(X, i, hot, cold, listed, to_pos, to_neg):
 
 
 def move_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Index, c: float, past: float
+    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, c: float, past: float
 ) -> None:
     """Step along row ``i``: w += c D x̃, and the average's part u += past · c D x̃."""
     z = hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF])
@@ -687,7 +689,7 @@ def _move_row_csr(X, i, hot, cold, listed, c, past):
 
 
 def gather_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Index, B: Float, u: Float
+    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, B: Float, u: Float
 ) -> None:
     """Write BᵀD x̃ to ``u``: B has a row of numbers for each feature."""
     u[:] = B.T @ (hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF]))
@@ -732,7 +734,7 @@ def resize_row(
     i: int,
     hot: Float,
     cold: Float,
-    listed: Index,
+    listed: Listed,
     B: Float,
     M: Float,
     k: Float,
@@ -779,7 +781,7 @@ def spread_row(
     i: int,
     hot: Float,
     cold: Float,
-    listed: Index,
+    listed: Listed,
     B: Float,
     e: Float,
     start: int,
@@ -836,7 +838,7 @@ def _spread_row_csr(X, i, hot, cold, listed, B, e, start, c, past):
         return loop
 
 
-def sum_row(X: Rows, i: int, hot: Float, cold: Float, listed: Index) -> float:
+def sum_row(X: Rows, i: int, hot: Float, cold: Float, listed: Listed) -> float:
     """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
     moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
     moved &= hot[D] > 0.0  # else met for the first time
@@ -877,7 +879,7 @@ def _sum_row_csr(X, i, hot, cold, listed):
 
 
 def dot_row(
-    X: Rows, i: int, table: Float, slot: int, cold: Float, listed: Index
+    X: Rows, i: int, table: Float, slot: int, cold: Float, listed: Listed
 ) -> float:
     """Return the product of a slot of ``table`` with the centred row, v·x̃."""
     return float(table[slot] @ (_dense_row(X, i, table.shape[1]) - cold[REF]))
@@ -912,7 +914,7 @@ def _dot_row_csr(X, i, table, slot, cold, listed):
 
 
 def add_row(
-    X: Rows, i: int, c: float, table: Float, slot: int, cold: Float, listed: Index
+    X: Rows, i: int, c: float, table: Float, slot: int, cold: Float, listed: Listed
 ) -> None:
     """Add ``c`` times the centred row to a slot of ``table``."""
     table[slot] += c * (_dense_row(X, i, table.shape[1]) - cold[REF])
@@ -975,7 +977,7 @@ def prox_row(
     i: int,
     hot: Float,
     cold: Float,
-    listed: Index,
+    listed: Listed,
     pull: Float,
     c: float,
     eta: float,
@@ -1072,7 +1074,7 @@ def _prox_row_csr(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg)
 
 
 def start_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Index, origin: Float
+    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, origin: Float
 ) -> float:
     """Return the score of row ``i`` by other weights, those of ``origin`` times D."""
     x = _dense_row(X, i, hot.shape[1]) - cold[REF]
@@ -1113,7 +1115,7 @@ def reach_row(
     i: int,
     hot: Float,
     cold: Float,
-    listed: Index,
+    listed: Listed,
     origin: Float,
     scale: float,
 ) -> float:
