@@ -13,7 +13,6 @@ import numpy as np
 
 from aucmax.core.jit import kernel
 from aucmax.core.rows import (
-    CSR,
     Rows,
     fetch_ahead,
     fetch_row,
@@ -49,12 +48,9 @@ class Tally(NamedTuple):
 
 
 @kernel
-def _add(
-    X: Any, y: Float, ahead: int | None, weight: Float, rows: Float, both: Float
-) -> None:
+def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, both: Float) -> None:
     for i in range(y.shape[0]):
-        if ahead is not None:
-            fetch_row(X, min(i + ahead, y.shape[0] - 1))
+        fetch_row(X, min(i + ahead, y.shape[0] - 1))
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
             weight[side] += abs(y[i])
@@ -65,8 +61,6 @@ def _add(
 def measure(X: Rows, y: Float, n_features: int) -> Tally:
     """Return the tally of all rows; ``y`` holds the weights, signed by class."""
     n = n_rows(X)
-    # Of dense rows in order the processor knows itself what comes next.
-    ahead = fetch_ahead(X) if isinstance(X, CSR) else None
     # Enough for a thread to be worth it: in bytes, and against the sums of a block.
     least = max(_BLOCK_BYTES, 1024 * n_features)
     size = -(-n // max(int(n * row_bytes(X) / least), 1))
@@ -76,7 +70,7 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
         weight, rows = np.zeros(2), np.zeros(2)
         both = zeros_for(X, 4, n_features)  # sums, then squares
         some = take_rows(X, start, stop)
-        _add(some, y[start:stop], ahead, weight, rows, both)
+        _add(some, y[start:stop], fetch_ahead(X), weight, rows, both)
         return weight, rows, both
 
     starts = range(0, max(n, 1), max(size, 1))
