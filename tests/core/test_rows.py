@@ -189,6 +189,14 @@ def test_dense_and_csr_are_the_same_rows(kind):
                 assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+def test_to_ask_for_a_number_changes_nothing():
+    numbers = np.arange(5.0)
+    ask = compiled(rows.fetch_number, ["numbers", "i"])
+    for function in (ask, rows.fetch_number):
+        assert function(numbers, 4) is None
+    assert_array_equal(numbers, np.arange(5.0))
+
+
 @each_kind
 def test_listed(kind):
     X = as_rows(matrix(kind))

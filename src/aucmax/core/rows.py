@@ -247,6 +247,15 @@ def _fetch_row_csr(X, i):
         return loop
 
 
+def fetch_number(numbers: Float, i: int) -> None:
+    """Ask for a number some time before it is read; changes nothing else."""
+
+
+@overload(fetch_number, jit_options=INLINE)
+def _fetch_number(numbers, i):
+    return lambda numbers, i: _fetch_near(numbers, np.intp(i) * 8)
+
+
 def fetch_ahead(X: Rows, pairs: bool = False) -> int:
     """Return how many steps before its visit a row, or a pair, is best asked for.
 

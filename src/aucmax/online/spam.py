@@ -53,6 +53,7 @@ from aucmax.core.rows import (
     Rows,
     fetch_ahead,
     fetch_features_row,
+    fetch_number,
     fetch_row,
     listed,
     look_row,
@@ -163,6 +164,8 @@ def update(
         stop = start
         while stop < start + count and not enough:
             e, i = stop - start, order[stop]
+            if learn is None:
+                fetch_number(y, order[min(stop + planned, last)])
             eta = step_size(
                 schedule, eta0, norm, width, t + 1.0, 4.0 * pq, pq * l2 * smallest
             )
