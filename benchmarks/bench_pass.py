@@ -1,6 +1,8 @@
 """Time one pass: SPAM against SGDClassifier and against a plain sum over X.
 
 ``python benchmarks/bench_pass.py``. The sum is the memory limit: no pass can be faster.
+A fit is a pass for exact class moments, one of steps, and what is looked at before; a
+pass of steps alone is a fifth of what five more of them take.
 """
 
 from typing import Any
@@ -43,7 +45,7 @@ def run(repeat: int) -> list[Row]:
         jobs = {
             "fit": lambda X=X, y=y: SPAM(max_iter=1).fit(X, y),
             "partial": lambda X=X, y=y: SPAM().partial_fit(X, y),
-            "two": lambda X=X, y=y: SPAM(max_iter=2).fit(X, y),
+            "six": lambda X=X, y=y: SPAM(max_iter=6).fit(X, y),
             "solam": lambda X=X, y=y: SOLAM(max_iter=1).fit(X, y),
             "sgd": lambda X=X, y=y: SGDClassifier(max_iter=1, tol=None).fit(X, y),
             "sum": lambda values=values: values.sum(),
@@ -51,18 +53,20 @@ def run(repeat: int) -> list[Row]:
         for name_of_job in ("fit", "partial", "solam"):
             jobs[name_of_job]()  # compiles, or loads what was compiled
         s = best_of(repeat, jobs)
+        one_pass = (s["six"] - s["fit"]) / 5.0
         results.append(
             {
                 "data": name,
                 "SPAM fit, ms": 1e3 * s["fit"],
-                "one more pass": 1e3 * (s["two"] - s["fit"]),
+                "one more pass": 1e3 * one_pass,
                 "partial_fit": 1e3 * s["partial"],
                 "SOLAM fit": 1e3 * s["solam"],
                 "SGD fit": 1e3 * s["sgd"],
                 "sum": 1e3 * s["sum"],
                 "SGD / SPAM fit": s["sgd"] / s["fit"],
+                "SGD / pass": s["sgd"] / one_pass,
                 "SPAM fit / sum": s["fit"] / s["sum"],
-                "pass / sum": (s["two"] - s["fit"]) / s["sum"],
+                "pass / sum": one_pass / s["sum"],
             }
         )
     return results
