@@ -31,6 +31,7 @@ import numpy as np
 
 from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, vectorised
+from aucmax.core.lanes import padded
 from aucmax.core.table import Float
 from aucmax.core.tile import HALF, TALL, add_products
 
@@ -44,21 +45,6 @@ def row_start(i: int) -> int:
     return 8 * ((i >> 3) + 1) * (i - 4 * (i >> 3))
 
 
-@inlined
-def padded(length: int) -> int:
-    """Return the next multiple of eight."""
-    return -(-length // 8) * 8
-
-
-@inlined
-def aligned(rows: int, length: int) -> Float:
-    """Return an array of zeros whose rows begin and end with cache lines."""
-    length = padded(length)
-    flat = np.zeros(rows * length + 7)
-    skip = -(flat.ctypes.data // 8) % 8
-    return flat[skip : skip + rows * length].reshape(rows, length)
-
-
 def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
     """Return Σ of unit weights, and R of no rows, in ``slots``."""
     check_width(
@@ -67,7 +53,7 @@ def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
         f"{name} keeps a symmetric d x d matrix",
         "With covariance='diag' it keeps the diagonal.",
     )
-    i = np.arange(-(-n_features // 8) * 8)  # features to come are in the rest
+    i = np.arange(padded(n_features))  # features to come are in the rest
     ends = np.cumsum(8 * (i // 8 + 1))
     S = np.zeros(ends[-1])
     S[ends - 8 * (i // 8 + 1) + i] = 1.0

@@ -22,14 +22,13 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from aucmax.core.jit import INLINE, inlined
-from aucmax.core.lanes import INDEX, LANES, Lanes, fetch
-from aucmax.core.rows import CSR, Rows, aligned
+from aucmax.core.lanes import CACHE_LINE, INDEX, LANES, Lanes, aligned, fetch
+from aucmax.core.rows import CSR, Rows
 from aucmax.core.table import REF, SUM, D, Float, U, W
 
 GROUP = 4  # rows: pairs are slower by a fifth, and eight have many more products
 PACE, SIGN, PAST = range(3)  # what is planned for each row, see move_group
 PLANNED = 64  # steps at most, at a time
-_LINE = 64  # bytes
 
 # Room to work on a group, in rows of whole vectors: what is needed of the table, the
 # centred means of the classes, and z of each row.
@@ -58,9 +57,7 @@ def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workpl
     if isinstance(X, CSR):
         return Workplace(plan, seen, None, True)
     d = hot.shape[1]
-    width = -(-d // LANES) * LANES
-    room = aligned(_HEIGHT * width).reshape(_HEIGHT, width)
-    room[:] = 0.0
+    room = aligned(_HEIGHT, d)
     room[_W, :d], room[_U, :d] = hot[W], cold[U]
     room[_D, :d], room[_REF, :d] = hot[D], cold[REF]
     room[_MEAN : _MEAN + 2, :d] = hot[SUM:] / n[:, np.newaxis] - cold[REF]
@@ -221,7 +218,7 @@ def _look(typing_context, X, order, start, ahead, room, plan, first, seen):
         def visit(j, mask):
             w, scale, ref = (lanes.load(slot, j) for slot in table)
             offset = builder.mul(j, INDEX(GROUP * bits // 8))
-            for line in range(0, GROUP * LANES * bits // 8, _LINE):
+            for line in range(0, GROUP * LANES * bits // 8, CACHE_LINE):
                 fetch(builder, coming, builder.add(offset, INDEX(line)), near=2)
             along = []
             for e in range(GROUP):

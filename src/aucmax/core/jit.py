@@ -22,6 +22,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import IndexDataCacheFile
+from numba.extending import register_jitable
 
 try:
     import fcntl
@@ -67,6 +68,11 @@ def inlined(func: F) -> F:
 def vectorised(func: F) -> F:
     """Compile ``func`` into its callers, its sums in whatever order is fastest."""
     return cast(F, njit(**SIMD)(func))
+
+
+def shared(func: F) -> F:
+    """Leave ``func`` to Python as it is, and compile it into kernels that call it."""
+    return cast(F, register_jitable(**INLINE)(func))
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]

@@ -8,11 +8,17 @@ loop of its own; what is written to ends with a whole vector.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
 from numba.core import cgutils
 
-LANES = 8 if get_host_cpu_features().get("avx512f") else 4
+from aucmax.core.jit import shared
+from aucmax.core.table import Float
+
+AVX512 = bool(get_host_cpu_features().get("avx512f"))
+LANES = 8 if AVX512 else 4
+CACHE_LINE = 64  # bytes
 
 INDEX = ir.IntType(64)
 _WORD = ir.IntType(32)
@@ -21,6 +27,21 @@ _MASK = ir.VectorType(ir.IntType(1), LANES)
 _BYTES = ir.IntType(8).as_pointer()
 _NONE = ir.Constant(_VECTOR, [0.0] * LANES)
 _SUM = ["reassoc", "contract", "nsz"]  # as in aucmax.core.jit.SIMD
+
+
+@shared
+def padded(length: int) -> int:
+    """Return the next multiple of eight: numbers of whole cache lines, and vectors."""
+    return -(-length // 8) * 8
+
+
+@shared
+def aligned(rows: int, length: int) -> Float:
+    """Return an array of zeros whose rows begin and end with cache lines."""
+    length = padded(length)
+    flat = np.zeros(rows * length + 7)
+    skip = -(flat.ctypes.data // 8) % 8
+    return flat[skip : skip + rows * length].reshape(rows, length)
 
 
 class Lanes:
@@ -69,10 +90,7 @@ class Lanes:
 
     def spread(self, value: Any) -> Any:
         """Return a vector that is ``value`` in each lane."""
-        none = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
-        one = self.builder.insert_element(none, value, _WORD(0))
-        zeros = ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES)
-        return self.builder.shuffle_vector(one, none, zeros)
+        return spread(self.builder, value, LANES)
 
     def sum(self) -> "Sum":
         """Return a sum that is zero."""
@@ -119,6 +137,14 @@ class Lanes:
         module = self.builder.module
         function = cgutils.get_or_insert_function(module, signature, name)
         return self.builder.call(function, arguments)
+
+
+def spread(builder: Any, value: Any, width: int) -> Any:
+    """Return a vector of so many times ``value``."""
+    none = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    one = builder.insert_element(none, value, _WORD(0))
+    zeros = ir.Constant(ir.VectorType(_WORD, width), [0] * width)
+    return builder.shuffle_vector(one, none, zeros)
 
 
 def fetch(builder: Any, array: Any, offset: Any, near: int) -> None:

@@ -14,6 +14,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from aucmax.core.jit import INLINE, inlined, kernel
+from aucmax.core.lanes import spread
 
 Mask: TypeAlias = NDArray[np.uint8]
 
@@ -40,16 +41,10 @@ def _within_llvm(typing, buf, at, first, last):  # type: ignore[no-untyped-def]
         place = _pointer(context, builder, signature, arguments, wide)
         some = builder.load(place, align=1)
 
-        def everywhere(value: Any) -> Any:
-            none = ir.Constant(wide, ir.Undefined)
-            one = builder.insert_element(none, value, ir.IntType(32)(0))
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
-            return builder.shuffle_vector(one, none, zeros)
-
         first, last = (builder.trunc(value, byte) for value in arguments[2:])
-        above = builder.sub(some, everywhere(first))
+        above = builder.sub(some, spread(builder, first, WIDTH))
         inside = builder.icmp_unsigned(
-            "<=", above, everywhere(builder.sub(last, first))
+            "<=", above, spread(builder, builder.sub(last, first), WIDTH)
         )
         mask = builder.bitcast(inside, ir.IntType(WIDTH))
         if sys.byteorder == "big":

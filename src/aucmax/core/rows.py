@@ -1,9 +1,9 @@
 """Rows of a matrix, dense or CSR, behind one set of names.
 
 The only module that knows how a matrix is laid out, but for groups of dense rows
-(:mod:`aucmax.core.groups`). A kernel takes ``X`` from
-:func:`as_rows` and the feature table from :func:`as_hot`, and calls the ``…_row``
-functions; Numba picks the loop by the type of ``X`` when it compiles the kernel.
+(:mod:`aucmax.core.groups`). A kernel takes ``X`` from :func:`as_rows` and the feature
+table from :func:`as_hot`, and calls the ``…_row`` functions; Numba picks the loop by
+the type of ``X`` when it compiles the kernel.
 
 Of each function, the Python body is the definition (it runs when the compiler is off,
 and the tests hold the loops to it); the two overloads after it are its loops.
@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import INLINE, SIMD, inlined
-from aucmax.core.lanes import fetch
+from aucmax.core.lanes import CACHE_LINE, fetch
 from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
 from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
 
-_CACHE_LINE = 64  # bytes
 _WORD = np.uint64(64)  # bits
 _FETCHED = 128  # features at most: the nearest cache has room for 500
 
@@ -85,10 +84,10 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else np.asarray(_Alias(array))
 
 
-def aligned(size: int) -> Float:
+def _lines(size: int) -> Float:
     """Return an array that begins on a cache line."""
-    raw = np.empty(size + _CACHE_LINE // 8)  # zeros are on small pages
-    start = -raw.ctypes.data // 8 % (_CACHE_LINE // 8)
+    raw = np.empty(size + CACHE_LINE // 8)  # zeros are on small pages
+    start = -raw.ctypes.data // 8 % (CACHE_LINE // 8)
     return raw[start : start + size]
 
 
@@ -96,7 +95,7 @@ def zeros_for(X: Rows, height: int, width: int) -> Float:
     """Return a table of zeros, stored as rows of this kind like it."""
     if not isinstance(X, CSR):
         return np.zeros((height, width))
-    raw = aligned(height * width)
+    raw = _lines(height * width)
     raw[:] = 0.0
     return raw.reshape(width, height).T
 
@@ -105,7 +104,7 @@ def as_hot(hot: Float, X: Rows) -> Float:
     """Store ``hot`` as rows of this kind like it; see :mod:`aucmax.core.table`."""
     if not isinstance(X, CSR):
         return np.ascontiguousarray(hot)
-    if hot.flags.f_contiguous and hot.ctypes.data % _CACHE_LINE == 0:
+    if hot.flags.f_contiguous and hot.ctypes.data % CACHE_LINE == 0:
         return hot
     return _by_feature(hot)
 
@@ -114,7 +113,7 @@ def _by_feature(*parts: Float) -> Float:
     """Return copies of the parts as one, feature by feature, on a cache line."""
     slots = [slot for part in parts for slot in part]
     height, width = len(slots), slots[0].size
-    by_feature = aligned(height * width).reshape(width, height)
+    by_feature = _lines(height * width).reshape(width, height)
     for k, slot in enumerate(slots):
         by_feature[:, k] = slot
     return by_feature.T
@@ -225,7 +224,7 @@ def _fetch_row_dense(X, i):
 
         def loop(X, i):
             start = np.intp(i) * X.strides[0]
-            for offset in range(start, start + X.strides[0], _CACHE_LINE):
+            for offset in range(start, start + X.strides[0], CACHE_LINE):
                 _fetch_far(X, offset)
 
         return loop
@@ -239,9 +238,9 @@ def _fetch_row_csr(X, i):
             start = np.intp(X.indptr[i])
             stop = min(np.intp(X.indptr[i + 1]), start + _FETCHED)
             size = X.data.itemsize
-            for offset in range(start * size, stop * size, _CACHE_LINE):
+            for offset in range(start * size, stop * size, CACHE_LINE):
                 _fetch_near(X.data, offset)
-            for offset in range(start * 4, stop * 4, _CACHE_LINE):
+            for offset in range(start * 4, stop * 4, CACHE_LINE):
                 _fetch_near(X.indices, offset)
 
         return loop

@@ -8,17 +8,17 @@ is then as fast as the processor multiplies.
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from aucmax.core.jit import INLINE
+from aucmax.core.lanes import AVX512, spread
 from aucmax.core.table import Float
 
 LINE = 8  # numbers in a cache line: a tile is as wide
 # Rows of a tile, as many as there are registers for; half of that ends a matrix.
-TALL = 8 if get_host_cpu_features().get("avx512f") else 4
+TALL = 8 if AVX512 else 4
 HALF = 4
 
 
@@ -65,8 +65,6 @@ def _add_products(K, at, length, rows, c, first, V, r, start, stop):
 def _tile(height: int) -> Any:
     """Return ``add_products`` for one cache line of V, from column ``k`` on."""
     index, lanes = ir.IntType(64), ir.VectorType(ir.DoubleType(), LINE)
-    nothing = ir.Constant(lanes, ir.Undefined)
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LINE), [0] * LINE)
 
     def add(typing_context, K, at, length, c, first, V, r, k):
         whole = types.int64
@@ -96,10 +94,7 @@ def _tile(height: int) -> Any:
             for q in range(height):
                 column = builder.add(first, index(q))
                 place = builder.gep(c.data, [offset(c, products.index, column)])
-                factor = builder.insert_element(
-                    nothing, builder.load(place), ir.IntType(32)(0)
-                )
-                factor = builder.shuffle_vector(factor, nothing, zeros)
+                factor = spread(builder, builder.load(place), LINE)
                 product = builder.fmul(factor, v, flags=["contract"])
                 old = builder.load(sums[q])
                 builder.store(builder.fadd(old, product, flags=["contract"]), sums[q])

@@ -62,7 +62,6 @@ from aucmax.core.buffer import (
 from aucmax.core.confidence import (
     ROUNDING,
     add_rows,
-    aligned,
     confident_step,
     covary,
     difference,
@@ -70,10 +69,10 @@ from aucmax.core.confidence import (
     eliminate,
     follow,
     identity,
-    padded,
     subtract_squares,
 )
 from aucmax.core.jit import kernel
+from aucmax.core.lanes import aligned, padded
 from aucmax.core.rows import (
     Rows,
     fetch_ahead,

@@ -194,7 +194,7 @@ def update(
             if single is not None:
                 i = order[k]
                 fetch_row(X, order[min(k + ahead, last)])
-                if learn is None:
+                if learn is None:  # otherwise it was asked for before it was counted
                     fetch_features_row(X, order[min(k + 1, last)], hot)
                 s, x_x, x_pos, x_neg = look_row(
                     X, i, hot, cold, features, to_pos, to_neg
@@ -308,8 +308,8 @@ class SPAM(OnlineAUC):
     -----
     A row costs O(nnz), memory is eight numbers a feature, and ten more in a ``fit`` of
     dense rows. ``fit`` reads the data once more, for exact class moments;
-    ``partial_fit`` uses running ones. The expected error
-    falls like O(log t / t) under Theorem 3 of the paper.
+    ``partial_fit`` uses running ones. The expected error falls like O(log t / t) under
+    Theorem 3 of the paper.
 
     References
     ----------
