@@ -150,9 +150,8 @@ def spread(builder: Any, value: Any, width: int) -> Any:
 def fetch(builder: Any, array: Any, offset: Any, near: int) -> None:
     """Ask for the cache line ``offset`` bytes into ``array``, in the cache ``near``.
 
-    3 is the nearest cache, 2 the next. Rows from memory go to the second one: in the
-    nearest, few requests can be under way, and rows of a hundred numbers came half as
-    fast.
+    3 is the nearest cache, 2 the next. Dense rows go to the second one: in the nearest,
+    few requests can be under way, and rows of a hundred numbers came half as fast.
     """
     place = builder.gep(builder.bitcast(array, _BYTES), [offset])
     signature = ir.FunctionType(ir.VoidType(), [_BYTES, _WORD, _WORD, _WORD])
