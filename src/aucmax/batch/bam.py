@@ -53,10 +53,18 @@ class Landscape:
     """What the solver knows of the features, for any loss, penalty and fold."""
 
     def __init__(
-        self, X: Rows, varies: NDArray[np.bool_], mean: Float, variance: Float
+        self,
+        X: Rows,
+        varies: NDArray[np.bool_],
+        weight: Float,
+        mean: Float,
+        variance: Float,
+        often: Float,
     ) -> None:
         self.X, self.varies = X, varies
+        self.weight = weight  # (2,) of each class
         self.mean, self.variance = mean, variance  # (2, d) of each class
+        self.often = often  # (2, d) share of its rows in which a feature is not zero
         self.H: Float | None = None  # of the square loss, or …
         self.system: AllPairs | None = None  # … products with it
 
@@ -107,12 +115,20 @@ def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape
         ranker._sound(X, signed, moments.rows, moments.mean, moments.scatter)
         H, _, varies = moments.quadratic()
         scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
-        variance = scatter / moments.weight[:, np.newaxis]
-        found = Landscape(rows, varies, moments.mean, variance)
+        weight = moments.weight[:, np.newaxis]
+        found = Landscape(
+            rows,
+            varies,
+            moments.weight,
+            moments.mean,
+            scatter / weight,
+            moments.nonzero / weight,
+        )
         found.H = H
         return found
-    system = AllPairs(rows, signed, ranker._tally(X, rows, signed))
-    found = Landscape(rows, system.varies, system.mean, system.variance)
+    weight, _, mean, variance, often = tally = ranker._tally(X, rows, signed)
+    system = AllPairs(rows, signed, tally)
+    found = Landscape(rows, system.varies, weight, mean, variance, often)
     found.system = system
     return found
 
@@ -249,7 +265,9 @@ class BAM(LinearRanker):
         land = survey(self, X, rows, signed)
         with one_blas_thread():
             l2: Ridge = (
-                default_ridge(rows, signed, land.diagonal(), CURVATURE[self.loss])
+                default_ridge(
+                    land.weight, land.often, land.diagonal(), CURVATURE[self.loss]
+                )
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

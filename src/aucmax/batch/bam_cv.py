@@ -46,7 +46,9 @@ class Scaled(Landscape):
     """The same with the ridge (l2/2) Σ (scale w)²."""
 
     def __init__(self, land: Landscape, scale: Float) -> None:
-        super().__init__(land.X, land.varies, land.mean, land.variance)
+        super().__init__(
+            land.X, land.varies, land.weight, land.mean, land.variance, land.often
+        )
         self.H, self.system = land.H, land.system
         self.scale = np.where(self.varies, scale, 0.0)
         self.square = self.scale**2
@@ -310,7 +312,7 @@ class BAMCV(LinearRanker):
         if self.scale != "size":
             found.append(Scaled(land, deviation(land, signed)))
         if self.scale != "deviation":
-            size = np.sqrt(squared_sizes(rows, signed, land.diagonal()))
+            size = np.sqrt(squared_sizes(land.weight, land.often, land.diagonal()))
             found.append(Scaled(land, size))
         if len(found) > 1:
             ratio = found[1].scale[land.varies] / found[0].scale[land.varies]

@@ -22,10 +22,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from aucmax.core.base import LinearRanker
+from aucmax.core.base import LinearRanker, midway, ridge_of
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import solve_any
+from aucmax.core.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Rows, stored
 from aucmax.core.table import Float
 
@@ -49,7 +50,7 @@ class LeastSquaresAUC(LinearRanker):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty. For a whole path of penalties, see :class:`LeastSquaresAUCCV`.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero.
@@ -115,7 +116,7 @@ class LeastSquaresAUC(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "l1": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "moments", "cg"})],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
@@ -127,7 +128,7 @@ class LeastSquaresAUC(LinearRanker):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         l1: float = 0.0,
         solver: str = "auto",
@@ -171,7 +172,8 @@ class LeastSquaresAUC(LinearRanker):
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
         system = AllPairs(rows, signed, tally)
-        w, self.n_iter_ = system.solve(float(self.l2), self.tol, self.max_iter)
+        l2 = ridge_of(self.l2, tally)
+        w, self.n_iter_ = system.solve(l2, self.tol, self.max_iter)
         return self._finish(w, system.mean)
 
     @available_if(lambda self: self.solver != "cg")
@@ -240,16 +242,24 @@ class LeastSquaresAUC(LinearRanker):
     def _solve(self, moments: Moments) -> Self:
         w, n_iter = np.zeros(self.n_features_in_), 1
         if moments.rows.all():
+            H, delta, varies = moments.quadratic()
+            l2: float | Float
+            if isinstance(self.l2, str):
+                often = moments.nonzero / moments.weight[:, np.newaxis]
+                often = often[:, varies]
+                l2 = default_ridge(moments.weight, often, np.diag(H), CURVATURE)
+            else:
+                l2 = float(self.l2)
             with one_blas_thread():
                 w, n_iter = solve_any(
-                    *moments.quadratic(), float(self.l2), float(self.l1), self.max_iter
+                    H, delta, varies, l2, float(self.l1), self.max_iter
                 )
         self.state_, self.n_iter_ = moments, n_iter
         return self._finish(w, moments.mean)
 
     def _finish(self, w: Float, mean: Float) -> Self:
         self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((mean @ w).sum())])
+        self.intercept_ = np.array([midway(w, mean)])
         return self
 
 

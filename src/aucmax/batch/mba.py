@@ -20,15 +20,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core.base import LinearRanker, generator
+from aucmax.core.base import LinearRanker, generator, midway, ridge_of
 from aucmax.core.implicit import SomePairs
 from aucmax.core.jit import kernel
 from aucmax.core.moments import check_features, in_threads, one_blas_thread
 from aucmax.core.normal import solve_any
 from aucmax.core.rows import Rows, copy_row, raw_add_row
-from aucmax.core.table import Float, threshold
+from aucmax.core.table import Float
 from aucmax.core.tally import Tally
 
 Index = NDArray[np.int64]
@@ -91,7 +91,7 @@ class MBA(LinearRanker):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty; the paper's :math:`\lambda_2` is half of it.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero. The paper's
@@ -143,7 +143,7 @@ class MBA(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "l1": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "n_batches": [Interval(Integral, 1, None, closed="left")],
@@ -154,7 +154,7 @@ class MBA(LinearRanker):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         l1: float = 0.0,
         batch_size: int = 1000,
@@ -193,16 +193,16 @@ class MBA(LinearRanker):
         with one_blas_thread():
             w, self.n_iter_ = self._solve(rows, pos, neg, tally)
         self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([threshold(w, tally.sums, tally.weight)])
+        self.intercept_ = np.array([midway(w, tally.mean)])
         return self
 
     def _solve(
         self, X: Rows, pos: Index, neg: Index, tally: Tally
     ) -> tuple[Float, int]:
-        l2, l1, d = float(self.l2), float(self.l1), self.n_features_in_
+        l2, l1, d = ridge_of(self.l2, tally), float(self.l1), self.n_features_in_
         if d > _WIDEST and l1 == 0.0:
             return SomePairs(X, pos, neg, tally).solve(l2, None, _MAX_ITER)
         H, delta = statistics(X, pos, neg, d)
         varies = np.diag(H) > 1e-300
         H = H[np.ix_(varies, varies)]
-        return solve_any(H, delta[varies], varies, l2, l1, _MAX_ITER)
+        return solve_any(H, delta[varies], varies, l2[varies], l1, _MAX_ITER)

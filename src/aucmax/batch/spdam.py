@@ -50,7 +50,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, RealNotInt
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from aucmax.core import table as tables
 from aucmax.core.base import BatchAUC
@@ -64,8 +64,8 @@ from aucmax.core.points import (
     take,
 )
 from aucmax.core.rows import Rows, add_row, as_hot, dot_row, listed, zeros_for
-from aucmax.core.table import REF, SUM, D, Float, W, class_scores
-from aucmax.core.tally import SMALLEST, Tally, know
+from aucmax.core.table import SUM, D, Float, W, class_scores
+from aucmax.core.tally import MILDEST, Tally, know_ridge
 
 _ROUND = 3  # passes of steps between two gradients
 _POWER = 2, 8  # power iterations a batch, from where the one before ended; in all
@@ -79,7 +79,8 @@ class State(NamedTuple):
     """The solver; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) unused, reference points, sums of squares
+    cold: Float  # (4, d) unused, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     dual: Float  # (4, d) see above, and one unused
     beta: Float  # (rows,) the dual variables
     n: Float  # (2,) weight of the positives and of the negatives
@@ -88,29 +89,28 @@ class State(NamedTuple):
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known."""
-    hot, cold = tables.empty(n_features, precondition=True)
+    hot, cold, ref = tables.empty(n_features, precondition=True)
     dual = zeros_for(X, 4, n_features)
     beta, n, z = np.zeros(n_samples), np.zeros(2), np.zeros(6)
-    return State(as_hot(hot, X), cold, dual, beta, n, z)
+    return State(as_hot(hot, X), cold, ref, dual, beta, n, z)
 
 
 @inlined
 def _means(
-    hot: Float, cold: Float, j: int, to_pos: float, to_neg: float
+    hot: Float, ref: Float, j: int, to_pos: float, to_neg: float
 ) -> tuple[float, float]:
     """Return the centred class means of feature ``j``."""
-    ref = cold[REF, j]
-    return hot[SUM, j] * to_pos - ref, hot[SUM + 1, j] * to_neg - ref
+    return hot[SUM, j] * to_pos - ref[j], hot[SUM + 1, j] * to_neg - ref[j]
 
 
 @inlined
 def _bar_scores(
-    hot: Float, cold: Float, dual: Float, to_pos: float, to_neg: float
+    hot: Float, ref: Float, dual: Float, to_pos: float, to_neg: float
 ) -> tuple[float, float]:
     """Return the mean scores of the classes by w̄; O(d)."""
     a = b = 0.0
     for j in range(hot.shape[1]):
-        m_pos, m_neg = _means(hot, cold, j, to_pos, to_neg)
+        m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
         a += dual[BAR, j] * m_pos
         b += dual[BAR, j] * m_neg
     return a, b
@@ -124,6 +124,7 @@ def update(
     ends: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     dual: Float,
     beta: Float,
     n: Float,
@@ -131,7 +132,7 @@ def update(
     sigma: float,
     tau: float,
     theta: float,
-    l2: float,
+    l2: Float,
 ) -> None:
     """Run Algorithm 21 over batches of rows: ``order`` up to each of ``ends``.
 
@@ -139,22 +140,22 @@ def update(
     """
     to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
     batches = ends.shape[0]
-    features = listed(X, cold)
+    features = listed(X, ref)
     k = 0
     for batch in range(batches):
         # The dual variables of the batch, and u with them.
-        a, b = _bar_scores(hot, cold, dual, to_pos, to_neg)
+        a, b = _bar_scores(hot, ref, dual, to_pos, to_neg)
         sum_pos = sum_neg = 0.0
         for j in range(hot.shape[1]):
             dual[ADD, j] = 0.0
         while k < ends[batch]:
             i = order[k]
-            s = dot_row(X, i, dual, BAR, cold, features)
+            s = dot_row(X, i, dual, BAR, ref, features)
             s -= a if share[i] > 0.0 else b
             new = (beta[i] + sigma * s) / (1.0 + sigma)
             change = 2.0 * abs(share[i]) * (new - beta[i])
             beta[i] = new
-            add_row(X, i, change, dual, ADD, cold, features)
+            add_row(X, i, change, dual, ADD, ref, features)
             if share[i] > 0.0:
                 sum_pos += change
             else:
@@ -164,21 +165,24 @@ def update(
         # The weights: a diagonal system plus ΔΔᵀ, by Sherman and Morrison.
         along = gain = 0.0
         for j in range(hot.shape[1]):
-            m_pos, m_neg = _means(hot, cold, j, to_pos, to_neg)
+            m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
             delta = m_pos - m_neg
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
             u_bar = dual[U, j] + batches * add
             dual[U, j] += add
             step = tau * hot[D, j]
-            shrink = 1.0 / (1.0 + 0.5 * l2 * step)
+            shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
             dual[BAR, j] = (hot[W, j] + step * (delta - u_bar)) * shrink
             along += delta * dual[BAR, j]
             gain += delta * delta * step * shrink
         along /= 1.0 + gain
         for j in range(hot.shape[1]):
-            m_pos, m_neg = _means(hot, cold, j, to_pos, to_neg)
+            m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
             step = tau * hot[D, j]
-            w = dual[BAR, j] - step / (1.0 + 0.5 * l2 * step) * (m_pos - m_neg) * along
+            w = (
+                dual[BAR, j]
+                - step / (1.0 + 0.5 * l2[j] * step) * (m_pos - m_neg) * along
+            )
             dual[BAR, j] = w + theta * (w - hot[W, j])
             hot[W, j] = w
 
@@ -190,7 +194,7 @@ def stretch(
     order: NDArray[np.int64],
     ends: NDArray[np.int64],
     hot: Float,
-    cold: Float,
+    ref: Float,
     dual: Float,
     n: Float,
     times: int,
@@ -201,27 +205,27 @@ def stretch(
     By power iteration, ``times`` a batch, from the vector in BAR.
     """
     to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    features = listed(X, cold)
+    features = listed(X, ref)
     start = 0
     for batch in range(ends.shape[0]):
         for _ in range(times):
-            a, b = _bar_scores(hot, cold, dual, to_pos, to_neg)
+            a, b = _bar_scores(hot, ref, dual, to_pos, to_neg)
             sum_pos = sum_neg = 0.0
             for j in range(hot.shape[1]):
                 dual[ADD, j] = 0.0
             for k in range(start, ends[batch]):
                 i = order[k]
-                s = dot_row(X, i, dual, BAR, cold, features)
+                s = dot_row(X, i, dual, BAR, ref, features)
                 s -= a if share[i] > 0.0 else b
                 s *= 2.0 * abs(share[i])
-                add_row(X, i, s, dual, ADD, cold, features)
+                add_row(X, i, s, dual, ADD, ref, features)
                 if share[i] > 0.0:
                     sum_pos += s
                 else:
                     sum_neg += s
             size = 0.0
             for j in range(hot.shape[1]):
-                m_pos, m_neg = _means(hot, cold, j, to_pos, to_neg)
+                m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
                 dual[ADD, j] -= sum_pos * m_pos + sum_neg * m_neg
                 size += hot[D, j] * dual[ADD, j] * dual[ADD, j]
             size = np.sqrt(size)
@@ -278,18 +282,28 @@ def widest(
     found = np.zeros(len(batches))
     each, in_all = _POWER
     times = max(each, ceil(in_all / len(batches)))
-    stretch(X, share, *visit(batches, rng), *state[:3], state.n, times, found)
+    stretch(
+        X,
+        share,
+        *visit(batches, rng),
+        state.hot,
+        state.ref,
+        state.dual,
+        state.n,
+        times,
+        found,
+    )
     return _SAFETY * float(found.max())
 
 
 def start_at(point: Float, share: Float, state: State) -> None:
     """Begin a round at ``point``, with the dual variables that belong to it."""
-    hot, cold, dual, beta, n, _ = state
+    hot, _, ref, dual, beta, n, _ = state
     d = hot.shape[1]
     hot[W] = dual[BAR] = point[:d]
-    a, b = class_scores(hot, cold, *(1.0 / n).tolist())
+    a, b = class_scores(hot, ref, *(1.0 / n).tolist())
     beta[:] = point[2 * d :] - np.where(share > 0.0, a, b)
-    m_pos, m_neg = hot[SUM:] / n[:, np.newaxis] - cold[REF]
+    m_pos, m_neg = hot[SUM:] / n[:, np.newaxis] - ref
     # Half the gradient of the loss is u + Δ(Δ·w) - Δ.
     dual[U] = 0.5 * point[d : 2 * d] - (m_pos - m_neg) * (a - b - 1.0)
 
@@ -303,7 +317,7 @@ class SPDAM(BatchAUC):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty; the thesis' :math:`\lambda` before it halves the objective.
     batch_size : float or int, default=0.1
         Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
@@ -362,7 +376,7 @@ class SPDAM(BatchAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [
             Interval(RealNotInt, 0, 1, closed="right"),
             Interval(Integral, 1, None, closed="left"),
@@ -374,7 +388,7 @@ class SPDAM(BatchAUC):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         batch_size: float = 0.1,
         max_iter: int = 100,
@@ -395,11 +409,11 @@ class SPDAM(BatchAUC):
         tol: float,
         rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
-        d, l2 = self.n_features_in_, float(self.l2)
+        d, l2 = self.n_features_in_, self._ridge(tally)
         state = init(X, len(y), d)
-        know(state, tally, l2, precondition=True)
+        know_ridge(state, tally, l2)
         share = shares(y, tally.weight)
-        zero = point = take(X, share, state.hot, state.cold, state.n)
+        zero = point = take(X, share, state.hot, state.ref, state.n)
         scale = residual(zero, state.hot[D], l2, 0.0)
         if scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
@@ -410,13 +424,13 @@ class SPDAM(BatchAUC):
         passes, left, moves = 0, 1.0, list[Float]()
         while passes < self.max_iter and left > tol:
             start_at(point, share, state)
-            hyper = pace(len(batches), kappa2, 0.5 * l2 * state.z[SMALLEST])
+            hyper = pace(len(batches), kappa2, 0.5 * state.z[MILDEST])
             for _ in range(min(_ROUND, max(self.max_iter - passes - 1, 1))):
                 update(X, share, *visit(batches, rng), *state, *hyper, l2)
                 passes += 1
             if passes == self.max_iter:
                 return state.hot[W].copy(), passes, left
-            end = take(X, share, state.hot, state.cold, state.n)
+            end = take(X, share, state.hot, state.ref, state.n)
             passes += 1
             if not rise(point, end, d, l2, 0.0) <= 0.0:
                 kappa2 *= 2.0

@@ -244,12 +244,13 @@ class SVMPerf(LinearRanker):
             The fitted estimator.
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        pairs = AllPairs(rows, signed, self._tally(X, rows, signed))
+        tally = self._tally(X, rows, signed)
+        pairs = AllPairs(rows, signed, tally)
         share = shares(signed)
         # Rows that are not there may hold anything.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             l2: Ridge = (
-                default_ridge(rows, signed, pairs.diagonal, _CURVATURE)
+                default_ridge(tally.weight, tally.often, pairs.diagonal, _CURVATURE)
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

@@ -16,8 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
+from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
 from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
-from aucmax.core.table import Float, threshold
+from aucmax.core.table import L2, Float
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -158,7 +159,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
 
     def _tally(self, X: Any, rows: Rows, signed: Float) -> Tally:
         tally = measure(rows, signed, self.n_features_in_)
-        self._sound(X, signed, tally.rows, tally.sums, tally.squares)
+        self._sound(X, signed, tally.rows, tally.mean, tally.variance)
         return tally
 
     def _sound(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
@@ -188,7 +189,7 @@ class OnlineAUC(LinearRanker):
     hyper-parameters to the functions of its file.
     """
 
-    l2: float
+    l2: float | str
     precondition: bool
     max_iter: int
     shuffle: bool
@@ -206,8 +207,14 @@ class OnlineAUC(LinearRanker):
     def _begin(self, rows: Rows, tally: Tally) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
         state = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, float(self.l2), bool(self.precondition))
+        know(state, tally, self._penalty(), bool(self.precondition))
         return state
+
+    def _penalty(self) -> L2:
+        """Return the penalty as kernels take it."""
+        if isinstance(self.l2, str):
+            return L2(0.0, DEFAULT_L2)
+        return L2(float(self.l2), 0.0)
 
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         """Return the state as rows of this layout like it stored.
@@ -322,12 +329,16 @@ class OnlineAUC(LinearRanker):
 class BatchAUC(LinearRanker):
     """Base of the solvers that go over all of the data until nothing changes."""
 
-    l2: float
+    l2: float | str
     max_iter: int
     tol: float | None
     random_state: Any
     n_iter_: int
     residual_: float
+
+    def _ridge(self, tally: Tally) -> Float:
+        """Return the penalty of every weight."""
+        return ridge_of(self.l2, tally)
 
     def _solve(
         self,
@@ -367,7 +378,7 @@ class BatchAUC(LinearRanker):
             rows, signed, tally, tol, generator(self.random_state)
         )
         self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([threshold(w, tally.sums, tally.weight)])
+        self.intercept_ = np.array([midway(w, tally.mean)])
         return self
 
 
@@ -406,9 +417,23 @@ def _default_tol(tally: Tally) -> float:
 
     With more features than rows, the minimum fits the noise, and ranks worse.
     """
-    if tally.sums.shape[1] <= tally.rows.sum():
+    if tally.mean.shape[1] <= tally.rows.sum():
         return 1e-4
     return min(NOISE * noise(tally), 0.5)
+
+
+def ridge_of(l2: float | str, tally: Tally) -> Float:
+    """Return the penalty of every weight for the square loss; "auto" is the default."""
+    delta = tally.mean[POS] - tally.mean[NEG]
+    if not isinstance(l2, str):
+        return np.full(len(delta), float(l2))
+    diagonal = tally.variance.sum(axis=0) + delta**2
+    return default_ridge(tally.weight, tally.often, diagonal, CURVATURE)
+
+
+def midway(w: Float, mean: Float) -> float:
+    """Return the intercept that puts zero midway between the classes' mean scores."""
+    return -0.5 * float((mean @ w).sum())
 
 
 def product(X: Any, w: Float) -> Float:

@@ -18,15 +18,20 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.check import check_width
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.table import MEAN_TO_SPREAD, TOLERANCE, Float, fitting_scale, proper
-from aucmax.core.tally import NEG, POS, Tally
+from aucmax.core.jit import inlined, vectorised
+from aucmax.core.table import L2, ROUNDING, TINY, TOLERANCE, Float, fitting_scale
+from aucmax.core.tally import NEG, POS, Tally, centres
 
 # The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
-# Σ x̃ and Σ x̃² of the positives and (next) of the negatives; more may follow.
+# Σ x̃ and Σ x̃² of the positives and (next) of the negatives; how often it is not zero;
+# more may follow.
 W, D, MEAN, REF, SUM = range(5)
 SQ = SUM + 2  # the diagonals once more, side by side
-SLOTS = 8
+NZ = SQ + 2
+SLOTS = 9
+
+# A variance below this share of the second moment is rounding error.
+_ROUNDING = 1e-13
 
 # The numbers in z: rows whose statistics are in; rows whose scales were known before;
 # mean squared norm of a row; about how many features make it up; more may follow.
@@ -90,9 +95,12 @@ def multiply(S: Float, w: Float, out: Float) -> None:
 def learn(V: Float, S: Float, n: Float, x: Float, side: int, weight: float) -> None:
     """Add the centred row ``x`` to the statistics of its class; O(d²)."""
     n[side] += weight
+    # What makes the classes weigh the same, as far as is known by now.
+    count = 0.5 * weight * (n[POS] + n[NEG]) / n[side]
     for j in range(x.shape[0]):
         V[SUM + side, j] += weight * x[j]
         V[SQ + side, j] += weight * (x[j] * x[j])
+        V[NZ, j] += count if x[j] != -V[REF, j] else 0.0
     add_outer(S[side], weight, x)
 
 
@@ -128,36 +136,46 @@ def gradient(
 
 
 @inlined
-def _fit_scale(V: Float, j: int, variance: float, l2: float) -> None:
-    """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows."""
-    scale = fitting_scale(variance, l2)
+def _fit_scale(V: Float, j: int, scale: float) -> None:
+    """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows.
+
+    So does the mean of the iterates.
+    """
     if V[D, j] > 0.0:
         V[W, j] *= scale / V[D, j]
+        V[MEAN, j] *= scale / V[D, j]
     V[D, j] = scale
 
 
 @inlined
-def _variance(V: Float, j: int, to_pos: float, to_neg: float) -> float:
+def variance_of(V: Float, j: int, to_pos: float, to_neg: float) -> float:
+    """Return the variance of feature ``j``, classes balanced; zero if rounding."""
     mean = V[SUM, j] * to_pos + V[SUM + 1, j] * to_neg
     second = V[SQ, j] * to_pos + V[SQ + 1, j] * to_neg
-    return proper(second - mean * mean, second)
+    variance = second - mean * mean
+    return variance if variance > max(_ROUNDING * second, TINY) else 0.0
+
+
+@inlined
+def ridge(V: Float, j: int, variance: float, total: float, l2: L2) -> float:
+    """Return λ_j; ``total`` is the weight of all rows. See aucmax.core.table."""
+    if l2.relative == 0.0 or V[NZ, j] == 0.0:
+        return l2.plain
+    return l2.plain + l2.relative * (variance * total / V[NZ, j])
 
 
 @vectorised
-def _misfits(V: Float, x: Float, to_pos: float, to_neg: float, l2: float) -> int:
-    """Return how many features that the row has are off their scales."""
-    count = 0  # a loop that only reads runs in SIMD, and mostly that is all
-    for j in range(x.shape[0]):
-        variance = _variance(V, j, to_pos, to_neg)
-        off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
-        off = off if variance > 0.0 else V[D, j]
-        count += (off > TOLERANCE) & (x[j] != 0.0)
-    return count
+def _fitting(
+    V: Float, j: int, to_pos: float, to_neg: float, total: float, l2: L2
+) -> float:
+    """Return the scale that fits the class moments."""
+    variance = variance_of(V, j, to_pos, to_neg)
+    return fitting_scale(variance, ridge(V, j, variance, total, l2))
 
 
 @vectorised
 def rescale(
-    V: Float, n: Float, x: Float, l2: float, precondition: bool
+    V: Float, n: Float, x: Float, l2: L2, precondition: bool
 ) -> tuple[float, float]:
     """Take scales from the statistics, where the row is off the reference; O(d).
 
@@ -166,64 +184,52 @@ def rescale(
     mean of the classes. Returns, classes balanced, the mean squared norm of a row about
     that mean, and how many features of the largest share in it would make it up.
     """
-    to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
-    if precondition and _misfits(V, x, to_pos, to_neg, l2) > 0:
+    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
+    if precondition:
         for j in range(x.shape[0]):
             if x[j] != 0.0:
-                variance = _variance(V, j, to_pos, to_neg)
-                off = abs((variance + 0.25 * l2) * V[D, j] - 1.0)
-                if off > TOLERANCE or variance == 0.0:
-                    _fit_scale(V, j, variance, l2)
+                scale = _fitting(V, j, to_pos, to_neg, total, l2)
+                if abs(V[D, j] - scale) > TOLERANCE * scale:
+                    _fit_scale(V, j, scale)
+    return _norm(V, to_pos, to_neg)
+
+
+@inlined
+def _norm(V: Float, to_pos: float, to_neg: float) -> tuple[float, float]:
     norm = 0.0
-    for j in range(x.shape[0]):
-        norm += _variance(V, j, to_pos, to_neg) * V[D, j]
+    for j in range(V.shape[1]):
+        norm += variance_of(V, j, to_pos, to_neg) * V[D, j]
     if norm == 0.0:
         return 1.0, 1.0
     share = 0.0
-    for j in range(x.shape[0]):
-        share = max(share, _variance(V, j, to_pos, to_neg) * V[D, j])
+    for j in range(V.shape[1]):
+        share = max(share, variance_of(V, j, to_pos, to_neg) * V[D, j])
     return norm, norm / share
 
 
-@kernel
-def _know(
-    V: Float, sums: Float, squares: Float, n: Float, l2: float, precondition: bool
-) -> tuple[float, float]:
-    """Take reference points and scales from exact class moments; return as above.
+def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
+    """Give exact reference points and scales to a learner that is to see the rows.
 
     Features near zero have no reference point: zeros of sparse data stay zeros, and
     cost nothing in ``add_outer``.
     """
-    to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
-    norm = 0.0
-    share = 0.0
-    for j in range(V.shape[1]):
-        mean = sums[POS, j] * to_pos + sums[NEG, j] * to_neg
-        second = squares[POS, j] * to_pos + squares[NEG, j] * to_neg
-        centre = mean * mean > MEAN_TO_SPREAD**2 * (second - mean * mean)
-        V[REF, j] = mean if centre else 0.0
-        variance = proper(second - mean * mean, second)
-        if precondition:
-            _fit_scale(V, j, variance, l2)
-        part = variance * V[D, j]
-        norm += part
-        share = max(share, part)
-    if norm == 0.0:
-        return 1.0, 1.0
-    return norm, norm / share
-
-
-def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:
-    """Give exact reference points and scales to a learner that is to see the rows."""
+    V = state.V
+    V[REF] = centres(tally)
+    mean = 0.5 * (tally.mean[POS] + tally.mean[NEG])
+    variance = 0.5 * (tally.variance + (tally.mean - mean) ** 2).sum(axis=0)
+    variance[variance <= np.maximum(ROUNDING * mean**2, TINY)] = 0.0
+    often = 0.5 * (tally.often[POS] + tally.often[NEG])
+    size = np.divide(variance, often, out=np.zeros_like(often), where=often > 0.0)
+    curvature = variance + 0.25 * (l2.plain + l2.relative * size)
+    if precondition:
+        V[D] = np.divide(
+            1.0, curvature, out=np.zeros_like(curvature), where=variance > 0.0
+        )
+    norm = float((variance * V[D]).sum())
     state.z[KNOWN] = tally.rows.sum()
-    state.z[NORM], state.z[WIDTH] = _know(
-        state.V,
-        np.ascontiguousarray(tally.sums),
-        np.ascontiguousarray(tally.squares),
-        tally.weight,
-        l2,
-        precondition,
-    )
+    state.z[NORM] = state.z[WIDTH] = 1.0
+    if norm > 0.0:
+        state.z[NORM], state.z[WIDTH] = norm, norm / (variance * V[D]).max()
 
 
 def weights(V: Float, n: Float) -> tuple[Float, float]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from aucmax.core.jit import INLINE, inlined
 from aucmax.core.lanes import CACHE_LINE, INDEX, LANES, Lanes, aligned, fetch
 from aucmax.core.rows import CSR, Rows
-from aucmax.core.table import REF, SUM, D, Float, U, W
+from aucmax.core.table import SUM, D, Float, U, W
 
 GROUP = 4  # rows: pairs are slower by a fifth, and eight have many more products
 PACE, SIGN, PAST = range(3)  # what is planned for each row, see move_group
@@ -45,7 +45,9 @@ class Workplace(NamedTuple):
     single: bool | None  # … and otherwise this is None: code for None is not compiled
 
 
-def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workplace:
+def workplace(
+    X: Rows, learn: bool, hot: Float, cold: Float, ref: Float, n: Float
+) -> Workplace:
     """Return a workplace for rows of this kind; ``n`` are the weights of the classes.
 
     Steps are planned ahead where nothing is learnt between them.
@@ -59,8 +61,8 @@ def workplace(X: Rows, learn: bool, hot: Float, cold: Float, n: Float) -> Workpl
     d = hot.shape[1]
     room = aligned(_HEIGHT, d)
     room[_W, :d], room[_U, :d] = hot[W], cold[U]
-    room[_D, :d], room[_REF, :d] = hot[D], cold[REF]
-    room[_MEAN : _MEAN + 2, :d] = hot[SUM:] / n[:, np.newaxis] - cold[REF]
+    room[_D, :d], room[_REF, :d] = hot[D], ref
+    room[_MEAN : _MEAN + 2, :d] = hot[SUM:] / n[:, np.newaxis] - ref
     return Workplace(plan, seen, room, None)
 
 

@@ -6,7 +6,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Rows, n_rows
-from aucmax.core.table import Float
+from aucmax.core.table import ROUNDING, TINY, Float
 from aucmax.core.tally import NEG, NOISE, POS, Tally, noise
 
 
@@ -37,7 +37,9 @@ class Implicit:
             v = unit * self.times(unit * v)
         return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
 
-    def solve(self, l2: float, tol: float | None, max_iter: int) -> tuple[Float, int]:
+    def solve(
+        self, l2: float | Float, tol: float | None, max_iter: int
+    ) -> tuple[Float, int]:
         """Return the minimum of J by conjugate gradients, and their rounds."""
         safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
         unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
@@ -62,15 +64,13 @@ class AllPairs(Implicit):
 
     def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
         self.X = X
-        self.mean = tally.sums / tally.weight[:, np.newaxis]
-        second = tally.squares / tally.weight[:, np.newaxis]
-        self.variance = np.maximum(second - self.mean**2, 0.0)
+        self.mean = tally.mean
         self.delta = self.mean[POS] - self.mean[NEG]
-        self.diagonal = self.variance.sum(axis=0) + self.delta**2
+        self.diagonal = tally.variance.sum(axis=0) + self.delta**2
         self.noise = noise(tally)
         # Below that a variance is the rounding error of a feature that is constant.
-        rounding = 1e-13 * (self.mean**2).max(axis=0)
-        self.varies = self.diagonal > np.maximum(rounding, 1e-300)
+        rounding = ROUNDING * (self.mean**2).max(axis=0)
+        self.varies = self.diagonal > np.maximum(rounding, TINY)
         self.delta[~self.varies] = 0.0
         self.positive = (y > 0.0).astype(np.intp)
         self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
@@ -94,7 +94,7 @@ class SomePairs(Implicit):
         self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
     ) -> None:
         self.X, self.pos, self.neg = X, pos, neg
-        d = tally.sums.shape[1]
+        d = tally.mean.shape[1]
         self.delta = transposed_times(X, self._spread(np.ones(len(pos))), d)
         everything = AllPairs(X, np.zeros(0), tally)
         self.varies = everything.varies

@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from aucmax.core.check import check_values, check_width, row_weights
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, as_rows, copy_row, row_bytes
+from aucmax.core.rows import Rows, as_rows, copy_row, mark_row, row_bytes
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS
 
@@ -60,13 +60,20 @@ class Moments(NamedTuple):
     rows: Float  # (2,)       rows of non-zero weight
     mean: Float  # (2, d)
     scatter: Float  # (2, d, d)  Σ weight (x - mean)(x - mean)ᵀ
+    nonzero: Float  # (2, d)    weight of the rows in which a feature is not zero
 
     @classmethod
     def empty(cls, n_features: int) -> "Moments":
         """Return the moments of no rows."""
         check_features(n_features, "Moments")
         d = n_features
-        return cls(np.zeros(2), np.zeros(2), np.zeros((2, d)), np.zeros((2, d, d)))
+        return cls(
+            np.zeros(2),
+            np.zeros(2),
+            np.zeros((2, d)),
+            np.zeros((2, d, d)),
+            np.zeros((2, d)),
+        )
 
     @classmethod
     def of(
@@ -160,7 +167,8 @@ def _by_side(job: Callable[..., Any], a: Moments, b: Moments) -> Moments:
 
 
 def _merge(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
-    (weight_a, rows_a, mean_a, scatter_a), (weight_b, rows_b, mean_b, scatter_b) = a, b
+    weight_a, rows_a, mean_a, scatter_a, nonzero_a = a
+    weight_b, rows_b, mean_b, scatter_b, nonzero_b = b
     if rows_a == 0.0 or rows_b == 0.0:
         return b if rows_a == 0.0 else a
     weight = weight_a + weight_b
@@ -172,12 +180,13 @@ def _merge(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
         rows_a + rows_b,
         mean_a + share * apart,
         scatter_a + scatter_b + between,
+        nonzero_a + nonzero_b,
     )
 
 
 def _subtract(whole: Sequence[Any], part: Sequence[Any]) -> Sequence[Any]:
-    weight, rows, mean, scatter = whole
-    weight_a, rows_a, mean_a, scatter_a = part
+    weight, rows, mean, scatter, nonzero = whole
+    weight_a, rows_a, mean_a, scatter_a, nonzero_a = part
     if rows_a == 0.0:
         return whole
     if rows_a == rows:
@@ -189,7 +198,8 @@ def _subtract(whole: Sequence[Any], part: Sequence[Any]) -> Sequence[Any]:
     scatter_b = scatter - scatter_a - between
     diagonal = np.einsum("ii->i", scatter_b)
     np.maximum(diagonal, 0.0, out=diagonal)  # rounding
-    return weight_b, rows - rows_a, mean_b, scatter_b
+    nonzero_b = np.maximum(nonzero - nonzero_a, 0.0)
+    return weight_b, rows - rows_a, mean_b, scatter_b, nonzero_b
 
 
 @kernel
@@ -210,7 +220,14 @@ def _centre(X: Any, y: Float, order: NDArray[np.int64], ref: Float, size: int) -
 
 
 @kernel
-def _fill(X: Any, y: Float, order: NDArray[np.int64], ref: Float, block: Float) -> int:
+def _fill(
+    X: Any,
+    y: Float,
+    order: NDArray[np.int64],
+    ref: Float,
+    block: Float,
+    nonzero: Float,
+) -> int:
     """Put rows in ``block``, positives from its top and negatives from its bottom.
 
     Each is centred on its ``ref``, and it and a last column of ones are multiplied with
@@ -226,10 +243,12 @@ def _fill(X: Any, y: Float, order: NDArray[np.int64], ref: Float, block: Float) 
             copy_row(X, i, root, ref[POS], block[top])
             block[top, last] = root
             top += 1
+            mark_row(X, i, y[i], nonzero, POS)
         else:
             bottom -= 1
             copy_row(X, i, root, ref[NEG], block[bottom])
             block[bottom, last] = root
+            mark_row(X, i, -y[i], nonzero, NEG)
     return top
 
 
@@ -241,12 +260,12 @@ def _some(X: Rows, y: Float, order: NDArray[np.int64], n_features: int) -> Momen
     gram = np.zeros((2, d + 1, d + 1))
     size = min(max(_BLOCK_VALUES // (d + 1), 256), len(order))
     buffer = np.empty((size, d + 1))
-    rows = np.zeros(2)
+    rows, nonzero = np.zeros(2), np.zeros((2, d))
     with np.errstate(all="ignore"):  # the caller looks at the result
         for start in range(0, len(order), size):
             part = order[start : start + size]
             block = buffer[: len(part)]
-            n_pos = _fill(X, y, part, ref, block)
+            n_pos = _fill(X, y, part, ref, block, nonzero)
             for side, half in ((POS, block[:n_pos]), (NEG, block[n_pos:])):
                 if len(half):
                     gram[side] += half.T @ half  # a symmetric product, to NumPy
@@ -259,7 +278,8 @@ def _some(X: Rows, y: Float, order: NDArray[np.int64], n_features: int) -> Momen
         )
         diagonal = np.einsum("sii->si", scatter)
         np.maximum(diagonal, 0.0, out=diagonal)  # rounding
-    return Moments(weight, rows, np.where(rows[:, None] > 0.0, ref + off, 0.0), scatter)
+    mean = np.where(rows[:, None] > 0.0, ref + off, 0.0)
+    return Moments(weight, rows, mean, scatter, nonzero)
 
 
 def gather(

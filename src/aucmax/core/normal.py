@@ -27,7 +27,7 @@ _STILL = 1e-11  # of the largest weight: a change that ends coordinate descent
 _EVERY = 10  # steps of Lanczos' method between two looks at the residuals
 
 
-def factor(H: Float, l2: float) -> tuple[Float, Float]:
+def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
     """Return L and s such that H + l2/2 I = (L/s)(L/s)ᵀ, L with unit rows."""
     scale = 1.0 / np.sqrt(np.diag(H) + 0.5 * l2)
     unit = H * scale * scale[:, None]
@@ -42,7 +42,7 @@ def factor(H: Float, l2: float) -> tuple[Float, Float]:
     return L, scale
 
 
-def solve(H: Float, delta: Float, l2: float) -> Float:
+def solve(H: Float, delta: Float, l2: float | Float) -> Float:
     """Return the minimum of 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
     L, scale = factor(H, l2)
     w: Float = scale * cho_solve((L, True), scale * delta)
@@ -77,14 +77,15 @@ def _descend(
 
 
 def solve_lasso(
-    H: Float, delta: Float, l2: float, l1: float, max_iter: int
+    H: Float, delta: Float, l2: float | Float, l1: float, max_iter: int
 ) -> tuple[Float, int]:
     """Return the minimum with l1 ‖w‖₁ added, and the rounds of coordinate descent.
 
     (scikit-learn's solver wants rows: a root of H, which is ill-conditioned or not
     there when features are copies of each other.)
     """
-    A = H + 0.5 * l2 * np.eye(len(H))
+    A = H.copy()
+    A[np.diag_indices_from(A)] += 0.5 * l2
     w = np.zeros(len(delta))
     n_iter = _descend(A, delta, 0.5 * l1, w, delta.copy(), max_iter)
     return w, n_iter
@@ -94,7 +95,7 @@ def solve_any(
     H: Float,
     delta: Float,
     varies: NDArray[np.bool_],
-    l2: float,
+    l2: float | Float,
     l1: float,
     max_iter: int,
 ) -> tuple[Float, int]:

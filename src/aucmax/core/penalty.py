@@ -22,38 +22,33 @@ factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
 
 import numpy as np
 
-from aucmax.core.jit import kernel
-from aucmax.core.pairs import shares
-from aucmax.core.rows import Rows, pack_row
 from aucmax.core.table import Float
+
+CURVATURE = 2.0  # of the square loss, (1 - m)²
+# The default penalty of learners that take steps, over s². They do not get so near the
+# minimum that it would matter how many rows there are, and in a stream nobody knows.
+DEFAULT_L2 = 1e-3
 
 _FACTOR = 0.5
 _SPARSE = 0.1  # share of the values that are not zero, below which all are rare
 _FEATURES = 10.0  # that a row has, as it were, if they are
 
 
-def squared_sizes(X: Rows, y: Float, diagonal: Float) -> Float:
-    """Return s²; ``diagonal`` are the means of z² over all pairs."""
-    there = np.zeros((2, len(diagonal)))
-    _frequency(X, shares(y), there)
-    if len(diagonal) > np.abs(y).sum() and there.mean() < _SPARSE:
+def squared_sizes(weight: Float, often: Float, diagonal: Float) -> Float:
+    """Return s².
+
+    ``weight`` is that of the classes, ``often`` the share of their rows in which a
+    feature is not zero, ``diagonal`` are the means of z² over all pairs.
+    """
+    if len(diagonal) > weight.sum() and often.mean() < _SPARSE:
         return np.full(len(diagonal), float(diagonal.sum()) / _FEATURES)
-    found = there[0] + there[1] - there[0] * there[1]  # in a row of a pair, or in both
+    found = often[0] + often[1] - often[0] * often[1]  # in a row of a pair, or in both
     return diagonal / np.where(found > 0.0, found, 1.0)
 
 
-def default_ridge(X: Rows, y: Float, diagonal: Float, curvature: float) -> Float:
+def default_ridge(
+    weight: Float, often: Float, diagonal: Float, curvature: float
+) -> Float:
     """Return λ."""
-    rows = 1.0 / y[y > 0.0].sum() - 1.0 / y[y < 0.0].sum()
-    return _FACTOR * curvature * rows * squared_sizes(X, y, diagonal)
-
-
-@kernel
-def _frequency(X: Rows, share: Float, out: Float) -> None:
-    """Add to ``out`` the share of either class in which a feature is not zero."""
-    x, at = np.empty(out.shape[1]), np.empty(out.shape[1], np.uint32)
-    for i in range(share.shape[0]):
-        if share[i] != 0.0:
-            side = 0 if share[i] > 0.0 else 1
-            for k in range(pack_row(X, i, x, at)):
-                out[side, at[k]] += abs(share[i])
+    rows = float((1.0 / weight).sum())
+    return _FACTOR * curvature * rows * squared_sizes(weight, often, diagonal)

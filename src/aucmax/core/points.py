@@ -22,33 +22,33 @@ def shares(y: Float, n: Float) -> Float:
 
 @kernel
 def survey(
-    X: Rows, share: Float, hot: Float, cold: Float, a: float, b: float, found: Float
+    X: Rows, share: Float, hot: Float, ref: Float, a: float, b: float, found: Float
 ) -> None:
     """Take a snapshot: the mean gradient of the loss, then the scores of all rows."""
     d = hot.shape[1]
     mu, score = found[:d].reshape((1, d)), found[d:]
-    features = listed(X, cold)
+    features = listed(X, ref)
     for i in range(share.shape[0]):
         if share[i] != 0.0:
-            score[i] = dot_row(X, i, hot, W, cold, features)
+            score[i] = dot_row(X, i, hot, W, ref, features)
             if share[i] > 0.0:
                 g = 4.0 * (score[i] - b - 1.0)
             else:
                 g = 4.0 * (score[i] - a + 1.0)
-            add_row(X, i, abs(share[i]) * g, mu, 0, cold, features)
+            add_row(X, i, abs(share[i]) * g, mu, 0, ref, features)
 
 
-def take(X: Rows, share: Float, hot: Float, cold: Float, n: Float) -> Float:
+def take(X: Rows, share: Float, hot: Float, ref: Float, n: Float) -> Float:
     """Return the point where the weights are; a pass over the data."""
     d = hot.shape[1]
     point = np.zeros(2 * d + len(share))
     point[:d] = hot[W]
-    a, b = class_scores(hot, cold, *(1.0 / n).tolist())
-    survey(X, share, hot, cold, a, b, point[d:])
+    a, b = class_scores(hot, ref, *(1.0 / n).tolist())
+    survey(X, share, hot, ref, a, b, point[d:])
     return point
 
 
-def rise(start: Float, end: Float, d: int, l2: float, l1: float) -> float:
+def rise(start: Float, end: Float, d: int, l2: Float, l1: float) -> float:
     """Return J(end) - J(start), exactly even where J itself is all but the same.
 
     The loss is a quadratic: it rises by the mean of the slopes.
@@ -59,7 +59,7 @@ def rise(start: Float, end: Float, d: int, l2: float, l1: float) -> float:
         return _dot(v - u, slope) + l1 * float(np.sum(np.abs(v) - np.abs(u)))
 
 
-def lowest(end: Float, moves: list[Float], d: int, l2: float) -> Float:
+def lowest(end: Float, moves: list[Float], d: int, l2: Float) -> Float:
     """Return the point of least J that can be reached from ``end`` by ``moves``."""
     w = [move[:d] for move in moves]
     gradients = [move[d : 2 * d] + l2 * move[:d] for move in moves]
@@ -74,7 +74,7 @@ def lowest(end: Float, moves: list[Float], d: int, l2: float) -> Float:
     return end
 
 
-def residual(point: Float, scale: Float, l2: float, l1: float) -> float:
+def residual(point: Float, scale: Float, l2: Float, l1: float) -> float:
     """Return the size of a proximal step along every feature, in unit-scale terms."""
     d = len(scale)
     w, step = point[:d], 0.25 * scale  # one over the curvature along a feature

@@ -25,7 +25,17 @@ from aucmax.core.jit import INLINE, SIMD, inlined
 from aucmax.core.lanes import CACHE_LINE, fetch
 from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
-from aucmax.core.table import REF, SUM, TOLERANCE, D, Float, U, W, misfit, rescale
+from aucmax.core.table import (
+    L2,
+    SUM,
+    TOLERANCE,
+    D,
+    Float,
+    U,
+    W,
+    off_scale,
+    rescale,
+)
 
 _WORD = np.uint64(64)  # bits
 _FETCHED = 128  # features at most: the nearest cache has room for 500
@@ -164,31 +174,31 @@ def _dense_row(X: Rows, i: int, width: int) -> Float:
     return x
 
 
-def listed(X: Rows, cold: Float) -> Listed:
+def listed(X: Rows, ref: Float) -> Listed:
     """Return the features that sparse rows visit even where they store nothing."""
     if isinstance(X, CSR):
-        return np.flatnonzero(cold[REF]).astype(np.uint32)
+        return np.flatnonzero(ref).astype(np.uint32)
     return None
 
 
 @overload(listed, jit_options=INLINE)
-def _listed_dense(X, cold):
+def _listed_dense(X, ref):
     if isinstance(X, types.Array):
-        return lambda X, cold: None
+        return lambda X, ref: None
 
 
 @overload(listed, jit_options=INLINE)
-def _listed_csr(X, cold):
+def _listed_csr(X, ref):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, cold):
+        def loop(X, ref):
             count = 0  # of a wide table mostly none: one look at it is enough
-            for j in range(cold.shape[1]):
-                count += cold[REF, j] != 0.0
+            for j in range(ref.shape[0]):
+                count += ref[j] != 0.0
             features = np.empty(count, np.uint32)
             j = 0
             for k in range(count):
-                while cold[REF, j] == 0.0:
+                while ref[j] == 0.0:
                     j += 1
                 features[k] = j
                 j += 1
@@ -287,6 +297,37 @@ def _fetch_features_csr(X, i, hot):
             start = X.indptr[i]
             for k in range(start, min(X.indptr[i + 1], start + np.uint64(_FETCHED))):
                 _fetch_near(hot, np.intp(X.indices[k]) * hot.strides[1])
+
+        return loop
+
+
+def scatter_row(X: Rows, i: int, factor: float, out: Float) -> None:
+    """Write ``factor`` times the values of row ``i`` to their places in ``out``."""
+    if isinstance(X, CSR):
+        at = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+        out[X.indices[at]] = factor * X.data[at]
+    else:
+        out[:] = factor * X[i]
+
+
+@overload(scatter_row, jit_options=SIMD)
+def _scatter_row_dense(X, i, factor, out):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, factor, out):
+            for j in range(X.shape[1]):
+                out[j] = factor * X[i, j]
+
+        return loop
+
+
+@overload(scatter_row, jit_options=INLINE)
+def _scatter_row_csr(X, i, factor, out):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, factor, out):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                out[X.indices[k]] = factor * X.data[k]
 
         return loop
 
@@ -401,6 +442,64 @@ def _pack_row_csr(X, i, out, at):
         return loop
 
 
+def centred_row(
+    X: Rows, i: int, ref: Float, listed: Listed, out: Float, at: NDArray[Any]
+) -> int:
+    """Write what is not zero in x - ref to ``out``, and where it is to ``at``.
+
+    But for the odd value that equals its reference point, which is written all the
+    same. Returns how many values that are.
+    """
+    x = _dense_row(X, i, len(ref))
+    found = np.flatnonzero((x != 0.0) | (ref != 0.0))
+    out[: len(found)], at[: len(found)] = (x - ref)[found], found
+    return len(found)
+
+
+@overload(centred_row, jit_options=INLINE)
+def _centred_row_dense(X, i, ref, listed, out, at):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, ref, listed, out, at):
+            count = 0
+            for j in range(X.shape[1]):
+                if X[i, j] != 0.0 or ref[j] != 0.0:
+                    out[count] = X[i, j] - ref[j]
+                    at[count] = j
+                    count += 1
+            return count
+
+        return loop
+
+
+@overload(centred_row, jit_options=INLINE)
+def _centred_row_csr(X, i, ref, listed, out, at):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, ref, listed, out, at):
+            count = 0
+            k, stop = X.indptr[i], X.indptr[i + 1]
+            for m in range(listed.shape[0] + 1):  # merge two sorted lists
+                end = m == listed.shape[0]
+                feature = np.uint32(0) if end else listed[m]
+                while k < stop and (end or X.indices[k] < feature):
+                    if X.data[k] != 0.0:
+                        out[count] = X.data[k]
+                        at[count] = X.indices[k]
+                        count += 1
+                    k += np.uint64(1)
+                if not end:
+                    out[count] = -ref[feature]
+                    at[count] = feature
+                    if k < stop and X.indices[k] == feature:
+                        out[count] += X.data[k]
+                        k += np.uint64(1)
+                    count += 1
+            return count
+
+        return loop
+
+
 def raw_dot_row(X: Rows, i: int, w: Float) -> float:
     """Return w·x, not centred."""
     return float(w @ _dense_row(X, i, len(w)))
@@ -460,36 +559,66 @@ def _raw_add_row_csr(X, i, c, out):
 
 
 def tally_row(
-    X: Rows, i: int, weight: float, sums: Float, slot: int, squares: Float, to: int
+    X: Rows,
+    i: int,
+    weight: float,
+    sums: Float,
+    slot: int,
+    squares: Float,
+    to: int,
+    counts: Float,
+    at: int,
+    count: float,
+    ref: Float,
+    listed: Listed,
 ) -> None:
-    """Add ``weight`` times x to a slot of ``sums``, times x² to one of ``squares``."""
+    """Add row ``i`` to the sums of its class.
+
+    ``weight`` times x goes to a slot of ``sums``, times (x - ref)² to one of
+    ``squares``, and ``count`` to one of ``counts`` where x is not zero.
+    """
     x = _dense_row(X, i, sums.shape[1])
     sums[slot] += weight * x
-    squares[to] += weight * x * x
+    squares[to] += weight * (x - ref) ** 2
+    counts[at] += np.where(x != 0.0, count, 0.0)
 
 
 @overload(tally_row, jit_options=SIMD)
-def _tally_row_dense(X, i, weight, sums, slot, squares, to):
+def _tally_row_dense(
+    X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed
+):
     if isinstance(X, types.Array):
 
-        def loop(X, i, weight, sums, slot, squares, to):
+        def loop(X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed):
             for j in range(X.shape[1]):
                 x = np.float64(X[i, j])
                 sums[slot, j] += weight * x
-                squares[to, j] += weight * x * x
+                off = x - ref[j]
+                squares[to, j] += weight * off * off
+                counts[at, j] += count if x != 0.0 else 0.0
 
         return loop
 
 
 @overload(tally_row, jit_options=INLINE)
-def _tally_row_csr(X, i, weight, sums, slot, squares, to):
+def _tally_row_csr(
+    X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed
+):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, weight, sums, slot, squares, to):
+        def loop(X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
                 sums[slot, j] += weight * x
                 squares[to, j] += weight * x * x
+                counts[at, j] += count if x != 0.0 else 0.0
+            # A branch here would count references, at every row (see CONTRIBUTING).
+            stop = X.indptr[i + 1] if listed.shape[0] > 0 else X.indptr[i]
+            for k in range(X.indptr[i], stop):
+                j, x = X.indices[k], np.float64(X.data[k])
+                squares[to, j] -= 2.0 * weight * x * ref[j]
+            for j in listed:
+                squares[to, j] += weight * ref[j] * ref[j]
 
         return loop
 
@@ -499,22 +628,21 @@ def meet_row(
     i: int,
     hot: Float,
     cold: Float,
+    ref: Float,
     to_pos: float,
     to_neg: float,
-    l2: float,
-    past: float | None,
+    l2: L2,
 ) -> tuple[float, float, float, float]:
     """Rescale the features that row ``i`` has, from the class moments so far.
 
     Returns by how much that changes the row's own score, the mean scores of the
     classes, and the squared norm Σ w²/D.
     """
-    ref = cold[REF]
     x = _dense_row(X, i, len(ref))
     before = hot[W].copy()
     pull = np.divide(hot[W], hot[D], out=np.zeros_like(before), where=hot[D] > 0.0)
     for j in np.flatnonzero(x):
-        rescale(hot, cold, int(j), to_pos, to_neg, l2, past)
+        rescale(hot, cold, int(j), to_pos, to_neg, l2)
     change = hot[W] - before
     return (
         float(change @ (x - ref)),
@@ -525,24 +653,24 @@ def meet_row(
 
 
 @overload(meet_row, jit_options=SIMD)
-def _meet_row_dense(X, i, hot, cold, to_pos, to_neg, l2, past):
+def _meet_row_dense(X, i, hot, cold, ref, to_pos, to_neg, l2):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
+        def loop(X, i, hot, cold, ref, to_pos, to_neg, l2):
             s = a = b = q = 0.0
             misfits = 0  # a loop that only reads runs in SIMD, and mostly that is all
             for j in range(X.shape[1]):
-                off = misfit(hot, cold, j, to_pos, to_neg, l2) > TOLERANCE
+                off = off_scale(hot, cold, j, to_pos, to_neg, l2, TOLERANCE)
                 misfits += off & (X[i, j] != 0.0)
             if misfits == 0:
                 return s, a, b, q
             for j in range(X.shape[1]):
                 if X[i, j] != 0.0:
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
-                    change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
-                    s += change * (X[i, j] - cold[REF, j])
-                    a += change * (hot[SUM, j] * to_pos - cold[REF, j])
-                    b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
+                    change = rescale(hot, cold, j, to_pos, to_neg, l2)
+                    s += change * (X[i, j] - ref[j])
+                    a += change * (hot[SUM, j] * to_pos - ref[j])
+                    b += change * (hot[SUM + 1, j] * to_neg - ref[j])
                     q += change * pull
             return s, a, b, q
 
@@ -550,27 +678,28 @@ def _meet_row_dense(X, i, hot, cold, to_pos, to_neg, l2, past):
 
 
 @overload(meet_row, jit_options=INLINE)
-def _meet_row_csr(X, i, hot, cold, to_pos, to_neg, l2, past):
+def _meet_row_csr(X, i, hot, cold, ref, to_pos, to_neg, l2):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, to_pos, to_neg, l2, past):
+        def loop(X, i, hot, cold, ref, to_pos, to_neg, l2):
             s = a = b = q = 0.0
             # Nobody can guess which scale is off, so the search has no branch.
             for start in range(X.indptr[i], X.indptr[i + 1], _WORD):
                 misfits = np.uint64(0)
                 for k in range(start, min(X.indptr[i + 1], start + _WORD)):
-                    off = misfit(hot, cold, X.indices[k], to_pos, to_neg, l2)
-                    here = (off > TOLERANCE) & (X.data[k] != 0.0)
+                    j = X.indices[k]
+                    off = off_scale(hot, cold, j, to_pos, to_neg, l2, TOLERANCE)
+                    here = off & (X.data[k] != 0.0)
                     misfits |= np.uint64(here) << (k - start)
                 while misfits != 0:
                     at = start + np.uint64(trailing_zeros(misfits))
                     misfits = without_first(misfits)
                     j, x = X.indices[at], np.float64(X.data[at])
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
-                    change = rescale(hot, cold, j, to_pos, to_neg, l2, past)
-                    s += change * (x - cold[REF, j])
-                    a += change * (hot[SUM, j] * to_pos - cold[REF, j])
-                    b += change * (hot[SUM + 1, j] * to_neg - cold[REF, j])
+                    change = rescale(hot, cold, j, to_pos, to_neg, l2)
+                    s += change * (x - ref[j])
+                    a += change * (hot[SUM, j] * to_pos - ref[j])
+                    b += change * (hot[SUM + 1, j] * to_neg - ref[j])
                     q += change * pull
             return s, a, b, q
 
@@ -581,7 +710,7 @@ def look_row(
     X: Rows,
     i: int,
     hot: Float,
-    cold: Float,
+    ref: Float,
     listed: Listed,
     to_pos: float,
     to_neg: float,
@@ -592,7 +721,6 @@ def look_row(
     how fast the step moves the mean scores of the classes, z·(m₊ - ref) and
     z·(m₋ - ref).
     """
-    ref = cold[REF]
     x = _dense_row(X, i, len(ref)) - ref
     z = hot[D] * x
     return (
@@ -604,29 +732,29 @@ def look_row(
 
 
 @overload(look_row, jit_options=SIMD)
-def _look_row_dense(X, i, hot, cold, listed, to_pos, to_neg):
+def _look_row_dense(X, i, hot, ref, listed, to_pos, to_neg):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, to_pos, to_neg):
             s = q = a = b = 0.0
             for j in range(X.shape[1]):
-                ref = cold[REF, j]
-                x = X[i, j] - ref
+                r = ref[j]
+                x = X[i, j] - r
                 z = hot[D, j] * x
                 s += hot[W, j] * x
                 q += z * x
-                a += z * (hot[SUM, j] * to_pos - ref)
-                b += z * (hot[SUM + 1, j] * to_neg - ref)
+                a += z * (hot[SUM, j] * to_pos - r)
+                b += z * (hot[SUM + 1, j] * to_neg - r)
             return s, q, a, b
 
         return loop
 
 
 @overload(look_row, jit_options=INLINE)
-def _look_row_csr(X, i, hot, cold, listed, to_pos, to_neg):
+def _look_row_csr(X, i, hot, ref, listed, to_pos, to_neg):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, to_pos, to_neg):
             s = q = a = b = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
@@ -640,38 +768,45 @@ def _look_row_csr(X, i, hot, cold, listed, to_pos, to_neg):
             stop = X.indptr[i + 1] if listed.shape[0] > 0 else X.indptr[i]
             for k in range(X.indptr[i], stop):
                 j = X.indices[k]
-                cross += hot[D, j] * X.data[k] * cold[REF, j]
+                cross += hot[D, j] * X.data[k] * ref[j]
             q -= 2.0 * cross  # with ref² below: D (x - ref)²
             a = a * to_pos - cross
             b = b * to_neg - cross
             for j in listed:
-                ref = cold[REF, j]
-                z = -hot[D, j] * ref
-                s -= hot[W, j] * ref
-                q -= z * ref
-                a += z * (hot[SUM, j] * to_pos - ref)
-                b += z * (hot[SUM + 1, j] * to_neg - ref)
+                r = ref[j]
+                z = -hot[D, j] * r
+                s -= hot[W, j] * r
+                q -= z * r
+                a += z * (hot[SUM, j] * to_pos - r)
+                b += z * (hot[SUM + 1, j] * to_neg - r)
             return s, q, a, b
 
         return loop
 
 
 def move_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, c: float, past: float
+    X: Rows,
+    i: int,
+    hot: Float,
+    cold: Float,
+    ref: Float,
+    listed: Listed,
+    c: float,
+    past: float,
 ) -> None:
     """Step along row ``i``: w += c D x̃, and the average's part u += past · c D x̃."""
-    z = hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF])
+    z = hot[D] * (_dense_row(X, i, hot.shape[1]) - ref)
     hot[W] += c * z
     cold[U] += past * c * z
 
 
 @overload(move_row, jit_options=SIMD)
-def _move_row_dense(X, i, hot, cold, listed, c, past):
+def _move_row_dense(X, i, hot, cold, ref, listed, c, past):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, c, past):
+        def loop(X, i, hot, cold, ref, listed, c, past):
             for j in range(X.shape[1]):
-                z = c * (hot[D, j] * (X[i, j] - cold[REF, j]))
+                z = c * (hot[D, j] * (X[i, j] - ref[j]))
                 hot[W, j] += z
                 cold[U, j] += past * z
 
@@ -679,17 +814,17 @@ def _move_row_dense(X, i, hot, cold, listed, c, past):
 
 
 @overload(move_row, jit_options=INLINE)
-def _move_row_csr(X, i, hot, cold, listed, c, past):
+def _move_row_csr(X, i, hot, cold, ref, listed, c, past):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, c, past):
+        def loop(X, i, hot, cold, ref, listed, c, past):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
                 z = c * (hot[D, j] * x)
                 hot[W, j] += z
                 cold[U, j] += past * z
             for j in listed:
-                z = -c * (hot[D, j] * cold[REF, j])
+                z = -c * (hot[D, j] * ref[j])
                 hot[W, j] += z
                 cold[U, j] += past * z
 
@@ -697,20 +832,20 @@ def _move_row_csr(X, i, hot, cold, listed, c, past):
 
 
 def gather_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, B: Float, u: Float
+    X: Rows, i: int, hot: Float, ref: Float, listed: Listed, B: Float, u: Float
 ) -> None:
     """Write BᵀD x̃ to ``u``: B has a row of numbers for each feature."""
-    u[:] = B.T @ (hot[D] * (_dense_row(X, i, hot.shape[1]) - cold[REF]))
+    u[:] = B.T @ (hot[D] * (_dense_row(X, i, hot.shape[1]) - ref))
 
 
 @overload(gather_row, jit_options=SIMD)
-def _gather_row_dense(X, i, hot, cold, listed, B, u):
+def _gather_row_dense(X, i, hot, ref, listed, B, u):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, B, u):
+        def loop(X, i, hot, ref, listed, B, u):
             u[:] = 0.0
             for j in range(X.shape[1]):
-                z = hot[D, j] * (X[i, j] - cold[REF, j])
+                z = hot[D, j] * (X[i, j] - ref[j])
                 if z != 0.0:
                     for k in range(u.shape[0]):
                         u[k] += z * B[j, k]
@@ -719,10 +854,10 @@ def _gather_row_dense(X, i, hot, cold, listed, B, u):
 
 
 @overload(gather_row, jit_options=SIMD)
-def _gather_row_csr(X, i, hot, cold, listed, B, u):
+def _gather_row_csr(X, i, hot, ref, listed, B, u):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, B, u):
+        def loop(X, i, hot, ref, listed, B, u):
             u[:] = 0.0
             for at in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[at]
@@ -730,7 +865,7 @@ def _gather_row_csr(X, i, hot, cold, listed, B, u):
                 for k in range(u.shape[0]):
                     u[k] += z * B[j, k]
             for j in listed:
-                z = hot[D, j] * -cold[REF, j]
+                z = hot[D, j] * -ref[j]
                 for k in range(u.shape[0]):
                     u[k] += z * B[j, k]
 
@@ -742,44 +877,44 @@ def resize_row(
     i: int,
     hot: Float,
     cold: Float,
+    ref: Float,
     listed: Listed,
     B: Float,
     M: Float,
     k: Float,
     to_pos: float,
     to_neg: float,
-    l2: float,
-    past: float,
+    l2: L2,
 ) -> None:
     """Rescale the features that a step along row ``i`` moves: aucmax.core.sketch."""
-    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (ref != 0.0)
     for j in np.flatnonzero(moved):
-        meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2, past)
+        meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2)
 
 
 @overload(resize_row, jit_options=INLINE)
-def _resize_row_dense(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+def _resize_row_dense(X, i, hot, cold, ref, listed, B, M, k, to_pos, to_neg, l2):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+        def loop(X, i, hot, cold, ref, listed, B, M, k, to_pos, to_neg, l2):
             for j in range(X.shape[1]):
-                if X[i, j] != 0.0 or cold[REF, j] != 0.0:
-                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2, past)
+                if X[i, j] != 0.0 or ref[j] != 0.0:
+                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2)
 
         return loop
 
 
 @overload(resize_row, jit_options=INLINE)
-def _resize_row_csr(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+def _resize_row_csr(X, i, hot, cold, ref, listed, B, M, k, to_pos, to_neg, l2):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, B, M, k, to_pos, to_neg, l2, past):
+        def loop(X, i, hot, cold, ref, listed, B, M, k, to_pos, to_neg, l2):
             for at in range(X.indptr[i], X.indptr[i + 1]):
                 if X.data[at] != 0.0:
                     j = int(X.indices[at])
-                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2, past)
+                    meet(hot, cold, B, M, k, j, to_pos, to_neg, l2)
             for j in listed:
-                meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2, past)
+                meet(hot, cold, B, M, k, int(j), to_pos, to_neg, l2)
 
         return loop
 
@@ -789,6 +924,7 @@ def spread_row(
     i: int,
     hot: Float,
     cold: Float,
+    ref: Float,
     listed: Listed,
     B: Float,
     e: Float,
@@ -800,23 +936,23 @@ def spread_row(
 
     A feature with a reference point and no scale has been constant: its x̃ is rounding.
     """
-    x = _dense_row(X, i, hot.shape[1]) - cold[REF]
-    x[(cold[REF] != 0.0) & (hot[D] == 0.0)] = 0.0
+    x = _dense_row(X, i, hot.shape[1]) - ref
+    x[(ref != 0.0) & (hot[D] == 0.0)] = 0.0
     hot[W] += c * hot[D] * x
     cold[U] += past * hot[D] * x
     B[:, start : start + len(e)] += np.outer(x, e)
 
 
 @overload(spread_row, jit_options=SIMD)
-def _spread_row_dense(X, i, hot, cold, listed, B, e, start, c, past):
+def _spread_row_dense(X, i, hot, cold, ref, listed, B, e, start, c, past):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, B, e, start, c, past):
+        def loop(X, i, hot, cold, ref, listed, B, e, start, c, past):
             for j in range(X.shape[1]):
-                x = X[i, j] - cold[REF, j]
+                x = X[i, j] - ref[j]
                 hot[W, j] += c * (hot[D, j] * x)
                 cold[U, j] += past * (hot[D, j] * x)
-                if x != 0.0 and (hot[D, j] > 0.0 or cold[REF, j] == 0.0):
+                if x != 0.0 and (hot[D, j] > 0.0 or ref[j] == 0.0):
                     for k in range(e.shape[0]):
                         B[j, start + k] += x * e[k]
 
@@ -824,19 +960,19 @@ def _spread_row_dense(X, i, hot, cold, listed, B, e, start, c, past):
 
 
 @overload(spread_row, jit_options=SIMD)
-def _spread_row_csr(X, i, hot, cold, listed, B, e, start, c, past):
+def _spread_row_csr(X, i, hot, cold, ref, listed, B, e, start, c, past):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, B, e, start, c, past):
+        def loop(X, i, hot, cold, ref, listed, B, e, start, c, past):
             for at in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[at], np.float64(X.data[at])
                 hot[W, j] += c * (hot[D, j] * x)
                 cold[U, j] += past * (hot[D, j] * x)
-                if hot[D, j] > 0.0 or cold[REF, j] == 0.0:
+                if hot[D, j] > 0.0 or ref[j] == 0.0:
                     for k in range(e.shape[0]):
                         B[j, start + k] += x * e[k]
             for j in listed:
-                x = -cold[REF, j]
+                x = -ref[j]
                 hot[W, j] += c * (hot[D, j] * x)
                 cold[U, j] += past * (hot[D, j] * x)
                 if hot[D, j] > 0.0:
@@ -846,21 +982,21 @@ def _spread_row_csr(X, i, hot, cold, listed, B, e, start, c, past):
         return loop
 
 
-def sum_row(X: Rows, i: int, hot: Float, cold: Float, listed: Listed) -> float:
+def sum_row(X: Rows, i: int, hot: Float, ref: Float, listed: Listed) -> float:
     """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
-    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (ref != 0.0)
     moved &= hot[D] > 0.0  # else met for the first time
     return float(np.sum(np.abs(hot[W, moved]) / np.sqrt(hot[D, moved])))
 
 
 @overload(sum_row, jit_options=SIMD)
-def _sum_row_dense(X, i, hot, cold, listed):
+def _sum_row_dense(X, i, hot, ref, listed):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed):
+        def loop(X, i, hot, ref, listed):
             s = 0.0
             for j in range(X.shape[1]):
-                moved = X[i, j] != 0.0 or cold[REF, j] != 0.0
+                moved = X[i, j] != 0.0 or ref[j] != 0.0
                 if moved and hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             return s
@@ -869,14 +1005,14 @@ def _sum_row_dense(X, i, hot, cold, listed):
 
 
 @overload(sum_row, jit_options=INLINE)
-def _sum_row_csr(X, i, hot, cold, listed):
+def _sum_row_csr(X, i, hot, ref, listed):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed):
+        def loop(X, i, hot, ref, listed):
             s = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[k]
-                if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
+                if X.data[k] != 0.0 and ref[j] == 0.0 and hot[D, j] > 0.0:
                     s += abs(hot[W, j]) / np.sqrt(hot[D, j])
             for j in listed:
                 if hot[D, j] > 0.0:
@@ -887,67 +1023,67 @@ def _sum_row_csr(X, i, hot, cold, listed):
 
 
 def dot_row(
-    X: Rows, i: int, table: Float, slot: int, cold: Float, listed: Listed
+    X: Rows, i: int, table: Float, slot: int, ref: Float, listed: Listed
 ) -> float:
     """Return the product of a slot of ``table`` with the centred row, v·x̃."""
-    return float(table[slot] @ (_dense_row(X, i, table.shape[1]) - cold[REF]))
+    return float(table[slot] @ (_dense_row(X, i, table.shape[1]) - ref))
 
 
 @overload(dot_row, jit_options=SIMD)
-def _dot_row_dense(X, i, table, slot, cold, listed):
+def _dot_row_dense(X, i, table, slot, ref, listed):
     if isinstance(X, types.Array):
 
-        def loop(X, i, table, slot, cold, listed):
+        def loop(X, i, table, slot, ref, listed):
             s = 0.0
             for j in range(X.shape[1]):
-                s += table[slot, j] * (X[i, j] - cold[REF, j])
+                s += table[slot, j] * (X[i, j] - ref[j])
             return s
 
         return loop
 
 
 @overload(dot_row, jit_options=INLINE)
-def _dot_row_csr(X, i, table, slot, cold, listed):
+def _dot_row_csr(X, i, table, slot, ref, listed):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, table, slot, cold, listed):
+        def loop(X, i, table, slot, ref, listed):
             s = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 s += table[slot, X.indices[k]] * np.float64(X.data[k])
             for j in listed:
-                s -= table[slot, j] * cold[REF, j]
+                s -= table[slot, j] * ref[j]
             return s
 
         return loop
 
 
 def add_row(
-    X: Rows, i: int, c: float, table: Float, slot: int, cold: Float, listed: Listed
+    X: Rows, i: int, c: float, table: Float, slot: int, ref: Float, listed: Listed
 ) -> None:
     """Add ``c`` times the centred row to a slot of ``table``."""
-    table[slot] += c * (_dense_row(X, i, table.shape[1]) - cold[REF])
+    table[slot] += c * (_dense_row(X, i, table.shape[1]) - ref)
 
 
 @overload(add_row, jit_options=SIMD)
-def _add_row_dense(X, i, c, table, slot, cold, listed):
+def _add_row_dense(X, i, c, table, slot, ref, listed):
     if isinstance(X, types.Array):
 
-        def loop(X, i, c, table, slot, cold, listed):
+        def loop(X, i, c, table, slot, ref, listed):
             for j in range(X.shape[1]):
-                table[slot, j] += c * (X[i, j] - cold[REF, j])
+                table[slot, j] += c * (X[i, j] - ref[j])
 
         return loop
 
 
 @overload(add_row, jit_options=INLINE)
-def _add_row_csr(X, i, c, table, slot, cold, listed):
+def _add_row_csr(X, i, c, table, slot, ref, listed):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, c, table, slot, cold, listed):
+        def loop(X, i, c, table, slot, ref, listed):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 table[slot, X.indices[k]] += c * np.float64(X.data[k])
             for j in listed:
-                table[slot, j] -= c * cold[REF, j]
+                table[slot, j] -= c * ref[j]
 
         return loop
 
@@ -984,12 +1120,12 @@ def prox_row(
     X: Rows,
     i: int,
     hot: Float,
-    cold: Float,
+    ref: Float,
     listed: Listed,
     pull: Float,
     c: float,
     eta: float,
-    l2: float,
+    l2: Float,
     l1: float,
     to_pos: float,
     to_neg: float,
@@ -997,10 +1133,9 @@ def prox_row(
     """Take a proximal step on the features that row ``i`` has, and only on those.
 
     Down the gradient c x̃ + pull[0], in the metric of D, then the proximal map of
-    pull[1] times the penalty l2/2 ‖w‖² + l1 ‖w‖₁. Every row has the features with a
+    pull[1] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Every row has the features with a
     reference point. Returns by how much the mean scores of the classes change.
     """
-    ref = cold[REF]
     x = _dense_row(X, i, len(ref))
     here = (x != 0.0) | (ref != 0.0)
     step = eta * hot[D]
@@ -1023,42 +1158,42 @@ def _prox_step(hot, pull, j, gradient, eta, l2, l1):
     share = step * pull[1, j]
     if l1 > 0.0:
         w -= min(max(w, -l1 * share), l1 * share)
-    return w / (1.0 + l2 * share) - hot[W, j]
+    return w / (1.0 + l2[j] * share) - hot[W, j]
 
 
 @overload(prox_row, jit_options=SIMD)
-def _prox_row_dense(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+def _prox_row_dense(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
             a = b = 0.0
             for j in range(X.shape[1]):
-                ref = cold[REF, j]
+                r = ref[j]
                 x = np.float64(X[i, j])
-                gradient = c * (x - ref) + pull[0, j]
+                gradient = c * (x - r) + pull[0, j]
                 change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
-                change = change if (x != 0.0) | (ref != 0.0) else 0.0
+                change = change if (x != 0.0) | (r != 0.0) else 0.0
                 hot[W, j] += change
-                a += change * (hot[SUM, j] * to_pos - ref)
-                b += change * (hot[SUM + 1, j] * to_neg - ref)
+                a += change * (hot[SUM, j] * to_pos - r)
+                b += change * (hot[SUM + 1, j] * to_neg - r)
             return a, b
 
         return loop
 
 
 @overload(prox_row, jit_options=INLINE)
-def _prox_row_csr(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+def _prox_row_csr(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
             a = b = a_listed = b_listed = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
-                ref = cold[REF, j]
-                if ref != 0.0:  # the rest of its step is below
+                r = ref[j]
+                if r != 0.0:  # the rest of its step is below
                     change = -eta * hot[D, j] * c * x
-                    a_listed -= change * ref
-                    b_listed -= change * ref
+                    a_listed -= change * r
+                    b_listed -= change * r
                 elif x != 0.0:
                     gradient = c * x + pull[0, j]
                     change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
@@ -1070,49 +1205,49 @@ def _prox_row_csr(X, i, hot, cold, listed, pull, c, eta, l2, l1, to_pos, to_neg)
             a = a * to_pos + a_listed
             b = b * to_neg + b_listed
             for j in listed:
-                ref = cold[REF, j]
-                gradient = pull[0, j] - c * ref
+                r = ref[j]
+                gradient = pull[0, j] - c * r
                 change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
                 hot[W, j] += change
-                a += change * (hot[SUM, j] * to_pos - ref)
-                b += change * (hot[SUM + 1, j] * to_neg - ref)
+                a += change * (hot[SUM, j] * to_pos - r)
+                b += change * (hot[SUM + 1, j] * to_neg - r)
             return a, b
 
         return loop
 
 
 def start_row(
-    X: Rows, i: int, hot: Float, cold: Float, listed: Listed, origin: Float
+    X: Rows, i: int, hot: Float, ref: Float, listed: Listed, origin: Float
 ) -> float:
     """Return the score of row ``i`` by other weights, those of ``origin`` times D."""
-    x = _dense_row(X, i, hot.shape[1]) - cold[REF]
+    x = _dense_row(X, i, hot.shape[1]) - ref
     return float((origin * hot[D]) @ x)
 
 
 @overload(start_row, jit_options=SIMD)
-def _start_row_dense(X, i, hot, cold, listed, origin):
+def _start_row_dense(X, i, hot, ref, listed, origin):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, origin):
+        def loop(X, i, hot, ref, listed, origin):
             s = 0.0
             for j in range(X.shape[1]):
-                s += origin[j] * (hot[D, j] * (X[i, j] - cold[REF, j]))
+                s += origin[j] * (hot[D, j] * (X[i, j] - ref[j]))
             return s
 
         return loop
 
 
 @overload(start_row, jit_options=INLINE)
-def _start_row_csr(X, i, hot, cold, listed, origin):
+def _start_row_csr(X, i, hot, ref, listed, origin):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, origin):
+        def loop(X, i, hot, ref, listed, origin):
             s = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
                 s += origin[j] * (hot[D, j] * x)
             for j in listed:
-                s -= origin[j] * (hot[D, j] * cold[REF, j])
+                s -= origin[j] * (hot[D, j] * ref[j])
             return s
 
         return loop
@@ -1122,26 +1257,26 @@ def reach_row(
     X: Rows,
     i: int,
     hot: Float,
-    cold: Float,
+    ref: Float,
     listed: Listed,
     origin: Float,
     scale: float,
 ) -> float:
     """Return what ``sum_row`` does for the weights origin · D + scale · w."""
-    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (cold[REF] != 0.0)
+    moved = (_dense_row(X, i, hot.shape[1]) != 0.0) | (ref != 0.0)
     moved &= hot[D] > 0.0
     unit = np.sqrt(hot[D, moved])
     return float(np.sum(np.abs(origin[moved] * unit + scale * hot[W, moved] / unit)))
 
 
 @overload(reach_row, jit_options=SIMD)
-def _reach_row_dense(X, i, hot, cold, listed, origin, scale):
+def _reach_row_dense(X, i, hot, ref, listed, origin, scale):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, listed, origin, scale):
+        def loop(X, i, hot, ref, listed, origin, scale):
             s = 0.0
             for j in range(X.shape[1]):
-                moved = X[i, j] != 0.0 or cold[REF, j] != 0.0
+                moved = X[i, j] != 0.0 or ref[j] != 0.0
                 if moved and hot[D, j] > 0.0:
                     unit = np.sqrt(hot[D, j])
                     s += abs(origin[j] * unit + scale * hot[W, j] / unit)
@@ -1151,14 +1286,14 @@ def _reach_row_dense(X, i, hot, cold, listed, origin, scale):
 
 
 @overload(reach_row, jit_options=INLINE)
-def _reach_row_csr(X, i, hot, cold, listed, origin, scale):
+def _reach_row_csr(X, i, hot, ref, listed, origin, scale):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, listed, origin, scale):
+        def loop(X, i, hot, ref, listed, origin, scale):
             s = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j = X.indices[k]
-                if X.data[k] != 0.0 and cold[REF, j] == 0.0 and hot[D, j] > 0.0:
+                if X.data[k] != 0.0 and ref[j] == 0.0 and hot[D, j] > 0.0:
                     unit = np.sqrt(hot[D, j])
                     s += abs(origin[j] * unit + scale * hot[W, j] / unit)
             for j in listed:

@@ -9,14 +9,15 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.table import (
-    REF,
+    L2,
     D,
     Float,
     U,
     W,
     fitting_scale,
-    misfit,
+    off_scale,
     refresh,
+    ridge,
     second_moment,
 )
 
@@ -167,24 +168,26 @@ def meet(
     j: int,
     to_pos: float,
     to_neg: float,
-    l2: float,
-    sum_gamma: float,
+    l2: L2,
 ) -> None:
     """Take the scale of feature ``j`` from the class moments; its weight follows."""
-    if misfit(hot, cold, j, to_pos, to_neg, l2) <= _TOLERANCE:
+    if not off_scale(hot, cold, j, to_pos, to_neg, l2, _TOLERANCE):
         return
     old = hot[D, j]
-    new = fitting_scale(second_moment(hot, cold, j, to_pos, to_neg), l2)
+    second = second_moment(hot, cold, j, to_pos, to_neg)
+    new = fitting_scale(second, ridge(hot, cold, j, to_pos, to_neg, l2))
     q = 0.0
     u = 0.0
     for a in range(B.shape[1]):
         q += B[j, a] * k[Q, a]
         u += B[j, a] * k[UQ, a]
+    growth = new / old - 1.0 if old > 0.0 else 0.0
     w = hot[W, j] + old * q
-    change = w * (new / old - 1.0) if old > 0.0 else 0.0
+    past = cold[U, j] + old * u
+    change = w * growth
     hot[D, j] = new
     hot[W, j] = w + change - new * q
-    cold[U, j] += sum_gamma * change - (new - old) * u
+    cold[U, j] = past + past * growth - new * u
     for a in range(B.shape[1]):
         c = (new - old) * B[j, a]
         k[F, a] += change * B[j, a]
@@ -197,20 +200,21 @@ def meet(
 def rescale(
     hot: Float,
     cold: Float,
+    ref: Float,
     B: Float,
     M: Float,
     rho: Float,
     to_pos: float,
     to_neg: float,
-    l2: float,
+    l2: L2,
     precondition: bool,
 ) -> tuple[float, float, float, float]:
     """Take reference points and scales from the class moments; O(dτ²)."""
-    ref = cold[REF].copy()
-    found = refresh(hot, cold, to_pos, to_neg, l2, precondition)
+    before = ref.copy()
+    found = refresh(hot, cold, ref, to_pos, to_neg, l2, precondition)
     M[:] = 0.0
     for j in range(B.shape[0]):
-        shift = cold[REF, j] - ref[j]
+        shift = ref[j] - before[j]
         if shift != 0.0:
             for a in range(B.shape[1]):
                 B[j, a] -= shift * rho[a]

@@ -1,8 +1,8 @@
-"""Class counts, sums and sums of squares of the features.
+"""Class moments of the features: what the steps of a learner need to know.
 
 Counts are sums of weights, so that the moments of weighted rows are those of repeated
-rows. What the steps of a learner need; second moments of pairs of features, for exact
-solutions, are in :mod:`aucmax.core.moments`.
+rows. Second moments of pairs of features, for exact solutions, are in
+:mod:`aucmax.core.moments`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -11,18 +11,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.core.jit import kernel
+from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import (
+    Listed,
     Rows,
     fetch_ahead,
     fetch_row,
+    listed,
     n_rows,
     row_bytes,
+    scatter_row,
     take_rows,
     tally_row,
     zeros_for,
 )
-from aucmax.core.table import SQ, SUM, Float, refresh
+from aucmax.core.table import (
+    L2,
+    MEAN_TO_SPREAD,
+    NO_PENALTY,
+    NZ,
+    SQ,
+    SUM,
+    D,
+    Float,
+    refresh,
+)
 
 POS, NEG = 0, 1
 # Where a solver stops unless told, as a share of the sampling error of Δ: the equations
@@ -31,31 +44,69 @@ NOISE = 0.125
 RENEW = 4.0  # scales are taken anew when there are so many times more rows
 
 # What every learner's numbers ``z`` begin with: rows whose statistics are known; mean
-# squared norm κ̄² of a row; about how many features make it up; smallest and largest
-# scale; rows at which to take them anew.
-ROWS, NORM, WIDTH, SMALLEST, LARGEST, RENEW_AT = range(6)
+# squared norm κ̄² of a row; about how many features make it up; the smallest and the
+# largest λ_j D_j; rows at which to take them anew.
+ROWS, NORM, WIDTH, MILDEST, HARDEST, RENEW_AT = range(6)
+
+# A variance below this share of the squared mean has lost digits in sums about zero.
+_DOUBTFUL = 1e-6
 
 _BLOCK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 
 
 class Tally(NamedTuple):
-    """What a set of rows adds up to, class by class (positives first)."""
+    """The moments of a set of rows, class by class (positives first)."""
 
     weight: Float  # (2,)    sum of the weights
     rows: Float  # (2,)    rows of non-zero weight
-    sums: Float  # (2, d)  Σ x
-    squares: Float  # (2, d)  Σ x²
+    mean: Float  # (2, d)
+    variance: Float  # (2, d)
+    often: Float  # (2, d)  share of the rows in which a feature is not zero
+
+
+# The slots of the sums; the positives' of each is followed by the negatives'. Two are
+# unused, so that the numbers of a feature share a cache line.
+_SUM, _SQUARES, _COUNT, _SLOTS = 0, 2, 4, 8
 
 
 @kernel
-def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, both: Float) -> None:
+def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, sums: Float) -> None:
+    zero = np.zeros(sums.shape[1])
+    none = listed(X, zero)
     for i in range(y.shape[0]):
         fetch_row(X, min(i + ahead, y.shape[0] - 1))
         if y[i] != 0.0:
-            side = POS if y[i] > 0.0 else NEG
-            weight[side] += abs(y[i])
+            side, size = POS if y[i] > 0.0 else NEG, abs(y[i])
+            weight[side] += size
             rows[side] += 1.0
-            tally_row(X, i, abs(y[i]), both, side, both, 2 + side)
+            tally_row(
+                X,
+                i,
+                size,
+                sums,
+                _SUM + side,
+                sums,
+                _SQUARES + side,
+                sums,
+                _COUNT + side,
+                size,
+                zero,
+                none,
+            )
+
+
+@kernel
+def _look_closer(X: Any, y: Float, mean: Float, doubtful: Any, sums: Float) -> None:
+    """Add up the squares of the ``doubtful`` features, about the class means."""
+    x = np.zeros(mean.shape[1])
+    for i in range(y.shape[0]):
+        if y[i] != 0.0:
+            side = POS if y[i] > 0.0 else NEG
+            scatter_row(X, i, 1.0, x)
+            for k in range(doubtful.shape[0]):
+                off = x[doubtful[k]] - mean[side, doubtful[k]]
+                sums[side, k] += abs(y[i]) * off * off
+            scatter_row(X, i, 0.0, x)
 
 
 def measure(X: Rows, y: Float, n_features: int) -> Tally:
@@ -68,10 +119,10 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
     def block(start: int) -> tuple[Float, Float, Float]:
         stop = min(start + size, n)
         weight, rows = np.zeros(2), np.zeros(2)
-        both = zeros_for(X, 4, n_features)  # sums, then squares
+        sums = zeros_for(X, _SLOTS, n_features)
         some = take_rows(X, start, stop)
-        _add(some, y[start:stop], fetch_ahead(X), weight, rows, both)
-        return weight, rows, both
+        _add(some, y[start:stop], fetch_ahead(X), weight, rows, sums)
+        return weight, rows, sums
 
     starts = range(0, max(n, 1), max(size, 1))
     if len(starts) == 1:  # to start a thread takes as long as 5000 rows of a9a
@@ -82,8 +133,53 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
         for part in rest:
             for mine, its in zip(total, part, strict=True):
                 mine += its
-    weight, rows, both = total
-    return Tally(weight, rows, both[:2], both[2:])
+    weight, rows, sums = total
+    mean, variance, often = np.empty((3, 2, n_features))
+    with np.errstate(all="ignore"):  # the caller looks at the result
+        for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
+            np.divide(sums[_SUM + side], weight[side], out=mean[side])
+            np.divide(sums[_SQUARES + side], weight[side], out=variance[side])
+            np.divide(sums[_COUNT + side], weight[side], out=often[side])
+        variance -= mean**2
+        np.maximum(variance, 0.0, out=variance)
+        doubtful = np.flatnonzero(np.any(variance < _DOUBTFUL * mean**2, axis=0))
+        if len(doubtful):
+            squares = np.zeros((2, len(doubtful)))
+            _look_closer(X, y, mean, doubtful, squares)
+            variance[:, doubtful] = squares / weight[:, np.newaxis]
+    return Tally(weight, rows, mean, variance, often)
+
+
+@inlined
+def learn_row(
+    X: Rows,
+    i: int,
+    weight: float,
+    side: int,
+    n: Float,
+    hot: Float,
+    cold: Float,
+    ref: Float,
+    features: Listed,
+) -> None:
+    """Count a row of a stream in: class weights, sums, squares and frequencies."""
+    n[side] += weight
+    # What makes the classes weigh the same, as far as is known by now.
+    count = 0.5 * weight * (n[POS] + n[NEG]) / n[side]
+    tally_row(
+        X,
+        i,
+        weight,
+        hot,
+        SUM + side,
+        cold,
+        SQ + side,
+        cold,
+        NZ,
+        count,
+        ref,
+        features,
+    )
 
 
 def noise(tally: Tally, pairs: float = np.inf) -> float:
@@ -91,10 +187,8 @@ def noise(tally: Tally, pairs: float = np.inf) -> float:
 
     That of the rows, and of so many ``pairs`` drawn from them.
     """
-    mean = tally.sums / tally.weight[:, np.newaxis]
-    second = tally.squares / tally.weight[:, np.newaxis]
-    variance = np.maximum(second - mean**2, 0.0)
-    delta = mean[POS] - mean[NEG]
+    variance = tally.variance
+    delta = tally.mean[POS] - tally.mean[NEG]
     diagonal = variance.sum(axis=0) + delta**2
     unit = np.divide(1.0, diagonal, out=np.zeros_like(delta), where=diagonal > 1e-300)
     error = variance.sum(axis=0) / pairs + (variance / tally.rows[:, None]).sum(axis=0)
@@ -102,15 +196,41 @@ def noise(tally: Tally, pairs: float = np.inf) -> float:
     return float(np.sqrt(np.sum(unit * error) / signal)) if signal > 0.0 else 1.0
 
 
-def know(state: Any, tally: Tally, l2: float, precondition: bool) -> None:
+def centres(tally: Tally) -> Float:
+    """Return reference points: the balanced mean, or zero if that is near."""
+    mean = 0.5 * (tally.mean[POS] + tally.mean[NEG])
+    spread = 0.5 * sum(tally.variance[s] + (tally.mean[s] - mean) ** 2 for s in (0, 1))
+    return np.where(mean * mean > MEAN_TO_SPREAD**2 * spread, mean, 0.0)
+
+
+def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     """Give a learner exact statistics in place of running ones."""
+    state.ref[:] = centres(tally) if precondition else 0.0
+    total = float(tally.weight.sum())
     for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
-        state.hot[SUM + side] = tally.sums[side]
-        state.cold[SQ + side] = tally.squares[side]
+        weight, mean = tally.weight[side], tally.mean[side]
+        state.hot[SUM + side] = weight * mean
+        about = tally.variance[side] + (mean - state.ref) ** 2
+        state.cold[SQ + side] = weight * about
+    state.cold[NZ] = 0.5 * total * (tally.often[POS] + tally.often[NEG])
     state.n[:] = tally.weight
     to_pos, to_neg = (1.0 / tally.weight).tolist()
     rows = tally.rows.sum()
     state.z[ROWS], state.z[RENEW_AT] = rows, RENEW * rows
-    state.z[NORM : LARGEST + 1] = refresh(
-        state.hot, state.cold, to_pos, to_neg, l2, precondition
+    state.z[NORM : HARDEST + 1] = refresh(
+        state.hot, state.cold, state.ref, to_pos, to_neg, l2, precondition
     )
+
+
+def know_ridge(state: Any, tally: Tally, l2: Float) -> None:
+    """Do the same for a solver with a penalty of its own for every weight."""
+    know(state, tally, NO_PENALTY, precondition=True)
+    varies = state.hot[D] > 0.0
+    if not varies.any():
+        return
+    second = 1.0 / state.hot[D][varies]
+    scale = 1.0 / (second + 0.25 * l2[varies])
+    state.hot[D][varies] = scale
+    state.z[NORM] = (second * scale).sum()
+    state.z[WIDTH] = state.z[NORM] / (second * scale).max()
+    state.z[MILDEST], state.z[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]

@@ -15,8 +15,8 @@ Deviations from the paper, none of which moves the minimum:
   alone does not see to that: its steps have the units of w whatever those of g are;
 * η is relative to κ̄, the root of the mean squared norm of a row: in its first steps
   AdaGrad moves all weights by η, and so the score by κ̄ η or more;
-* with l2 the penalty of J, the radius is √(2/l2), as J(0) = 1 bounds the penalty at the
-  minimum. This is the paper's 1/√λ, λ = l2/2; no penalty, no ball;
+* with λ_j the penalty of J, the ball is Σ λ_j w_j² ≤ 2, as J(0) = 1 bounds the penalty
+  at the minimum. For one λ it is the paper's ‖w‖ ≤ 1/√(λ/2); no penalty, no ball;
 * a weighted average of the iterates is returned.
 """
 
@@ -25,27 +25,40 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
-from aucmax.core.covariance import MEAN, REF, SLOTS, D, W, gradient, learn, rescale
+from aucmax.core.covariance import (
+    MEAN,
+    REF,
+    SLOTS,
+    D,
+    W,
+    gradient,
+    learn,
+    rescale,
+    ridge,
+    variance_of,
+)
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
-from aucmax.core.table import Float
+from aucmax.core.table import L2, Float
 from aucmax.core.tally import NEG, POS, Tally
 
 # The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
 # weights of the average).
 T, SUM_GAMMA = 4, 5
 H = SLOTS  # of V: Σ g² for unit-scale features
+# As J(0) = 1, half of Σ λ_j w_j² is at most one at the minimum.
+_RADIUS = np.sqrt(2.0)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (9, d) weights, scales, average, reference, class sums, squares, Σ g²
-    S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes: see aucmax.core.covariance
+    V: Float  # (10, d) see aucmax.core.covariance; then Σ g²
+    S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
 
@@ -69,8 +82,7 @@ def update(
     learns: bool,
     eta0: float,
     delta: float,
-    radius: float,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     rows, known, norm, width, t, sum_gamma = z[0], z[1], z[2], z[3], z[4], z[5]
@@ -102,24 +114,27 @@ def update(
         t += 1.0
         share = weight * rows / (n[POS] + n[NEG])
         sum_gamma += t
-        size = move(V, g, eta0 / np.sqrt(norm), share, delta, l2)
-        pull(V, radius / size if size > radius else 1.0, t / sum_gamma)
+        size = move(V, g, n, eta0 / np.sqrt(norm), share, delta, l2)
+        pull(V, _RADIUS / size if size > _RADIUS else 1.0, t / sum_gamma)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
 @vectorised
 def move(
-    V: Float, g: Float, eta: float, share: float, delta: float, l2: float
+    V: Float, g: Float, n: Float, eta: float, share: float, delta: float, l2: L2
 ) -> float:
-    """Step for the weights of unit-scale features; return ‖w‖."""
-    squares = 0.0
+    """Step for the weights of unit-scale features; return the root of Σ λ_j w_j²."""
+    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
+    penalty = 0.0
     for j in range(g.shape[0]):
+        variance = variance_of(V, j, to_pos, to_neg)
+        l2_j = ridge(V, j, variance, total, l2)
         unit = np.sqrt(V[D, j])
-        slope = share * unit * (g[j] + 0.5 * l2 * V[W, j])
+        slope = share * unit * (g[j] + 0.5 * l2_j * V[W, j])
         V[H, j] += slope * slope
         V[W, j] -= eta * unit * slope / (delta + np.sqrt(V[H, j]))
-        squares += V[W, j] * V[W, j]
-    return np.sqrt(squares)
+        penalty += l2_j * V[W, j] * V[W, j]
+    return np.sqrt(penalty)
 
 
 @vectorised
@@ -139,7 +154,7 @@ class AdaOAM(OnlineAUC):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty. The paper's :math:`\lambda` is :math:`l_2/2`.
     eta0 : float, default=1.0
         Step size of the weights of unit-scale features, in units of one over the root
@@ -196,7 +211,7 @@ class AdaOAM(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -207,7 +222,7 @@ class AdaOAM(OnlineAUC):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         eta0: float = 1.0,
         delta: float = 0.5,
@@ -227,7 +242,7 @@ class AdaOAM(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        covariance.know(state, tally, float(self.l2), True)
+        covariance.know(state, tally, self._penalty(), True)
         return state
 
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
@@ -245,8 +260,7 @@ class AdaOAM(OnlineAUC):
             bool(learn),
             float(self.eta0),
             float(self.delta),
-            float(np.sqrt(2.0 / self.l2)) if self.l2 > 0.0 else np.inf,
-            float(self.l2),
+            self._penalty(),
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:

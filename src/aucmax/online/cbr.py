@@ -78,11 +78,11 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    listed,
     pack_row,
-    tally_row,
 )
-from aucmax.core.table import REF, SQ, SUM, D, Float, W, refresh
-from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
+from aucmax.core.table import NO_PENALTY, SUM, D, Float, W, refresh
+from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS, learn_row
 from aucmax.core.tile import HALF, add_products
 from aucmax.online import cbr_diag
 
@@ -97,7 +97,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) μ for unit-scale features, scales, class sums
-    cold: Float  # (4, d) nothing, reference points, sums of squares
+    cold: Float  # (4, d) nothing, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
     S: Float  # Σ: see aucmax.core.confidence, and for
@@ -111,11 +112,11 @@ def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
     slots = 2 * buffer_size
     S, R = identity(n_features, slots, "CBR")
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(10)
     z[SEED:] = buffers.SEED
     held = buffers.empty(buffer_size)
-    return State(hot, cold, *held, S, R, np.zeros(slots), np.zeros(2), z)
+    return State(hot, cold, ref, *held, S, R, np.zeros(slots), np.zeros(2), z)
 
 
 @kernel
@@ -125,6 +126,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     rows: Float,
     slots: Float,
     S: Float,
@@ -143,9 +145,9 @@ def update(
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     d, size = hot.shape[1], slots.shape[1] // 2
-    at = features_of(rows, slots)
+    at, centred = features_of(rows, slots), listed(X, ref)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, ref, e = np.sqrt(hot[D]), cold[REF].copy(), np.zeros(padded(d))
+    unit, shift, e = np.sqrt(hot[D]), ref.copy(), np.zeros(padded(d))
     width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
     mean, c = np.zeros(width), np.zeros(width)
     mu = mean[begin : begin + d]
@@ -169,24 +171,24 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
             if n[POS] > 0.0 and n[NEG] > 0.0 and z[ROWS] >= z[RENEW_AT]:
                 z[1], z[2], z[3], z[4] = refresh(
-                    hot, cold, 1.0 / n[POS], 1.0 / n[NEG], 0.0, precondition
+                    hot, cold, ref, 1.0 / n[POS], 1.0 / n[NEG], NO_PENALTY, precondition
                 )
                 z[RENEW_AT] = _RENEW * z[ROWS]
+                centred = listed(X, ref)
                 if precondition:
                     for j in range(d):  # a weight, unit · μ, follows the scale, unit²
                         if unit[j] > 0.0:
                             mu[j] *= np.sqrt(hot[D, j]) / unit[j]
-                        unit[j], ref[j] = np.sqrt(hot[D, j]), cold[REF, j]
+                        unit[j], shift[j] = np.sqrt(hot[D, j]), ref[j]
                     for twice in range(2):
                         for b in range(2 * size):
                             if slots[WEIGHT, b] == 0.0:  # not filled yet
                                 continue
                             count = int(slots[LENGTH, b])
-                            unpack(rows[VALUES, b], at[b], count, unit, ref, e[:d])
+                            unpack(rows[VALUES, b], at[b], count, unit, shift, e[:d])
                             covary(S, R, e, c)
                             mean[b] = dot(e, mean[begin:])
                             if twice == 0:
@@ -196,7 +198,7 @@ def update(
 
         # What is to be known of the pairs of the row.
         length = pack_row(X, i, x, features)
-        unpack(x, features, length, unit, ref, e[:d])
+        unpack(x, features, length, unit, shift, e[:d])
         covary(S, R, e, c)
         s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])
         first, end = other * size, other * size + filled(seen, other, size)

@@ -37,12 +37,12 @@ from aucmax.core.rows import (
     Rows,
     fetch_features_row,
     fetch_row,
+    listed,
     meet_row,
     pack_row,
-    tally_row,
 )
-from aucmax.core.table import SQ, SUM, D, Float, W, refresh
-from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
+from aucmax.core.table import NO_PENALTY, SUM, D, Float, W, refresh
+from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS, learn_row
 
 # The numbers in State.z, after those of aucmax.core.tally: rows of either class that
 # the buffer was offered; its random numbers.
@@ -53,7 +53,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) nothing, reference points, sums of squares
+    cold: Float  # (4, d) nothing, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     G: Float  # (d,) one over the variances of the weights of unit-scale features
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
@@ -63,11 +64,11 @@ class State(NamedTuple):
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(10)
     z[SEED:] = buffers.SEED
     G = np.ones(n_features)
-    return State(hot, cold, G, *buffers.empty(buffer_size), np.zeros(2), z)
+    return State(hot, cold, ref, G, *buffers.empty(buffer_size), np.zeros(2), z)
 
 
 @kernel
@@ -77,6 +78,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     G: Float,
     rows: Float,
     slots: Float,
@@ -93,7 +95,7 @@ def update(
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     d, size = hot.shape[1], slots.shape[1] // 2
-    at = features_of(rows, slots)
+    at, centred = features_of(rows, slots), listed(X, ref)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
     e, pair, union = np.zeros(d), np.zeros(d), np.empty(d, np.uint32)
     last = order.shape[0] - 1
@@ -110,17 +112,17 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:
-                    meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, 0.0)
+                    meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
                 if z[ROWS] >= z[RENEW_AT]:
                     z[1], z[2], z[3], z[4] = refresh(
-                        hot, cold, to_pos, to_neg, 0.0, precondition
+                        hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
                     )
                     z[RENEW_AT] = RENEW * z[ROWS]
+                    centred = listed(X, ref)
 
         # Steps along the pairs of the row that have a loss.
         length = pack_row(X, i, x, features)

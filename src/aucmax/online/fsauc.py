@@ -68,11 +68,10 @@ from aucmax.core.rows import (
     move_row,
     reach_row,
     start_row,
-    tally_row,
 )
 from aucmax.core.steps import rates
 from aucmax.core.table import (
-    SQ,
+    L2,
     SUM,
     D,
     Float,
@@ -85,7 +84,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally
+from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally, learn_row
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
@@ -116,7 +115,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights from the start, scales, class sums: aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     start: Float  # (d,) w₁ / D, so that it follows the scales
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (30,) numbers, see above
@@ -124,13 +124,13 @@ class State(NamedTuple):
 
 def init(n_features: int, precondition: bool, radius: float) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(30)
     z[STAGE] = z[FALL] = z[ETA] = z[SCALE] = 1.0
     z[BALL] = 2.0 * np.sqrt(3.0) * radius  # 2R √(1 + 2κ²)
     z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL]
     z[BETA] = _BETA
-    return State(hot, cold, np.zeros(n_features), np.zeros(2), z)
+    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), z)
 
 
 @kernel
@@ -163,6 +163,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     start: Float,
     n: Float,
     z: Float,
@@ -173,18 +174,18 @@ def update(
     rule: int,
     precondition: bool,
     radius: float,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
-    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, done, a, b, alpha = z[T], z[DONE], z[A], z[B], z[ALPHA]
     scale, reach, near, size = z[SCALE], z[REACH], z[NEAR] != 0.0, z[SIZE]
     kappa, due, since, sum_scaled = z[KAPPA], z[DUE], z[SINCE], z[SUM_SCALED]
     stretch = max(_STRETCH, hot.shape[1])
-    features = listed(X, cold)
+    features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
@@ -200,18 +201,17 @@ def update(
         renew = False
         if learn is not None:
             rows += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
                 if near:
-                    size -= reach_row(X, i, hot, cold, features, start, scale)
-                change = meet_row(X, i, hot, cold, to_pos, to_neg, l2, None)[3]
+                    size -= reach_row(X, i, hot, ref, features, start, scale)
+                change = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)[3]
                 reach = max(reach + scale * scale * change, 0.0)
                 if near:
-                    size += reach_row(X, i, hot, cold, features, start, scale)
+                    size += reach_row(X, i, hot, ref, features, start, scale)
             renew = rows >= renew_at
         pq = p * (1.0 - p)
 
@@ -219,16 +219,16 @@ def update(
         if done > 0.0 and finished(z, done, 4.0 * pq):
             arrive(hot, cold, start, sum_scaled / done, 1.0 / done)
             if renew:
-                norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, l2, precondition
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
                 )
-                features = listed(X, cold)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
                 renew = False
             tau = l1_threshold(unit_magnitudes(hot), radius)
             soften(hot, cold, tau, 0.0)
             squared, size = norms(hot)
-            a, b = class_scores(hot, cold, to_pos, to_neg)
+            a, b = class_scores(hot, ref, to_pos, to_neg)
             a, b = clip(a, radius * kappa), clip(b, radius * kappa)
             alpha = clip(b - a, 2.0 * radius * kappa)
             z[A1], z[B1], z[ALPHA1] = a, b, alpha
@@ -241,19 +241,20 @@ def update(
         # In the first stage, which starts at zero, coordinates may change under way.
         renew &= z[STAGE] == 1.0
         # The proximal map of the penalty, and what drifts, exactly.
-        if renew or since >= stretch or pq * l2 * due * largest > 0.5:
-            if l2 > 0.0:
-                shrink(hot, cold, start, scale, sum_scaled, pq * l2 * due, 0.0)
+        if renew or since >= stretch or pq * due * hardest > 0.5:
+            if hardest > 0.0:
+                ridge = pq * l2.plain * due
+                shrink(hot, cold, start, scale, sum_scaled, ridge, 0.0)
             due = since = 0.0
             if renew:
-                before = class_scores(hot, cold, to_pos, to_neg)[0]
-                norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, l2, precondition
+                before = class_scores(hot, ref, to_pos, to_neg)[0]
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
                 )
-                shift = class_scores(hot, cold, to_pos, to_neg)[0] - before
+                shift = class_scores(hot, ref, to_pos, to_neg)[0] - before
                 a += scale * shift  # scores are centred on other points now
                 b += scale * shift
-                features = listed(X, cold)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
             if learn is not None and z[STAGE] == 1.0:
                 z[PLANNED], z[LENGTH] = 0.0, _FIRST
@@ -265,10 +266,10 @@ def update(
             size = np.sum(magnitudes(hot, start, scale if near else 0.0))
 
         # Gradient of F at this row: the one of w is along x.
-        v, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
+        v, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
         s = scale * v
         if z[STAGE] > 1.0:
-            s += start_row(X, i, hot, cold, features, start)
+            s += start_row(X, i, hot, ref, features, start)
         t += 1.0
         eta = z[ETA] * eta0 * weight * to_mean
         if side == POS:
@@ -291,10 +292,10 @@ def update(
             b += follow * (s - b)
         alpha += guarded(rule, pace, 2.0 * pq) * g_alpha
         if near:
-            size -= reach_row(X, i, hot, cold, features, start, scale)
-        move_row(X, i, hot, cold, features, c / scale, sum_scaled)
+            size -= reach_row(X, i, hot, ref, features, start, scale)
+        move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
         if near:
-            size += reach_row(X, i, hot, cold, features, start, scale)
+            size += reach_row(X, i, hot, ref, features, start, scale)
         reach = max(reach + c * (2.0 * scale * v + c * x_x), 0.0)
 
         # Back into the sets. Mostly a bound is enough to know that w is in the l1 ball.
@@ -330,7 +331,7 @@ def update(
         done += 1.0
         due += gamma
         since += 1.0
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[T], z[DONE], z[A], z[B], z[ALPHA] = t, done, a, b, alpha
     z[SCALE], z[REACH], z[NEAR], z[SIZE] = scale, reach, near * 1.0, size
     z[KAPPA], z[DUE], z[SINCE], z[SUM_SCALED] = kappa, due, since, sum_scaled
@@ -424,7 +425,7 @@ def weights(state: State, radius: float) -> tuple[Float, float]:
     They are the mean of the stage once it is complete. Until then, its start, which is
     the mean of a whole stage, has a share.
     """
-    hot, cold, start, n, z = state
+    hot, cold, _, start, n, z = state
     if z[DONE] == 0.0:  # no row of the second class yet
         return np.zeros(hot.shape[1]), 0.0
     share = 1.0
@@ -595,7 +596,7 @@ class FSAUC(OnlineAUC):
             STEPS[self.step],
             bool(self.precondition),
             self._radius(),
-            float(self.l2),
+            self._penalty(),
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:

@@ -54,12 +54,21 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    listed,
     meet_row,
     pack_row,
-    tally_row,
 )
-from aucmax.core.table import REF, SQ, SUM, D, Float, U, W, refresh
-from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS, WIDTH
+from aucmax.core.table import NO_PENALTY, D, Float, U, W, refresh
+from aucmax.core.tally import (
+    NEG,
+    NORM,
+    POS,
+    RENEW,
+    RENEW_AT,
+    ROWS,
+    WIDTH,
+    learn_row,
+)
 
 # Of the number of rows, by which steps fall.
 _POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0}
@@ -76,7 +85,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
     n: Float  # (2,) weight of the positives and of the negatives seen
@@ -85,10 +95,10 @@ class State(NamedTuple):
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(13)
     z[SEED:] = buffers.SEED
-    return State(hot, cold, *buffers.empty(buffer_size), np.zeros(2), z)
+    return State(hot, cold, ref, *buffers.empty(buffer_size), np.zeros(2), z)
 
 
 @kernel
@@ -98,6 +108,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     rows: Float,
     slots: Float,
     n: Float,
@@ -114,14 +125,14 @@ def update(
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     d, size, lengths = hot.shape[1], slots.shape[1] // 2, slots[LENGTH]
-    at = features_of(rows, slots)
+    at, centred = features_of(rows, slots), listed(X, ref)
     width = rows.shape[2]
     values, places = rows[VALUES].reshape(-1), at.reshape(-1)  # row after row
     x, features = np.empty(width), np.empty(width, np.uint32)
     dx, shift = np.zeros(hot.shape[1]), np.zeros(hot.shape[1])
     steps = np.empty(size)
     if z[HOLES] == 0.0:
-        shift[:] = cold[REF]
+        shift[:] = ref
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -136,19 +147,19 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:
-                    meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, z[SUM_GAMMA])
+                    meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
                 if z[ROWS] >= z[RENEW_AT]:
                     z[1], z[2], z[3], z[4] = refresh(
-                        hot, cold, to_pos, to_neg, 0.0, precondition
+                        hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
                     )
                     z[RENEW_AT] = RENEW * z[ROWS]
+                    centred = listed(X, ref)
                     if z[HOLES] == 0.0:
-                        shift[:] = cold[REF]
+                        shift[:] = ref
         length = pack_row(X, i, x, features)
         if length < hot.shape[1] and z[HOLES] == 0.0:
             z[HOLES] = 1.0

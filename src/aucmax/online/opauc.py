@@ -37,11 +37,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
-from aucmax.core.covariance import MEAN, REF, D, W, gradient, learn, rescale
+from aucmax.core.covariance import (
+    MEAN,
+    REF,
+    D,
+    W,
+    gradient,
+    learn,
+    rescale,
+    ridge,
+    variance_of,
+)
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import Float
+from aucmax.core.table import L2, Float
 from aucmax.core.tally import NEG, POS, Tally
 from aucmax.online import opaucr
 
@@ -53,8 +63,8 @@ T, SUM_GAMMA = 4, 5
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (8, d) weights, scales, average, reference, class sums, squares
-    S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes: see aucmax.core.covariance
+    V: Float  # (9, d) see aucmax.core.covariance
+    S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
 
@@ -80,7 +90,7 @@ def update(
     implicit: bool,
     average: bool,
     precondition: bool,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     rows, known, norm, width, t, sum_gamma = z[0], z[1], z[2], z[3], z[4], z[5]
@@ -118,16 +128,19 @@ def update(
             eta /= 1.0 + eta * x_x
         if average:
             sum_gamma += t
-        move(V, g, eta, l2, t / sum_gamma if average else 1.0)
+        move(V, g, n, eta, l2, t / sum_gamma if average else 1.0)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
 @vectorised
-def move(V: Float, g: Float, eta: float, l2: float, share: float) -> None:
+def move(V: Float, g: Float, n: Float, eta: float, l2: L2, share: float) -> None:
     """Step, with the proximal map of the penalty, and average."""
+    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
     for j in range(g.shape[0]):
         step = eta * V[D, j]
-        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2 * step)
+        variance = variance_of(V, j, to_pos, to_neg)
+        l2_j = ridge(V, j, variance, total, l2)
+        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2_j * step)
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 
@@ -140,7 +153,7 @@ class OPAUC(OnlineAUC):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty. The paper's :math:`\lambda` is :math:`l_2/2`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean squared norm of a row; steps fall
@@ -210,7 +223,7 @@ class OPAUC(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "average": ["boolean"],
@@ -224,7 +237,7 @@ class OPAUC(OnlineAUC):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         eta0: float = 1.0,
         rank: int | None = None,
@@ -252,7 +265,7 @@ class OPAUC(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> Any:
         state = self._fitted_to(self._start(self.n_features_in_), rows)
-        hyper = float(self.l2), bool(self.precondition)
+        hyper = self._penalty(), bool(self.precondition)
         if self.rank is not None:
             opaucr.know(state, tally, *hyper)
         else:
@@ -277,10 +290,10 @@ class OPAUC(OnlineAUC):
             self.step == "implicit",
             bool(self.average),
             bool(self.precondition),
-            float(self.l2),
+            self._penalty(),
         )
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         if self.rank is not None:
-            return opaucr.weights(state, float(self.l2))
+            return opaucr.weights(state, self._penalty())
         return covariance.weights(state.V, state.n)

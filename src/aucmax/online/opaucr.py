@@ -41,7 +41,6 @@ from aucmax.core.rows import (
     look_row,
     resize_row,
     spread_row,
-    tally_row,
 )
 from aucmax.core.sketch import (
     RHO,
@@ -59,8 +58,8 @@ from aucmax.core.sketch import (
     whole,
 )
 from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import SQ, SUM, Float, penalise
-from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
+from aucmax.core.table import L2, Float, penalise
+from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally, learn_row
 
 _STRETCH = 256  # steps at most between two proximal maps
 
@@ -74,7 +73,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) W, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part U, reference points, sums of squares
+    cold: Float  # (4, d) the average's part U, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     B: Float  # (d, m) [Z₊ Σ₊ Z₋ Σ₋]
     M: Float  # (m, m) BᵀDB
     k: Float  # (4, m) q; the average's part of it; f; [ρ₊ n₊ ρ₋ n₋]
@@ -84,13 +84,14 @@ class State(NamedTuple):
 
 def init(n_features: int, rank: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     m = 2 * (rank + 1)
     z = np.zeros(13)
     z[SEED:] = 12345.0, 67890.0
     return State(
         hot,
         cold,
+        ref,
         np.zeros((n_features, m)),
         np.zeros((m, m)),
         np.zeros((4, m)),
@@ -106,6 +107,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     B: Float,
     M: Float,
     k: Float,
@@ -117,14 +119,14 @@ def update(
     implicit: bool,
     average: bool,
     precondition: bool,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1, with sketches, over the rows ``order`` of ``X``."""
-    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     known, t, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10]
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
-    features = listed(X, cold)
+    features = listed(X, ref)
     last = order.shape[0] - 1
     for visit in range(order.shape[0]):
         fetch_row(X, order[min(visit + ahead, last)])
@@ -138,36 +140,29 @@ def update(
 
         if learns:
             rows += 1.0
-            n[side] += weight
             if rows > known:
-                tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+                learn_row(X, i, weight, side, n, hot, cold, ref, features)
                 if precondition and t > 0.0:
                     to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                     resize_row(
-                        X,
-                        i,
-                        hot,
-                        cold,
-                        features,
-                        B,
-                        M,
-                        k,
-                        to_pos,
-                        to_neg,
-                        l2,
-                        sum_gamma,
+                        X, i, hot, cold, ref, features, B, M, k, to_pos, to_neg, l2
                     )
+            else:
+                n[side] += weight
 
         # The proximal map of the penalty, and new scales.
         renew = rows >= renew_at and n[POS] > 0.0 and n[NEG] > 0.0
-        if renew or since >= _STRETCH or 0.5 * l2 * due * largest > 0.5:
+        if renew or since >= _STRETCH or 0.5 * due * hardest > 0.5:
             multiply_out(hot, cold, B, k)
-            penalise(hot, cold, 0.5 * l2 * due, 0.0, sum_gamma)
+            if due > 0.0:  # then both classes have been seen
+                to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
+                penalise(hot, cold, to_pos, to_neg, l2, 0.5 * due, sum_gamma)
             due = since = 0.0
             if renew:
-                norm, width, smallest, largest = rescale(
+                norm, width, mildest, hardest = rescale(
                     hot,
                     cold,
+                    ref,
                     B,
                     M,
                     k[RHO],
@@ -176,13 +171,13 @@ def update(
                     l2,
                     precondition,
                 )
-                features = listed(X, cold)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
             project(hot, B, k[F])
 
         # The row, in terms of the columns of B; then it becomes part of them.
-        s, x_x, _, _ = look_row(X, i, hot, cold, features, 0.0, 0.0)
-        gather_row(X, i, hot, cold, features, B, u)
+        s, x_x, _, _ = look_row(X, i, hot, ref, features, 0.0, 0.0)
+        gather_row(X, i, hot, ref, features, B, u)
         s += dot(u, k[Q])
         c = 0.0
         past = 0.0
@@ -215,12 +210,12 @@ def update(
             due += eta
             since += 1.0
         taken = e if learns else e[:0]
-        spread_row(X, i, hot, cold, features, B, taken, own, c, past)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+        spread_row(X, i, hot, cold, ref, features, B, taken, own, c, past)
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[6], z[7], z[8], z[9], z[10] = known, t, due, since, sum_gamma
 
 
-def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
+def know(state: State, tally: Tally, l2: L2, precondition: bool) -> None:
     """Give exact reference points and scales to a learner that is to see the rows."""
     tallies.know(state, tally, l2, precondition)
     state.z[KNOWN] = state.z[ROWS]
@@ -229,12 +224,13 @@ def know(state: State, tally: Tally, l2: float, precondition: bool) -> None:
     state.n[:] = 0.0
 
 
-def weights(state: State, l2: float) -> tuple[Float, float]:
+def weights(state: State, l2: L2) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, B, _, k, n, z = state
+    hot, cold, _, B, _, k, n, z = state
     if not n.all():
         return np.zeros(hot.shape[1]), 0.0
     last, past = hot.copy(order="K"), cold.copy()
     whole(last, past, B, k.copy())
-    penalise(last, past, 0.5 * l2 * z[DUE], 0.0, z[SUM_GAMMA])
+    to_pos, to_neg = (1.0 / n).tolist()
+    penalise(last, past, to_pos, to_neg, l2, 0.5 * z[DUE], z[SUM_GAMMA])
     return tables.averaged(last, past, n, z[SUM_GAMMA])

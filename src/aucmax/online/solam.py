@@ -45,11 +45,10 @@ from aucmax.core.rows import (
     meet_row,
     move_row,
     sum_row,
-    tally_row,
 )
 from aucmax.core.steps import INVSQRT, rates, step_size
 from aucmax.core.table import (
-    SQ,
+    L2,
     SUM,
     D,
     Float,
@@ -62,7 +61,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW
+from aucmax.core.tally import NEG, POS, RENEW, learn_row
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
@@ -80,17 +79,18 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (17,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(17)
     z[SCALE] = 1.0
-    return State(hot, cold, np.zeros(2), z)
+    return State(hot, cold, ref, np.zeros(2), z)
 
 
 @kernel
@@ -100,6 +100,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     n: Float,
     z: Float,
     ahead: int,
@@ -109,17 +110,17 @@ def update(
     precondition: bool,
     radius: float,
     l1_ball: bool,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
-    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, alpha, scale, size, kappa = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
     due, since, sum_gamma, sum_scaled = z[13], z[14], z[15], z[16]
     stretch = max(_STRETCH, hot.shape[1])
-    features = listed(X, cold)
+    features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
@@ -135,41 +136,40 @@ def update(
         renew = False
         if learn is not None:
             rows += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
                 if l1_ball:
-                    size -= sum_row(X, i, hot, cold, features)
-                change = meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_scaled)[3]
+                    size -= sum_row(X, i, hot, ref, features)
+                change = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)[3]
                 if l1_ball:
-                    size += sum_row(X, i, hot, cold, features)
+                    size += sum_row(X, i, hot, ref, features)
                 else:
                     size = max(size + scale * scale * change, 0.0)
             renew = rows >= renew_at
         pq = p * (1.0 - p)
 
         # The proximal map of the penalty, and what drifts, exactly.
-        if renew or since >= stretch or pq * l2 * due * largest > 0.5:
-            penalise(hot, cold, pq * l2 * due, 0.0, sum_scaled)
+        if renew or since >= stretch or pq * due * hardest > 0.5:
+            penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_scaled)
             due = since = 0.0
             if renew:
-                before = class_scores(hot, cold, to_pos, to_neg)[0]
-                norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, l2, precondition
+                before = class_scores(hot, ref, to_pos, to_neg)[0]
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
                 )
-                shift = class_scores(hot, cold, to_pos, to_neg)[0] - before
+                shift = class_scores(hot, ref, to_pos, to_neg)[0] - before
                 a += scale * shift  # scores are centred on other points now
                 b += scale * shift
-                features = listed(X, cold)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
             squared, absolute = norms(hot)
             size = absolute if l1_ball else scale * scale * squared
 
         # Gradient of F at this row: the one of w is along x.
-        v, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
+        v, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
         s = scale * v
         t += 1.0
         gamma = (
@@ -200,11 +200,11 @@ def update(
         else:
             b += follow * (s - b)
         if l1_ball:
-            size -= sum_row(X, i, hot, cold, features)
-            move_row(X, i, hot, cold, features, c / scale, sum_scaled)
-            size += sum_row(X, i, hot, cold, features)
+            size -= sum_row(X, i, hot, ref, features)
+            move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
+            size += sum_row(X, i, hot, ref, features)
         else:
-            move_row(X, i, hot, cold, features, c / scale, sum_scaled)
+            move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
         # Back into the sets.
@@ -227,7 +227,7 @@ def update(
         sum_scaled += gamma * scale
         due += gamma
         since += 1.0
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, alpha, scale, size, kappa
     z[13], z[14], z[15], z[16] = due, since, sum_gamma, sum_scaled
 
@@ -368,8 +368,9 @@ class SOLAM(OnlineAUC):
     def _radius(self) -> float:
         if self.radius is not None:
             return float(self.radius)
-        if self.l2 > 0.0 and self.norm == "l2" and not self.precondition:
-            return float(np.sqrt(2.0 / self.l2))  # J(0) = 1 bounds the penalty at w*
+        l2 = float(self.l2)
+        if l2 > 0.0 and self.norm == "l2" and not self.precondition:
+            return float(np.sqrt(2.0 / l2))  # J(0) = 1 bounds the penalty at w*
         return 1e150  # its square is finite
 
     def _update(
@@ -387,7 +388,7 @@ class SOLAM(OnlineAUC):
             bool(self.precondition),
             self._radius(),
             self.norm == "l1",
-            float(self.l2),
+            self._penalty(),
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:

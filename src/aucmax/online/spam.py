@@ -27,6 +27,7 @@ Deviations from the paper, none of which moves the minimum:
 ``step="explicit"``, ``precondition=False``, ``average=False`` switch back.
 """
 
+import sys
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -59,34 +60,35 @@ from aucmax.core.rows import (
     look_row,
     meet_row,
     move_row,
-    tally_row,
 )
 from aucmax.core.steps import SCHEDULES, rates, step_size
-from aucmax.core.table import SQ, SUM, D, Float, W, class_scores, penalise, refresh
-from aucmax.core.tally import NEG, POS, RENEW
+from aucmax.core.table import L2, Float, class_scores, penalise, refresh
+from aucmax.core.tally import NEG, POS, RENEW, learn_row
+from aucmax.online import spam_net
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 
 
 # The numbers in State.z, after those of aucmax.core.tally: steps, mean scores
-# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ η
-# before it, Σ γ (the weights of the average).
-T, A, B, DUE, SINCE, PAID, SUM_GAMMA = range(6, 13)
+# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ γ
+# (the weights of the average).
+T, A, B, DUE, SINCE, SUM_GAMMA = range(6, 12)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (13,) numbers, see above
+    z: Float  # (12,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
-    return State(hot, cold, np.zeros(2), np.zeros(13))
+    hot, cold, ref = tables.empty(n_features, precondition)
+    return State(hot, cold, ref, np.zeros(2), np.zeros(12))
 
 
 @kernel
@@ -96,6 +98,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     n: Float,
     z: Float,
     plan: Float,
@@ -109,18 +112,17 @@ def update(
     implicit: bool,
     average: bool,
     precondition: bool,
-    l2: float,
-    l1: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
     With ``learn=None`` statistics are known, and what learns them is not compiled; with
     ``room`` for groups, rows are taken a few at a time, and otherwise single ones.
     """
-    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    t, a, b, due, since, paid, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
+    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    t, a, b, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11]
     stretch = max(_STRETCH, hot.shape[1])
-    features = listed(X, cold)
+    features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     size = 1 if room is None else GROUP
     planned = PLANNED if learn is None else 1
@@ -135,26 +137,22 @@ def update(
             i = order[start]
             weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
             rows += 1.0
-            n[side] += weight
+            learn_row(X, i, weight, side, n, hot, cold, ref, features)
             share = weight / n[side]
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
-                d_s, d_a, d_b, _ = meet_row(
-                    X, i, hot, cold, to_pos, to_neg, l2, sum_gamma
-                )
+                d_s, d_a, d_b, _ = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
             if rows >= renew_at:
                 pq = p * (1.0 - p)
-                penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
-                paid = max(paid, due)
+                penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_gamma)
                 due = since = share = d_a = d_b = 0.0
-                norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, l2, precondition
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
                 )
-                a, b = class_scores(hot, cold, to_pos, to_neg)
-                features = listed(X, cold)
+                a, b = class_scores(hot, ref, to_pos, to_neg)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
 
         # How far the next rows are to go, up to where the penalty falls due.
@@ -167,7 +165,7 @@ def update(
             if learn is None:
                 fetch_number(y, order[min(stop + planned, last)])
             eta = step_size(
-                schedule, eta0, norm, width, t + 1.0, 4.0 * pq, pq * l2 * smallest
+                schedule, eta0, norm, width, t + 1.0, 4.0 * pq, pq * mildest
             )
             eta *= abs(y[i]) * to_mean
             plan[PACE, e] = 2.0 * eta * (1.0 - p if y[i] > 0.0 else p)
@@ -178,7 +176,7 @@ def update(
                 sum_gamma += t
             due += eta
             since += 1.0
-            enough = since >= stretch or pq * l2 * due * largest > 0.5
+            enough = since >= stretch or pq * due * hardest > 0.5
             stop += 1
         for e in range(stop - start, stop - start + size - 1):
             plan[PACE, e] = 0.0  # beyond the last row of a group
@@ -197,7 +195,7 @@ def update(
                 if learn is None:  # otherwise it was asked for before it was counted
                     fetch_features_row(X, order[min(k + 1, last)], hot)
                 s, x_x, x_pos, x_neg = look_row(
-                    X, i, hot, cold, features, to_pos, to_neg
+                    X, i, hot, ref, features, to_pos, to_neg
                 )
                 if learn is not None:
                     a += d_a + (share * (s - d_s - a) if y[i] > 0.0 else 0.0)
@@ -205,7 +203,7 @@ def update(
                 goal = b + 1.0 if y[i] > 0.0 else a - 1.0
                 pace = plan[PACE, e]
                 c = (goal - s) * (pace / (1.0 + pace * x_x) if implicit else pace)
-                move_row(X, i, hot, cold, features, c, plan[PAST, e])
+                move_row(X, i, hot, cold, ref, features, c, plan[PAST, e])
                 a += c * x_pos
                 b += c * x_neg
 
@@ -213,37 +211,53 @@ def update(
         if enough:
             if room is not None:
                 put_back(room, hot, cold)
-            penalise(hot, cold, pq * l2 * due, pq * l1 * due, sum_gamma)
+            penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_gamma)
             if room is not None:
                 take_up(room, hot, cold)
-            a, b = class_scores(hot, cold, to_pos, to_neg)
-            paid = due
+            a, b = class_scores(hot, ref, to_pos, to_neg)
             due = since = 0.0
     if room is not None:
         put_back(room, hot, cold)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
-    z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, due, since, paid, sum_gamma
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
+    z[6], z[7], z[8], z[9], z[10], z[11] = t, a, b, due, since, sum_gamma
 
 
-def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
-    """Return the averaged weights and the intercept.
+def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
+    """Return the averaged weights and the intercept."""
+    hot, cold, _, n, z = state
+    if not n.all() or z[SUM_GAMMA] > 0.0:
+        return tables.averaged(hot, cold, n, z[SUM_GAMMA])
+    last, pq = hot.copy(order="K"), float(np.prod(n / n.sum()))
+    to_pos, to_neg = (1.0 / n).tolist()
+    penalise(last, cold.copy(), to_pos, to_neg, l2, pq * z[DUE], 0.0)
+    return tables.averaged(last, cold, n, 0.0)
 
-    An average of sparse vectors is not sparse, and neither is an iterate between two
-    proximal maps. So with an l1 penalty, features are kept that would survive the next
-    map if it came after as many steps as the last.
-    """
-    hot, cold, n, z = state
-    w, intercept = tables.averaged(hot, cold, n, z[SUM_GAMMA])
-    if not n.all() or (z[SUM_GAMMA] > 0.0 and l1 == 0.0):
-        return w, intercept
-    pq = float(np.prod(n / n.sum()))
-    if z[SUM_GAMMA] == 0.0:
-        last = hot.copy(order="K")
-        penalise(last, cold.copy(), pq * l2 * z[DUE], pq * l1 * z[DUE], 0.0)
-        w = last[W].copy()
-    if l1 > 0.0:
-        w[np.abs(hot[W]) <= pq * l1 * max(z[DUE], z[PAID]) * hot[D]] = 0.0
-    return w, tables.threshold(w, hot[SUM:], n)
+
+def run(
+    model: "SPAM",
+    X: Rows,
+    y: Float,
+    order: NDArray[np.int64],
+    state: State,
+    learn: bool,
+    l2: L2,
+) -> None:
+    """Take the state past the rows ``order``, with the parameters of ``model``."""
+    update(
+        X,
+        y,
+        order,
+        *state,
+        *workplace(X, learn, state.hot, state.cold, state.ref, state.n),
+        fetch_ahead(X),
+        True if learn else None,
+        float(model.eta0),
+        SCHEDULES[model.schedule],
+        model.step == "implicit",
+        bool(model.average),
+        bool(model.precondition),
+        l2,
+    )
 
 
 class SPAM(OnlineAUC):
@@ -256,7 +270,7 @@ class SPAM(OnlineAUC):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
     l1 : float, default=0.0
         Lasso penalty; above zero this is SPAM-NET. The papers' :math:`\beta_1` is
@@ -328,7 +342,7 @@ class SPAM(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "l1": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "schedule": [StrOptions(set(SCHEDULES))],
@@ -342,7 +356,7 @@ class SPAM(OnlineAUC):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         l1: float = 0.0,
         *,
         eta0: float = 0.5,
@@ -365,28 +379,19 @@ class SPAM(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _start(self, n_features: int) -> State:
-        return init(n_features, bool(self.precondition))
+    @property
+    def _algorithm(self) -> Any:
+        """The module of the algorithm: its functions have the same names."""
+        return spam_net if self.l1 > 0.0 else sys.modules[__name__]
+
+    def _start(self, n_features: int) -> Any:
+        return self._algorithm.init(n_features, bool(self.precondition))
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
     ) -> None:
-        update(
-            X,
-            y,
-            order,
-            *state,
-            *workplace(X, learn, state.hot, state.cold, state.n),
-            fetch_ahead(X),
-            True if learn else None,
-            float(self.eta0),
-            SCHEDULES[self.schedule],
-            self.step == "implicit",
-            bool(self.average),
-            bool(self.precondition),
-            float(self.l2),
-            float(self.l1),
-        )
+        self._algorithm.run(self, X, y, order, state, learn, self._penalty())
 
-    def _weights(self, state: State) -> tuple[Float, float]:
-        return weights(state, float(self.l2), float(self.l1))
+    def _weights(self, state: Any) -> tuple[Float, float]:
+        w, intercept = self._algorithm.weights(state, self._penalty(), float(self.l1))
+        return w, intercept

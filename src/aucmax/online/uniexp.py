@@ -42,11 +42,10 @@ from aucmax.core.rows import (
     look_row,
     meet_row,
     move_row,
-    tally_row,
 )
 from aucmax.core.steps import INVSQRT, rates, step_size
-from aucmax.core.table import SQ, SUM, Float, class_scores, refresh
-from aucmax.core.tally import NEG, POS, RENEW, Tally, know
+from aucmax.core.table import NO_PENALTY, Float, class_scores, refresh
+from aucmax.core.tally import NEG, POS, RENEW, Tally, know, learn_row
 
 # The numbers in State.z, after those of aucmax.core.tally: steps, the bias b of centred
 # rows, Σ γ (the weights of the average).
@@ -57,15 +56,16 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (9,) numbers, see above
 
 
 def init(n_features: int) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition=True)
-    return State(hot, cold, np.zeros(2), np.zeros(9))
+    hot, cold, ref = tables.empty(n_features, precondition=True)
+    return State(hot, cold, ref, np.zeros(2), np.zeros(9))
 
 
 @inlined
@@ -89,6 +89,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     n: Float,
     z: Float,
     ahead: int,
@@ -99,9 +100,9 @@ def update(
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
-    rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
+    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, bias, sum_gamma = z[6], z[7], z[8]
-    features = listed(X, cold)
+    features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
@@ -116,41 +117,40 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learn is not None:
             rows += 1.0
-            n[side] += weight
-            tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+            learn_row(X, i, weight, side, n, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
-            meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, sum_gamma)
+            meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
             if rows >= renew_at:
                 # New reference points: the scores stay, so the bias does not.
-                a, b = class_scores(hot, cold, to_pos, to_neg)
-                norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, 0.0, True
+                a, b = class_scores(hot, ref, to_pos, to_neg)
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, NO_PENALTY, True
                 )
                 bias += 0.5 * (a + b)
-                a, b = class_scores(hot, cold, to_pos, to_neg)
+                a, b = class_scores(hot, ref, to_pos, to_neg)
                 bias -= 0.5 * (a + b)
-                features = listed(X, cold)
+                features = listed(X, ref)
                 renew_at = RENEW * rows
 
-        s, x_x, _, _ = look_row(X, i, hot, cold, features, to_pos, to_neg)
+        s, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
         t += 1.0
         balance = 4.0 * p * (1.0 - p)
         eta = step_size(INVSQRT, eta0, norm + 1.0, width, t, balance, 0.0)
         eta *= weight * to_mean * 2.0 * ((1.0 - p) if side == POS else p)
         q = x_x + 1.0
         c = sign * solve(np.log(eta * q) - sign * (s + bias)) / q
-        move_row(X, i, hot, cold, features, c, sum_gamma)
+        move_row(X, i, hot, cold, ref, features, c, sum_gamma)
         bias += c
         sum_gamma += t
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
+    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[6], z[7], z[8] = t, bias, sum_gamma
 
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, n, z = state
+    hot, cold, _, n, z = state
     return tables.averaged(hot, cold, n, z[SUM_GAMMA])
 
 
@@ -246,7 +246,7 @@ class UniExp(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, 0.0, True)
+        know(state, tally, NO_PENALTY, True)
         return state
 
     def _update(

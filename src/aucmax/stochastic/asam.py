@@ -33,7 +33,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import reservoir
 from aucmax.core import table as tables
@@ -47,16 +47,16 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_row,
     length_pair_row,
+    listed,
     meet_row,
     move_pair_row,
     raw_dot_row,
     raw_move_row,
     score_pair_row,
-    tally_row,
 )
 from aucmax.core.steps import rates
-from aucmax.core.table import REF, SQ, SUM, D, Float, W, penalise, refresh
-from aucmax.core.tally import NEG, POS, RENEW, Tally
+from aucmax.core.table import L2, SUM, D, Float, W, penalise, refresh
+from aucmax.core.tally import NEG, POS, RENEW, Tally, learn_row
 
 _FEATURES = 16  # at most so many a step are shrunk
 PARTNERS = 2  # of each row of a stream
@@ -72,7 +72,8 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, reference points, sums of squares
+    cold: Float  # (4, d) the average's part, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (13,) numbers, see above
     seed: Float  # the rest is rows kept for pairs: see aucmax.core.reservoir
@@ -84,18 +85,20 @@ class State(NamedTuple):
 
 def init(n_features: int, precondition: bool, rng: np.random.RandomState) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition)
+    hot, cold, ref = tables.empty(n_features, precondition)
     rows = reservoir.empty(n_features, rng)
-    return State(hot, cold, np.zeros(2), np.zeros(13), *rows)
+    return State(hot, cold, ref, np.zeros(2), np.zeros(13), *rows)
 
 
 @kernel
-def mean_length(hot: Float, cold: Float, to_pos: float, to_neg: float) -> float:
+def mean_length(
+    hot: Float, cold: Float, ref: Float, to_pos: float, to_neg: float
+) -> float:
     """Return the mean of z·Dz over all pairs; one if there is nothing but zeros."""
     length = 0.0
     for j in range(hot.shape[1]):
-        ref = cold[REF, j]
-        one, other = hot[SUM, j] * to_pos - ref, hot[SUM + 1, j] * to_neg - ref
+        one = hot[SUM, j] * to_pos - ref[j]
+        other = hot[SUM + 1, j] * to_neg - ref[j]
         second = tables.second_moment(hot, cold, j, to_pos, to_neg)
         length += 2.0 * hot[D, j] * max(second - one * other, 0.0)
     return length if length > 0.0 else 1.0
@@ -114,23 +117,25 @@ def update(
     neg: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    n: Float,
     z: Float,
     ahead: int,
     proximal: bool,
     eta0: float,
     rskip: float,
     askip: float,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Run Algorithm 10, or 11 if ``proximal``, over the pairs of rows ``pos, neg``.
 
     ``askip=0`` is SAM: no mean.
     """
-    smallest, largest, length = z[3], z[4], z[6]
+    mildest, hardest, length = z[3], z[4], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
+    to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
         fetch_row(X, pos[then])
@@ -138,7 +143,7 @@ def update(
         i, other = pos[k], neg[k]
 
         t += 1.0
-        eta = step_size(eta0, length, l2 * smallest, t)
+        eta = step_size(eta0, length, mildest, t)
         loss = 1.0 - score_pair_row(X, i, other, hot)
         if loss > 0.0:
             c = eta
@@ -148,8 +153,8 @@ def update(
 
         due += eta
         since += 1.0
-        if since >= stretch or l2 * due * largest > 0.5:
-            penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+        if since >= stretch or due * hardest > 0.5:
+            penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
             due = since = 0.0
         skipped += 1.0
         if skipped == askip:
@@ -165,6 +170,7 @@ def learn_rows(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     n: Float,
     z: Float,
     seed: Float,
@@ -177,13 +183,14 @@ def learn_rows(
     eta0: float,
     rskip: float,
     askip: float,
-    l2: float,
+    l2: L2,
 ) -> None:
     """Do the same for the rows of a stream, each paired with ones that were kept."""
-    rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
+    rows, mildest, hardest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = max(rskip, hot.shape[1] // _FEATURES)
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
+    centred = listed(X, ref)
     for k in range(order.shape[0]):
         i = order[k]
         weight = abs(y[i])
@@ -192,23 +199,23 @@ def learn_rows(
         side = POS if y[i] > 0.0 else NEG
         sign = 1.0 if y[i] > 0.0 else -1.0
         rows += 1.0
-        n[side] += weight
         z[N_POS + side] += 1.0
-        tally_row(X, i, weight, hot, SUM + side, cold, SQ + side)
+        learn_row(X, i, weight, side, n, hot, cold, ref, centred)
 
         if n[POS] > 0.0 and n[NEG] > 0.0:
             # Running class statistics.
             _, to_pos, to_neg, _ = rates(n, rows)
             if precondition:
-                meet_row(X, i, hot, cold, to_pos, to_neg, l2, sum_gamma)
+                meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
             if rows >= renew_at:
-                penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
                 due = since = 0.0
-                _, _, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, l2, precondition
+                _, _, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
                 )
-                length = mean_length(hot, cold, to_pos, to_neg)
+                length = mean_length(hot, cold, ref, to_pos, to_neg)
                 renew_at = RENEW * rows
+                centred = listed(X, ref)
 
             # Steps along the differences to random rows of the other class.
             for _ in range(PARTNERS):
@@ -217,7 +224,7 @@ def learn_rows(
                 stop = int(starts[1 - side, r + 1])
                 features, values = where[1 - side], value[1 - side]
                 t += 1.0
-                eta = step_size(eta0, length, l2 * smallest, t)
+                eta = step_size(eta0, length, mildest, t)
                 eta *= weight * z[N_POS + side] / n[side]
                 s = raw_dot_row(X, i, hot[W])
                 s -= kept_score(hot, features, values, start, stop)
@@ -234,8 +241,8 @@ def learn_rows(
 
                 due += eta
                 since += 1.0
-                if since >= stretch or l2 * due * largest > 0.5:
-                    penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                if since >= stretch or due * hardest > 0.5:
+                    penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
                     due = since = 0.0
                 skipped += 1.0
                 if skipped == askip:
@@ -243,7 +250,7 @@ def learn_rows(
                     skipped = 0.0
 
         keep(X, i, side, weight / n[side], seed, kept, starts, where, value)
-    z[0], z[3], z[4], z[5], z[6] = rows, smallest, largest, renew_at, length
+    z[0], z[3], z[4], z[5], z[6] = rows, mildest, hardest, renew_at, length
     z[7], z[8], z[9], z[10] = t, due, since, sum_gamma
 
 
@@ -262,7 +269,7 @@ class PairSampler(OnlineAUC):
     _proximal: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "precondition": ["boolean"],
         "rskip": [Interval(Integral, 1, None, closed="left")],
@@ -278,13 +285,13 @@ class PairSampler(OnlineAUC):
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = super()._begin(rows, tally)
         to_pos, to_neg = (1.0 / tally.weight).tolist()
-        state.z[LENGTH] = mean_length(state.hot, state.cold, to_pos, to_neg)
+        state.z[LENGTH] = mean_length(state.hot, state.cold, state.ref, to_pos, to_neg)
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
-    def _hyper(self) -> tuple[float, float, float, float]:
+    def _hyper(self) -> tuple[float, float, float, L2]:
         askip = float(getattr(self, "askip", 0.0))
-        return float(self.eta0), float(self.rskip), askip, float(self.l2)
+        return float(self.eta0), float(self.rskip), askip, self._penalty()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -319,6 +326,7 @@ class PairSampler(OnlineAUC):
                 neg,
                 state.hot,
                 state.cold,
+                state.n,
                 state.z,
                 fetch_ahead(rows, pairs=True),
                 self._proximal,
@@ -327,7 +335,7 @@ class PairSampler(OnlineAUC):
             left -= _PIECE
         for side, deck in enumerate(sides):  # for a stream that goes on from here
             some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
-            fill(rows, some, side, *state[4:])
+            fill(rows, some, side, *state[5:])
         self.n_iter_ = self.max_iter
         return self._finish(state)
 
@@ -360,7 +368,7 @@ class SAM(PairSampler):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=0.1
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
@@ -422,7 +430,7 @@ class SAM(PairSampler):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         eta0: float = 0.1,
         rskip: int = 16,
@@ -450,7 +458,7 @@ class ASAM(PairSampler):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
@@ -518,7 +526,7 @@ class ASAM(PairSampler):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         eta0: float = 1.0,
         rskip: int = 16,

@@ -34,7 +34,7 @@ class PSAM(PairSampler):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
@@ -104,7 +104,7 @@ class PSAM(PairSampler):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         eta0: float = 1.0,
         rskip: int = 16,

@@ -38,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import table as tables
 from aucmax.core.base import BatchAUC
@@ -64,8 +64,8 @@ from aucmax.core.rows import (
     prox_row,
     zeros_for,
 )
-from aucmax.core.table import REF, D, Float, W, class_scores
-from aucmax.core.tally import NORM, Tally, know
+from aucmax.core.table import D, Float, W, class_scores
+from aucmax.core.tally import NORM, Tally, know_ridge
 
 # The slots of pull: the mean gradient over P, and 1/P. Before P is known, the sums that
 # make it up.
@@ -81,7 +81,8 @@ class State(NamedTuple):
     """The solver; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) unused, reference points, sums of squares
+    cold: Float  # (4, d) unused, frequencies, sums of squares
+    ref: Float  # (d,) reference points
     pull: Float  # (2, d) what every step on a feature adds, see above
     score: Float  # (rows,) centred scores of the snapshot
     step: Float  # (rows,) what makes up for a row's probability, times 4
@@ -91,22 +92,22 @@ class State(NamedTuple):
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known; zero is the first snapshot."""
-    hot, cold = tables.empty(n_features, precondition=True)
+    hot, cold, ref = tables.empty(n_features, precondition=True)
     pull = zeros_for(X, 2, n_features)
     rows = np.zeros(n_samples), np.zeros(n_samples)
-    return State(as_hot(hot, X), cold, pull, *rows, np.zeros(2), np.zeros(10))
+    return State(as_hot(hot, X), cold, ref, pull, *rows, np.zeros(2), np.zeros(10))
 
 
 @kernel
 def weigh(
-    X: Rows, share: Float, hot: Float, cold: Float, pull: Float, size: Float
+    X: Rows, share: Float, hot: Float, ref: Float, pull: Float, size: Float
 ) -> None:
     """Take the squared norms of the rows, and how often features occur in them."""
-    features = listed(X, cold)
+    features = listed(X, ref)
     for i in range(share.shape[0]):
         weight = abs(share[i])
         if weight > 0.0:
-            size[i] = look_row(X, i, hot, cold, features, 0.0, 0.0)[1]
+            size[i] = look_row(X, i, hot, ref, features, 0.0, 0.0)[1]
             mark_row(X, i, weight, pull, EVEN)
             mark_row(X, i, weight * size[i], pull, HEAVY)
 
@@ -118,6 +119,7 @@ def update(
     order: NDArray[np.int64],
     hot: Float,
     cold: Float,
+    ref: Float,
     pull: Float,
     score: Float,
     step: Float,
@@ -125,24 +127,24 @@ def update(
     z: Float,
     ahead: int,
     eta: float,
-    l2: float,
+    l2: Float,
     l1: float,
 ) -> None:
     """Take the inner steps of Algorithm 17 at the rows ``order`` of ``X``."""
     a, b = z[A], z[B]
     to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    features = listed(X, cold)
+    features = listed(X, ref)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
         fetch_features_row(X, order[min(k + 1, last)], hot)
         i = order[k]
         # G(w; x) - G(w̃; x) = c x.
-        c = dot_row(X, i, hot, W, cold, features) - score[i]
+        c = dot_row(X, i, hot, W, ref, features) - score[i]
         c -= b - z[B_SNAP] if y[i] > 0.0 else a - z[A_SNAP]
         c *= step[i]
         d_a, d_b = prox_row(
-            X, i, hot, cold, features, pull, c, eta, l2, l1, to_pos, to_neg
+            X, i, hot, ref, features, pull, c, eta, l2, l1, to_pos, to_neg
         )
         a += d_a
         b += d_b
@@ -152,13 +154,13 @@ def update(
 def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
     """Return the chance of every row, and the largest curvature of a step."""
     size = np.zeros(len(share))
-    weigh(X, share, state.hot, state.cold, state.pull, size)
+    weigh(X, share, state.hot, state.ref, state.pull, size)
     weight, mean = np.abs(share), state.z[NORM]
     np.maximum(size, 0.0, out=size)  # a norm that is all rounding error
     excess = 0.5 + 0.5 * size / mean
     state.step[:] = 4.0 / excess
     present = 0.5 * state.pull[EVEN] + 0.5 * state.pull[HEAVY] / mean
-    present[state.cold[REF] != 0.0] = 1.0
+    present[state.ref != 0.0] = 1.0
     state.pull[RARITY] = np.divide(
         1.0, present, out=np.zeros_like(present), where=present > 0.0
     )
@@ -186,7 +188,7 @@ def start_at(point: Float, state: State) -> None:
     state.hot[W] = point[:d]
     state.pull[MU] = point[d : 2 * d] * state.pull[RARITY]
     state.score[:] = point[2 * d :]
-    a, b = class_scores(state.hot, state.cold, *(1.0 / state.n).tolist())
+    a, b = class_scores(state.hot, state.ref, *(1.0 / state.n).tolist())
     state.z[A : B_SNAP + 1] = a, b, a, b
 
 
@@ -201,7 +203,7 @@ class SVRGAUC(BatchAUC):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
+    l2 : float or "auto", default="auto"
         Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
     l1 : float, default=0.0
         Lasso penalty. The papers' :math:`\beta_1` is :math:`p(1-p)\,l_1`.
@@ -264,7 +266,7 @@ class SVRGAUC(BatchAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "l1": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -274,7 +276,7 @@ class SVRGAUC(BatchAUC):
 
     def __init__(
         self,
-        l2: float = 1e-4,
+        l2: float | str = "auto",
         *,
         l1: float = 0.0,
         eta0: float = 0.3,
@@ -297,12 +299,13 @@ class SVRGAUC(BatchAUC):
         tol: float,
         rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
-        d, l2, l1 = self.n_features_in_, float(self.l2), float(self.l1)
+        d, l1 = self.n_features_in_, float(self.l1)
         state = init(X, len(y), d)
-        know(state, tally, l2, precondition=True)
+        l2 = self._ridge(tally)
+        know_ridge(state, tally, l2)
         share = shares(y, tally.weight)
         chance, curvature = prepare(X, share, state)
-        zero = point = take(X, share, state.hot, state.cold, state.n)
+        zero = point = take(X, share, state.hot, state.ref, state.n)
         scale = residual(zero, state.hot[D], l2, l1)
         if curvature == 0.0 or scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
@@ -315,7 +318,7 @@ class SVRGAUC(BatchAUC):
             passes += 1
             if passes == self.max_iter:
                 return state.hot[W].copy(), passes, left
-            end = take(X, share, state.hot, state.cold, state.n)
+            end = take(X, share, state.hot, state.ref, state.n)
             passes += 1
             if not rise(point, end, d, l2, l1) <= 0.0:
                 eta *= 0.5
