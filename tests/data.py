@@ -146,7 +146,7 @@ def pairwise(w, X, y, l2=0.0, l1=0.0, weight=None):
     margins = score[positive][:, None] - score[~positive]
     weights = np.outer(weight[positive], weight[~positive])
     loss = np.sum(weights * (1.0 - margins) ** 2) / weights.sum()
-    return loss + l2 / 2 * w @ w + l1 * np.abs(w).sum()
+    return loss + np.sum(l2 * w**2) / 2 + l1 * np.abs(w).sum()
 
 
 def variable(model, name):
@@ -154,17 +154,42 @@ def variable(model, name):
     return float(model.state_.z[getattr(sys.modules[type(model).__module__], name)])
 
 
+def auto_ridge(X, y, weight=None):
+    """Return the penalty of each weight that ``l2="auto"`` is for exact solvers.
+
+    From all pairs: the mean of z² where z is not zero, times 1/n₊ + 1/n₋.
+    """
+    weight = np.ones(len(y)) if weight is None else weight
+    sides = [(y == label) & (weight > 0) for label in (np.max(y), np.min(y))]
+    pos, neg = (X[side] for side in sides)
+    pairs = np.outer(*(weight[side] / weight[side].sum() for side in sides))
+    z = pos[:, None] - neg
+    there = (pos[:, None] != 0) | (neg != 0)
+    square, often = (np.tensordot(pairs, part, 2) for part in (z**2, there))
+    rows = sum(1 / weight[side].sum() for side in sides)
+    return rows * square / np.where(often > 0, often, 1)
+
+
+def ridge_of(l2, X, y, weight=None):
+    """Return the penalty of each weight of an exact solver with this ``l2``."""
+    if isinstance(l2, str):
+        return auto_ridge(X, y, weight)
+    return np.full(X.shape[1], float(l2))
+
+
 class Coordinates:
-    """Centred and scaled features as ``aucmax.core.table`` documents them, slowly."""
+    """Centred and scaled features as ``aucmax.core.table`` documents them, slowly.
+
+    ``l2`` is a number, "auto", or a number for each feature.
+    """
 
     def __init__(self, d, l2, precondition):
         self.l2, self.precondition = l2, precondition
         self.rows = self.renew_at = 0
-        self.n, self.sums, self.squares = (
-            np.zeros(2),
-            np.zeros((2, d)),
-            np.zeros((2, d)),
-        )
+        self.n = np.zeros(2)
+        # With digits to spare: squares about a reference point are differences.
+        self.sums, self.squares = np.zeros((2, 2, d), dtype=np.longdouble)
+        self.counts, self.nonzero = np.zeros((2, d)), np.zeros(d)
         self.ref = np.zeros(d)
         self.D = np.zeros(d) if precondition else np.ones(d)
 
@@ -173,7 +198,13 @@ class Coordinates:
         self.rows += 1
         self.n[side] += weight
         self.sums[side] += weight * x
-        self.squares[side] += weight * x**2
+        self.squares[side] += weight * x.astype(np.longdouble) ** 2
+        self.counts[side] += weight * (x != 0)
+        self.nonzero += weight * self.n.sum() / self.n[side] / 2 * (x != 0)
+
+    def known(self):
+        """Count as if the share of the classes had been known from the start."""
+        self.nonzero = self.n.sum() * (self.counts / self.n[:, None]).mean(axis=0)
 
     @property
     def p(self):
@@ -181,41 +212,56 @@ class Coordinates:
 
     @property
     def means(self):
-        return self.sums[0] / self.n[0] - self.ref, self.sums[1] / self.n[1] - self.ref
+        return tuple((self.sums / self.n[:, None] - self.ref).astype(float))
 
     def spread(self):
         """Return the mean of (x - ref)², classes balanced; zero if it is rounding."""
         mean = (self.sums / self.n[:, None]).mean(axis=0)
         second = (self.squares / self.n[:, None]).mean(axis=0)
-        about_ref = second - self.ref * (2.0 * mean - self.ref)
-        return np.where(about_ref > 1e-13 * second, about_ref, 0.0)
+        second = second - self.ref * (2 * mean - self.ref)
+        return np.where(second > 1e-15 * mean**2, second, 0.0).astype(float)
+
+    @property
+    def ridge(self):
+        """The penalty of each weight."""
+        if isinstance(self.l2, str):
+            often = self.nonzero / self.n.sum()
+            return 1e-3 * self.spread() / np.where(often > 0, often, 1)
+        return self.l2 + np.zeros(len(self.ref))
 
     def scales(self):
-        seen = self.spread() > 0.0
-        return np.where(seen, 1.0 / np.where(seen, self.spread() + self.l2 / 4, 1.0), 0)
+        spread = self.spread()
+        fit = np.where(spread > 0, spread + self.ridge / 4, 1.0)
+        return np.where(spread > 0, 1.0 / fit, 0)
 
     def renew(self):
         """Centre what is far from zero, scale everything."""
         self.renew_at = 4 * self.rows
         if self.precondition:
-            mean = (self.sums / self.n[:, None]).mean(axis=0)
-            self.ref = np.zeros_like(mean)
-            variance = self.spread() - mean**2
+            mean = (self.sums / self.n[:, None]).mean(axis=0).astype(float)
+            self.ref = mean
+            variance = self.spread()
             self.ref = np.where(np.abs(mean) > 0.9 * np.sqrt(variance), mean, 0.0)
             self.D = self.scales()
         shares = self.spread() * self.D
         self.norm = float(np.sum(shares))
         self.width = self.norm / shares.max()
-        seen = self.spread() > 0.0
-        self.smallest, self.largest = self.D[seen].min(), self.D[seen].max()
+        convex = (self.ridge * self.D)[self.spread() > 0.0]
+        self.mildest, self.hardest = convex.min(), convex.max()
 
-    def meet(self, x, w):
-        """Return w after the scales of the features of x were brought up to date."""
+    def meet(self, x, w, past=()):
+        """Return w after the scales of the features of x were brought up to date.
+
+        The weights of the ``past`` follow as well.
+        """
         if not self.precondition:
             return w
         target = self.scales()
-        off = np.abs(self.D * (self.spread() + self.l2 / 4) - 1)
-        stale = (x != 0.0) & (np.where(target > 0.0, off, self.D) > 0.25)
+        off = np.abs(self.D * (self.spread() + self.ridge / 4) - 1) > 0.25
+        stale = (x != 0.0) & np.where(target > 0.0, off, self.D > 0)
         follow = np.where(self.D > 0.0, target / np.where(self.D > 0.0, self.D, 1.0), 1)
+        follow = np.where(stale, follow, 1.0)
         self.D = np.where(stale, target, self.D)
-        return np.where(stale, w * follow, w)
+        for k in range(len(past)):
+            past[k] = past[k] * follow
+        return w * follow

@@ -10,7 +10,7 @@ from aucmax import SPDAM
 from aucmax.batch import spdam
 from aucmax.core.points import shares
 from aucmax.core.rows import as_rows
-from aucmax.core.tally import know, measure
+from aucmax.core.tally import know_ridge, measure
 from data import (
     Coordinates,
     closed_form,
@@ -19,6 +19,7 @@ from data import (
     pairwise,
     quadratic,
     rare,
+    ridge_of,
     scaled,
     scattered,
 )
@@ -42,7 +43,7 @@ class Problem:
         for i in np.flatnonzero(weight):
             table.add(X[i], y[i] == 1, weight[i])
         table.renew()
-        self.D, self.smallest = table.D, table.smallest
+        self.D, self.mildest = table.D, table.mildest
         m_pos, m_neg = table.means
         means = np.where((y == 1)[:, None], m_pos, m_neg)
         self.bar = np.where(weight[:, None] > 0, X - table.ref - means, 0.0)
@@ -56,7 +57,7 @@ class Problem:
         """Return argmin of u·w + g(w) + ‖w - w_old‖²/(2τ), where D is not zero."""
         here = self.D > 0
         delta = self.delta[here]
-        ridge = np.diag(self.l2 / 2 + 1 / (tau * self.D[here]))
+        ridge = np.diag(self.l2[here] / 2 + 1 / (tau * self.D[here]))
         target = w[here] / (tau * self.D[here]) + delta - u[here]
         new = np.zeros_like(w)
         new[here] = np.linalg.solve(ridge + np.outer(delta, delta), target)
@@ -79,16 +80,16 @@ def sharpest(problem, batches, rng):
 def reference(X, y, weight, model):
     """Return the weights after the passes of ``model``."""
     hyper = model.get_params()
-    l2, passes = hyper["l2"], hyper["max_iter"]
+    l2, passes = ridge_of(hyper["l2"], X, y, weight), hyper["max_iter"]
     problem = Problem(X, y, weight, l2)
     rng = np.random.RandomState(hyper["random_state"])
     batches = spdam.partition(weight, hyper["batch_size"], rng)
     kappa2 = sharpest(problem, batches, rng)
     H, delta = quadratic(X, y, weight)
-    H = 2 * H + l2 * np.eye(len(H))
+    H = 2 * H + np.diag(l2)
     point, moves = np.zeros(X.shape[1]), []
     for start in range(0, passes, 4):
-        sigma, tau, theta = spdam.pace(len(batches), kappa2, l2 / 2 * problem.smallest)
+        sigma, tau, theta = spdam.pace(len(batches), kappa2, problem.mildest / 2)
         w = ahead = point
         beta = problem.bar @ w
         for _ in range(min(3, max(passes - start - 1, 1))):
@@ -296,7 +297,8 @@ def test_neither_a_heavy_row_nor_a_rare_class_slows_it_down():
 def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     X, y = mixed(200)
     weight = weighted(200)
-    problem = Problem(X, y, weight, 1e-4)
+    l2 = np.full(X.shape[1], 1e-4)
+    problem = Problem(X, y, weight, l2)
     unit = np.sqrt(problem.D)
     batches = spdam.partition(weight, batch_size, np.random.RandomState(0))
     expected = len(batches) * max(
@@ -307,7 +309,7 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     rows = as_rows(layout(X))
     tally = measure(rows, signed, X.shape[1])
     state = spdam.init(rows, 200, X.shape[1])
-    know(state, tally, 1e-4, True)
+    know_ridge(state, tally, l2)
     share = shares(signed, tally.weight)
     found = spdam.widest(rows, share, batches, state, np.random.RandomState(1))
     assert 0.75 * expected < found <= 1.1 * (1 + 1e-12) * expected

@@ -19,7 +19,7 @@ from aucmax.core.groups import (
 )
 from aucmax.core.jit import inlined
 from aucmax.core.rows import as_rows
-from aucmax.core.table import REF, SUM, D, U, W
+from aucmax.core.table import SUM, D, U, W
 
 widths = pytest.mark.parametrize("d", [1, 7, 8, 9, 30, 64, 139])
 types = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -41,7 +41,7 @@ def learner(d):
     hot, cold = rng.standard_normal((4, d)), rng.standard_normal((4, d))
     hot[D] = rng.random(d)
     hot[D, d // 2] = 0.0  # a feature that has been constant
-    return hot, cold, np.array([3.0, 7.0])
+    return hot, cold, rng.standard_normal(d), np.array([3.0, 7.0])
 
 
 def planned(plan, first, rng):
@@ -53,15 +53,15 @@ def planned(plan, first, rng):
     plan[PAST, here] = 10.0 * rng.random(GROUP)
 
 
-def one_by_one(x, hot, cold, n, plan, implicit):
+def one_by_one(x, hot, cold, ref, n, plan, implicit):
     """Return w and u after the steps along the rows of ``x``, taken in turn."""
     w, u = hot[W].copy(), cold[U].copy()
-    m_pos, m_neg = hot[SUM:] / n[:, None] - cold[REF]
+    m_pos, m_neg = hot[SUM:] / n[:, None] - ref
     for row, (pace, sign, past) in zip(x, plan.T, strict=True):
-        z = hot[D] * (row - cold[REF])
-        gain = pace / (1 + pace * z @ (row - cold[REF])) if implicit else pace
+        z = hot[D] * (row - ref)
+        gain = pace / (1 + pace * z @ (row - ref)) if implicit else pace
         goal = w @ m_neg + 1 if sign > 0 else w @ m_pos - 1
-        c = gain * (goal - w @ (row - cold[REF]))
+        c = gain * (goal - w @ (row - ref))
         w = w + c * z
         u = u + past * c * z
     return w, u
@@ -76,14 +76,14 @@ def test_a_group_is_its_rows_one_by_one(d, dtype, implicit, start):
     X = rng.standard_normal((9, d)).astype(dtype)
     before = X.copy()
     order = np.array([8, 3, 4, 5, 0, 7])
-    hot, cold, n = learner(d)
-    plan, seen, room, _ = workplace(X, False, hot, cold, n)
+    hot, cold, ref, n = learner(d)
+    plan, seen, room, _ = workplace(X, False, hot, cold, ref, n)
     first = 3
     planned(plan, first, rng)
     at = order[np.minimum(np.arange(start, start + GROUP), 5)]
     steps = plan[:, first : first + GROUP].copy()
-    w, u = one_by_one(X[at].astype(float), hot, cold, n, steps, implicit)
-    m_pos, m_neg = hot[SUM:] / n[:, None] - cold[REF]
+    w, u = one_by_one(X[at].astype(float), hot, cold, ref, n, steps, implicit)
+    m_pos, m_neg = hot[SUM:] / n[:, None] - ref
     a, b = hot[W] @ m_pos, hot[W] @ m_neg
 
     compiled_look(X, order, start, 4, room, plan, first, seen)
@@ -103,8 +103,8 @@ def test_compiled_code_does_what_the_definition_says(d, dtype):
     order = np.arange(6)
     results = []
     for look, move in ((look_group, move_group), (compiled_look, compiled_move)):
-        hot, cold, n = learner(d)
-        plan, seen, room, _ = workplace(X, False, hot, cold, n)
+        hot, cold, ref, n = learner(d)
+        plan, seen, room, _ = workplace(X, False, hot, cold, ref, n)
         planned(plan, 0, np.random.default_rng(2))
         look(X, order, 1, 8, room, plan, 0, seen)
         change = move(room, seen, plan, 0, 0.3, -0.2, True)
@@ -114,8 +114,8 @@ def test_compiled_code_does_what_the_definition_says(d, dtype):
 
 
 def test_take_up_is_the_way_back():
-    hot, cold, n = learner(11)
-    room = workplace(np.zeros((5, 11)), False, hot, cold, n).room
+    hot, cold, ref, n = learner(11)
+    room = workplace(np.zeros((5, 11)), False, hot, cold, ref, n).room
     hot[W], cold[U] = 2.0, 3.0
     before = hot.copy(), cold.copy()
     take_up(room, hot, cold)
@@ -126,23 +126,23 @@ def test_take_up_is_the_way_back():
 
 
 def test_rows_are_grouped_where_it_pays():
-    hot, cold, n = learner(3)
+    hot, cold, ref, n = learner(3)
     dense = np.ones((4, 3))
     csr = as_rows(sparse.csr_array(dense))
-    grouped, single = (workplace(X, False, hot, cold, n) for X in (dense, csr))
+    grouped, single = (workplace(X, False, hot, cold, ref, n) for X in (dense, csr))
     assert grouped.room is not None
     assert grouped.single is None
     assert single.room is None
     assert single.single
     for rows in (dense, csr):  # each step changes what the next one is planned from
-        plan, _, room, _ = workplace(rows, True, hot, cold, n)
+        plan, _, room, _ = workplace(rows, True, hot, cold, ref, n)
         assert room is None
         assert plan.shape[1] == 1
 
 
 def test_vectors_begin_on_cache_lines():
-    hot, cold, n = learner(30)
-    room = workplace(np.ones((4, 30)), False, hot, cold, n).room
+    hot, cold, ref, n = learner(30)
+    room = workplace(np.ones((4, 30)), False, hot, cold, ref, n).room
     assert room.ctypes.data % 64 == 0
     assert room.shape[1] % groups.LANES == 0
     assert room.shape[1] >= 30

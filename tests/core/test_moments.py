@@ -32,7 +32,7 @@ def by_numpy(X, y, weight=None):
         mean = (w @ rows) / max(w.sum(), 1e-300)
         centred = rows - mean
         scatter = (centred * w[:, None]).T @ centred
-        parts.append((w.sum(), np.count_nonzero(w), mean, scatter))
+        parts.append((w.sum(), np.count_nonzero(w), mean, scatter, w @ (rows != 0)))
     fields = zip(*parts, strict=True)
     return Moments(*(np.array(field, dtype=float) for field in fields))
 
@@ -41,6 +41,7 @@ def assert_close(found, expected, rtol=1e-12):
     """Compare scatter matrices in units of the features' spreads."""
     assert_allclose(found.weight, expected.weight, rtol=rtol)
     assert_array_equal(found.rows, expected.rows)
+    assert_allclose(found.nonzero, expected.nonzero, rtol=rtol, atol=rtol)
     for side in (0, 1):
         if not expected.rows[side]:
             continue

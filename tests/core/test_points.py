@@ -21,18 +21,18 @@ def setting(layout=np.asarray):
     weight[::7] = 0.0
     signed = np.where(y == 1, weight, -weight)
     rows = as_rows(layout(X))
-    hot, cold = table.empty(X.shape[1], precondition=True)
+    hot, _, ref = table.empty(X.shape[1], precondition=True)
     n = np.array([weight[y == 1].sum(), weight[y == 0].sum()])
     hot[table.SUM :] = weight[y == 1] @ X[y == 1], weight[y == 0] @ X[y == 0]
-    cold[table.REF, ::2] = X.mean(axis=0)[::2]
+    ref[::2] = X.mean(axis=0)[::2]
     hot = as_hot(hot, rows)
     share = shares(signed, n)
 
     def at(w):
         hot[table.W] = w
-        return take(rows, share, hot, cold, n)
+        return take(rows, share, hot, ref, n)
 
-    return X, y, weight, cold[table.REF], at
+    return X, y, weight, ref, at
 
 
 def test_shares_are_balanced():

@@ -52,22 +52,21 @@ def arguments(X, i, references, new=False):
     Some features have a reference point, or none has; one has no scale yet if ``new``.
     """
     rng = np.random.default_rng(1)
-    n_pos, n_neg, l2 = 30.0, 90.0, 0.01
+    n_pos, n_neg, l2 = 30.0, 90.0, table.L2(0.01, 0.0)
     hot, cold = np.zeros((4, D)), np.zeros((4, D))
     hot[table.W] = rng.standard_normal(D)
     hot[table.SUM] = n_pos * rng.standard_normal(D)
     hot[table.SUM + 1] = n_neg * rng.standard_normal(D)
     cold[table.U] = rng.standard_normal(D)
-    means = hot[table.SUM :] / [[n_pos], [n_neg]]
-    cold[table.SQ :] = (means**2 + 1.0) * [[n_pos], [n_neg]]
+    cold[table.SQ :] = (rng.random((2, D)) + 1.0) * [[n_pos], [n_neg]]
+    cold[table.NZ] = (rng.random(D) + 0.1) * (n_pos + n_neg)
+    ref = np.zeros(D)
     if references:
-        cold[table.REF, ::2] = rng.standard_normal(D)[::2]
-    second = cold[table.SQ :] / [[n_pos], [n_neg]] - cold[table.REF] * (
-        2.0 * means - cold[table.REF]
-    )
+        ref[::2] = rng.standard_normal(D)[::2]
+    second = cold[table.SQ :] / [[n_pos], [n_neg]]
     # Some scales are right, some off by less than is worth a change, some by more.
     off = rng.choice([1.0, 1.005, 0.995, 1.5, 0.2], D)
-    hot[table.D] = off / (second.mean(axis=0) + l2 / 4.0)
+    hot[table.D] = off / (second.mean(axis=0) + l2.plain / 4.0)
     if new:
         hot[[table.W, table.D], 4] = 0.0
     return {
@@ -75,7 +74,7 @@ def arguments(X, i, references, new=False):
         "i": i,
         "hot": as_hot(hot, X),
         "cold": cold,
-        "listed": rows.listed(X, cold),
+        "listed": rows.listed(X, ref),
         "to_pos": 1.0 / n_pos,
         "to_neg": 1.0 / n_neg,
         "l2": l2,
@@ -92,7 +91,11 @@ def arguments(X, i, references, new=False):
         "squares": rng.standard_normal((2, D)),
         "factor": 1.3,
         "w": rng.standard_normal(D),
-        "ref": cold[table.REF],
+        "ref": ref,
+        "ridge": rng.random(D),
+        "counts": rng.standard_normal((2, D)),
+        "count": 0.3,
+        "place": 1,
         "out": rng.standard_normal(D),
         "at": np.zeros(D, np.uint32),
         "B": rng.standard_normal((D, 5)),
@@ -177,7 +180,16 @@ def test_dense_and_csr_are_the_same_rows(kind):
             for layout in (dense, csr):
                 values = arguments(layout, i, True)
                 result = function(*(values[key] for key in names))
-                keys = ("hot", "cold", "table", "sums", "squares", "out", "index")
+                keys = (
+                    "hot",
+                    "cold",
+                    "table",
+                    "sums",
+                    "squares",
+                    "counts",
+                    "out",
+                    "index",
+                )
                 keys = (*keys, "value", "at", *"BuMk")
                 arrays = [values[k] for k in keys]
                 results.append((result, arrays))
@@ -201,9 +213,9 @@ def test_to_ask_for_a_number_changes_nothing():
 def test_listed(kind):
     X = as_rows(matrix(kind))
     for references in (False, True):
-        cold = arguments(X, 0, references)["cold"]
-        expected = rows.listed(X, cold)
-        found = compiled(rows.listed, ["X", "cold"])(X, cold)
+        ref = arguments(X, 0, references)["ref"]
+        expected = rows.listed(X, ref)
+        found = compiled(rows.listed, ["X", "ref"])(X, ref)
         if "CSR" not in kind:
             assert expected is found is None
             continue

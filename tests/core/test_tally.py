@@ -1,7 +1,5 @@
 """Class moments against NumPy."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,17 +25,21 @@ def signed(y, weight=None):
 def by_numpy(X, y):
     sides = [y > 0, y < 0]
     assert (POS, NEG) == (0, 1)
+    shares = [np.abs(y[side]) / np.abs(y[side]).sum() for side in sides]
+    mean = np.array([w @ X[side] for w, side in zip(shares, sides, strict=True)])
+    both = list(zip(shares, sides, mean, strict=True))
     return Tally(
         np.array([np.abs(y[side]).sum() for side in sides]),
         np.array([side.sum() for side in sides], dtype=float),
-        np.array([np.abs(y[side]) @ X[side] for side in sides]),
-        np.array([np.abs(y[side]) @ X[side] ** 2 for side in sides]),
+        mean,
+        np.array([w @ (X[side] - m) ** 2 for w, side, m in both]),
+        np.array([w @ (X[side] != 0) for w, side, _ in both]),
     )
 
 
-def assert_same(found, expected, rtol=1e-12):
+def assert_same(found, expected, rtol=1e-12, sides=(POS, NEG)):
     for name in Tally._fields:
-        a, b = getattr(found, name), getattr(expected, name)
+        a, b = (getattr(some, name)[list(sides)] for some in (found, expected))
         scale = np.abs(b).max(initial=1e-300)
         assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=name)
 
@@ -58,8 +60,9 @@ def test_against_numpy(layout):
 def test_one_class_only():
     X, _ = gaussian(20, 3)
     found = measure(X, np.ones(20), 3)
-    assert_same(found, by_numpy(X, np.ones(20)))
-    assert found.rows[NEG] == 0.0
+    both = measure(np.vstack([X, X]), np.repeat([1.0, -1.0], 20), 3)
+    assert_same(found._replace(rows=both.rows), both, sides=[POS])
+    assert found.rows[NEG] == found.weight[NEG] == 0.0
 
 
 def test_rows_of_weight_zero_are_not_there():
@@ -82,24 +85,21 @@ def test_a_weight_of_k_is_k_rows():
     times = rng.integers(0, 5, 60)
     weighted = measure(X, signed(y, times), 4)
     repeated = measure(X.repeat(times, axis=0), signed(y.repeat(times)), 4)
-    for name in ("weight", "sums", "squares"):
+    for name in ("weight", "mean", "variance", "often"):
         assert_array_equal(getattr(weighted, name), getattr(repeated, name))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_parts_add_up_to_the_whole(layout):
-    X, y = scattered(200)
-    y = signed(y)
-    convert = LAYOUTS[layout]
-    whole = measure(as_rows(convert(X)), y, X.shape[1])
-    edges = [0, 1, 17, 120, 200]
-    parts = [
-        measure(as_rows(convert(X[lo:hi])), y[lo:hi], X.shape[1])
-        for lo, hi in pairwise(edges)
-    ]
-    assert_same(Tally(*map(sum, zip(*parts, strict=True))), whole)
-    first = X[:1].astype(np.float32 if "32" in layout else float)
-    assert_same(parts[0], by_numpy(first, y[:1]))
+@pytest.mark.parametrize("layout", ["dense", "CSR"])
+def test_a_spread_is_known_however_far_from_zero(layout):
+    """Four million spreads, as of dates; and a constant is one to the last bit."""
+    X, y = gaussian(500, 4)
+    offset = np.array([0.0, 4e6, -4e6, 0.0])
+    far = X + offset
+    far[:, 3] = 0.1
+    found = measure(as_rows(LAYOUTS[layout](far)), signed(y), 4)
+    expected = by_numpy(far - offset, signed(y))
+    assert_allclose(found.variance[:, :3], expected.variance[:, :3], rtol=1e-6)
+    assert found.variance[:, 3].max() < 1e-30
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -136,8 +136,8 @@ def test_threads_do_not_matter(monkeypatch):
 def test_many_features():
     X, y = wide()
     found = measure(as_rows(X), signed(y), X.shape[1])
-    expected = [X[y == 1].sum(axis=0), X[y == 0].sum(axis=0)]
-    assert_allclose(found.sums, expected, rtol=1e-12)
+    expected = [X[y == 1].mean(axis=0), X[y == 0].mean(axis=0)]
+    assert_allclose(found.mean, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("pairs", [np.inf, 40])

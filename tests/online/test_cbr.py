@@ -167,12 +167,12 @@ def test_what_is_kept_of_the_buffer_is_what_it_says(layout):
     for policy in ("fifo", "reservoir"):
         model = CBR(buffer_size=9, policy=policy)
         model.partial_fit(layout(X), y, sample_weight=weighted(700))
-        hot, cold, rows, slots, _, _, score, _, _ = model.state_
+        hot, _, ref, rows, slots, _, _, score, _, _ = model.state_
         d = X.shape[1]
         E = np.zeros((18, d))
         for b, length in enumerate(slots[0].astype(int)):
             E[b, rows[1, b, :length].astype(int)] = rows[0, b, :length]
-        E = np.vstack([(E - cold[1]) * np.sqrt(hot[1]), np.eye(d)])
+        E = np.vstack([(E - ref) * np.sqrt(hot[1]), np.eye(d)])
         K = covariance(model)
         S = K[18:, 18:]
         assert np.linalg.eigvalsh(S).min() > 0

@@ -72,6 +72,7 @@ def reference(X, y, weight, model, passes, tighter=1.0):
     if passes:
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
+        table.known()
         table.renew()
         balance = 4 * table.p * (1 - table.p)
         planned, length = stages(len(here) * passes, balance)
@@ -131,9 +132,9 @@ def reference(X, y, weight, model, passes, tighter=1.0):
             iterates, due, since = [], 0.0, 0
 
         renew = renew and stage == 1
-        ridge = p * (1 - p) * l2 * due
-        if renew or since >= max(16, len(w)) or ridge * table.largest > 0.5:
-            w = w / (1 + ridge * table.D)
+        pq_due = p * (1 - p) * due
+        if renew or since >= max(16, len(w)) or pq_due * table.hardest > 0.5:
+            w = w / (1 + pq_due * table.ridge * table.D)
             due, since = 0.0, 0
         if renew:
             ref = table.ref

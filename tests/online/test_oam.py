@@ -36,7 +36,7 @@ def reference(X, y, weight, model, passes):
         if passes is None:
             table.add(x, side == 0, share)
             if table.n.all():
-                w = table.meet(x, w)
+                w = table.meet(x, w, iterates)
                 if table.rows >= table.renew_at:
                     table.renew()
         others = buffer.rows[1 - side]

@@ -61,18 +61,17 @@ def step_of_opauc(model, table, w, g, x, mean, covariance, t):
     eta *= table["relative"] / np.sqrt(1 + table["balance"] * t / table["width"])
     if model.step == "implicit":
         eta /= 1 + eta * np.sum(table["D"] * (x - mean) ** 2)
-    return (w - eta * table["D"] * g) / (1 + eta * model.l2 / 2 * table["D"])
+    return (w - eta * table["D"] * g) / (1 + eta * table["ridge"] / 2 * table["D"])
 
 
 def step_of_adaoam(model, table, w, g, x, mean, covariance, t):
     unit = np.sqrt(table["D"])
-    g = table["relative"] * unit * (g + model.l2 / 2 * w)
+    g = table["relative"] * unit * (g + table["ridge"] / 2 * w)
     table["h"] = table.get("h", 0) + g**2
     eta = model.eta0 / np.sqrt(table["norm"])
     w = w - eta * unit * g / (model.delta + np.sqrt(table["h"]))
-    size = np.linalg.norm(w)
-    radius = np.sqrt(2 / model.l2) if model.l2 > 0 else np.inf
-    return w * (radius / size) if size > radius else w
+    size = np.sqrt(table["ridge"] @ w**2)
+    return w * (np.sqrt(2) / size) if size > np.sqrt(2) else w
 
 
 def reference(X, y, weight, model, passes, step):
@@ -88,30 +87,51 @@ def reference(X, y, weight, model, passes, step):
     w = np.zeros(d)
     iterates = []
 
-    def measure(seen, chosen):
+    def ridge(v, often):
+        if isinstance(model.l2, str):
+            return 1e-3 * v / np.where(often > 0, often, 1.0)
+        return model.l2 + np.zeros(d)
+
+    def frequency(i):
+        """Count a row that is not zero by what its class weighed so far."""
+        side = y[: i + 1] == y[i]
+        total = weight[: i + 1]
+        table["count"] += weight[i] * total.sum() / total[side].sum() / 2 * (X[i] != 0)
+        return table["count"] / total.sum()
+
+    def measure(seen, chosen, often):
         nonlocal w
         _, v = balanced(X[seen], y[seen], weight[seen])
         v = np.where(v > 1e-13, v, 0.0)
         if precondition:
             old = table["D"]
-            stale = chosen & ((np.abs((v + model.l2 / 4) * old - 1) > 0.25) | (v == 0))
-            new = np.where(v > 0, 1 / np.where(v > 0, v + model.l2 / 4, 1), 0)
-            w = np.where(stale & (old > 0), w * new / np.where(old > 0, old, 1), w)
+            fit = v + ridge(v, often) / 4
+            new = np.where(v > 0, 1 / np.where(v > 0, fit, 1), 0)
+            stale = chosen & (np.abs(old - new) > 0.25 * new)
+            follow = np.where(stale & (old > 0), new / np.where(old > 0, old, 1), 1.0)
+            w = w * follow
+            iterates[:] = [one * follow for one in iterates]
             table["D"] = np.where(stale, new, old)
         share = v * table["D"]
         table["norm"] = share.sum() or 1.0
         table["width"] = table["norm"] / share.max() if share.any() else 1.0
 
+    table["count"] = np.zeros(d)
     if passes:
-        measure(slice(None), np.ones(d, bool))
+        sides = [y == 1, y == 0]
+        often = np.mean([np.average(X[s] != 0, 0, weight[s]) for s in sides], axis=0)
+        measure(slice(None), np.ones(d, bool), often)
     for k in range(len(y) * (passes or 1)):
         i = k % len(y)
         seen = slice(0, i + 1) if k < len(y) else slice(None)
+        often = frequency(i) if k < len(y) else often
         if len(np.unique(y[seen])) < 2:
             continue
         if passes is None:
-            measure(seen, X[i] != X[0])
+            measure(seen, X[i] != X[0], often)
         total = weight[seen]
+        _, v = balanced(X[seen], y[seen], total)
+        table["ridge"] = ridge(np.where(v > 1e-13, v, 0.0), often)
         p = total[y[seen] == 1].sum() / total.sum()
         table["balance"] = 4 * p * (1 - p)
         table["relative"] = weight[i] * len(total) / total.sum()
@@ -242,11 +262,12 @@ def reference_of_sketches(X, y, weight, model, passes):
     """As above, with Ŝ for S by its formula; the penalty falls due as in SPAM."""
     here = weight > 0
     X, y, weight = X[here], y[here], weight[here]
-    l2, d = model.l2, X.shape[1]
-    table = Coordinates(d, l2, model.precondition)
+    d = X.shape[1]
+    table = Coordinates(d, model.l2, model.precondition)
     for i in range(len(y) if passes else 0):
         table.add(X[i], y[i] == 1, weight[i])
     if passes:
+        table.known()
         table.renew()
     random = numbers(model.rank)
     R = np.array([next(random) for _ in y])
@@ -261,8 +282,8 @@ def reference_of_sketches(X, y, weight, model, passes):
         if len(np.unique(y[seen])) < 2:
             continue
         renew = not passes and table.rows >= table.renew_at
-        if renew or since >= 256 or l2 / 2 * due * table.largest > 0.5:
-            w = w / (1 + l2 / 2 * due * table.D)
+        if renew or since >= 256 or due / 2 * table.hardest > 0.5:
+            w = w / (1 + due / 2 * table.ridge * table.D)
             due = since = 0.0
         if renew:
             table.renew()
@@ -286,7 +307,7 @@ def reference_of_sketches(X, y, weight, model, passes):
         due += eta
         since += 1
     if not model.average:
-        return w / (1 + l2 / 2 * due * table.D)
+        return w / (1 + due / 2 * table.ridge * table.D)
     return np.average(iterates, axis=0, weights=np.arange(len(iterates)) + 1)
 
 
@@ -321,13 +342,13 @@ def test_inner_products_are_followed_exactly(data, method, layout):
         part = slice(0 if method == "fit" else stop - 100, stop)
         call = getattr(model, method)
         call(layout(X[part]), y[part], sample_weight=weight[part])
-        hot, cold, B, M, k, n, _ = model.state_
+        hot, _, ref, B, M, k, n, _ = model.state_
         w = hot[0] + hot[1] * (B @ k[Q])
         product = B.T * hot[1] @ B
         assert_allclose(M, product, atol=1e-11 * np.abs(product).max())
         assert_allclose(k[F], B.T @ w, atol=1e-10 * np.abs(B.T @ w).max())
         assert_allclose(k[RHO, [3, 7]], n)
-        sums = hot[2:] - n[:, None] * cold[1]
+        sums = hot[2:] - n[:, None] * ref
         scale = np.abs(hot[2:]).max(axis=0) + 1e-300
         assert_allclose(B[:, [3, 7]].T / scale, sums / scale, atol=1e-11)
 

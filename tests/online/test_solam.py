@@ -53,6 +53,7 @@ def reference(X, y, weight, model, passes):
     if passes:
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
+        table.known()
         table.renew()
     w = np.zeros(X.shape[1])
     iterates, gammas = [], []
@@ -63,12 +64,12 @@ def reference(X, y, weight, model, passes):
             table.add(X[i], positive, weight[i])
             if not table.n.all():
                 continue
-            w = table.meet(X[i], w)
+            w = table.meet(X[i], w, iterates)
         renew = passes is None and table.rows >= table.renew_at
         p = table.p
-        ridge = p * (1 - p) * l2 * due
-        if renew or since >= max(256, len(w)) or ridge * table.largest > 0.5:
-            w = w / (1 + ridge * table.D)
+        pq_due = p * (1 - p) * due
+        if renew or since >= max(256, len(w)) or pq_due * table.hardest > 0.5:
+            w = w / (1 + pq_due * table.ridge * table.D)
             due = since = 0.0
         if renew:
             ref = table.ref

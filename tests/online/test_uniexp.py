@@ -39,7 +39,7 @@ def reference(X, y, weight, eta0, passes):
             table.add(X[i], y[i] == 1, weight[i])
             if not table.n.all():
                 continue
-            w = table.meet(X[i], w)
+            w = table.meet(X[i], w, iterates)
             if table.rows >= table.renew_at:
                 old = table.ref
                 table.renew()

@@ -50,13 +50,12 @@ class Slow:
         self.length = 2 * np.sum(self.table.D * (self.table.spread() - product))
 
     def shrink(self):
-        self.w = self.w / (1 + self.hyper["l2"] * self.due * self.table.D)
+        self.w = self.w / (1 + self.due * self.table.ridge * self.table.D)
         self.due = self.since = 0
 
     def step(self, z, weight=1.0):
         self.t += 1
-        eta0, l2 = self.hyper["eta0"], self.hyper["l2"]
-        eta = weight / (self.length / eta0 + l2 * self.table.smallest * self.t)
+        eta = weight / (self.length / self.hyper["eta0"] + self.table.mildest * self.t)
         loss = max(0.0, 1 - self.w @ z)
         c = eta if loss > 0 else 0.0
         if self.kind is PSAM and z.any():
@@ -64,14 +63,16 @@ class Slow:
         self.w = self.w + c * self.table.D * z
         self.due += eta
         self.since += 1
-        if self.since >= self.capacity or l2 * self.due * self.table.largest > 0.5:
+        if self.since >= self.capacity or self.due * self.table.hardest > 0.5:
             self.shrink()
         if self.kind is not SAM and self.t % self.hyper["askip"] == 0:
             self.sum, self.count = self.sum + self.w, self.count + 1
 
     def rescale(self, x):
-        """Let the mean's past be, and the weights follow the scales."""
-        self.w = self.table.meet(x, self.w)
+        """Let the weights and their mean follow the scales."""
+        past = [self.sum]
+        self.w = self.table.meet(x, self.w, past)
+        self.sum = past[0]
 
     @property
     def result(self):
@@ -95,6 +96,7 @@ def test_fit_is_the_algorithm(model, data, layout):
     )
     for i in np.flatnonzero(weight):
         slow.table.add(X[i], y[i] == 1, weight[i])
+    slow.table.known()
     slow.renew()
     pairs = decks(np.where(y == 1, weight, -weight), np.random.RandomState(0))
     steps = 3 * np.count_nonzero(weight)

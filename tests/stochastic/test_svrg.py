@@ -16,6 +16,7 @@ from data import (
     mixed,
     pairwise,
     quadratic,
+    ridge_of,
     scaled,
     scattered,
 )
@@ -81,12 +82,12 @@ class Problem:
 def reference(X, y, weight, model):
     """Return the weights after the passes of ``model``."""
     hyper = model.get_params()
-    l2, l1 = hyper["l2"], hyper["l1"]
+    l2, l1 = ridge_of(hyper["l2"], X, y, weight), hyper["l1"]
     problem = Problem(X, y, weight, l2)
     rng = np.random.RandomState(hyper["random_state"])
     eta = hyper["eta0"] / problem.curvature
     H, delta = quadratic(X, y, weight)
-    H = 2 * H + l2 * np.eye(len(H))
+    H = 2 * H + np.diag(l2)
     snapshot, moves = np.zeros(X.shape[1]), []
 
     def objective(w):

@@ -19,7 +19,16 @@ import numpy as np
 
 from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, vectorised
-from aucmax.core.table import L2, ROUNDING, TINY, TOLERANCE, Float, fitting_scale
+from aucmax.core.table import (
+    L2,
+    ROUNDING,
+    SETTLED,
+    TINY,
+    TOLERANCE,
+    Float,
+    fitting_scale,
+    tamed,
+)
 from aucmax.core.tally import NEG, POS, Tally, centres
 
 # The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
@@ -92,15 +101,21 @@ def multiply(S: Float, w: Float, out: Float) -> None:
 
 
 @vectorised
-def learn(V: Float, S: Float, n: Float, x: Float, side: int, weight: float) -> None:
-    """Add the centred row ``x`` to the statistics of its class; O(d²)."""
+def learn(
+    V: Float, S: Float, n: Float, x: Float, side: int, weight: float, rows: float
+) -> None:
+    """Add the centred row ``x`` to the statistics of its class; O(d²).
+
+    Outliers in it are tamed, see aucmax.core.table; ``rows`` have been seen so far.
+    """
     n[side] += weight
-    # What makes the classes weigh the same, as far as is known by now.
-    count = 0.5 * weight * (n[POS] + n[NEG]) / n[side]
+    least = SETTLED * (n[POS] + n[NEG]) / rows
     for j in range(x.shape[0]):
+        there = x[j] != -V[REF, j]
+        x[j] = tamed(x[j], V[SQ, j] + V[SQ + 1, j], V[NZ, j], least)
         V[SUM + side, j] += weight * x[j]
         V[SQ + side, j] += weight * (x[j] * x[j])
-        V[NZ, j] += count if x[j] != -V[REF, j] else 0.0
+        V[NZ, j] += weight if there else 0.0
     add_outer(S[side], weight, x)
 
 
@@ -157,20 +172,17 @@ def variance_of(V: Float, j: int, to_pos: float, to_neg: float) -> float:
 
 
 @inlined
-def ridge(V: Float, j: int, variance: float, total: float, l2: L2) -> float:
-    """Return λ_j; ``total`` is the weight of all rows. See aucmax.core.table."""
+def ridge(V: Float, j: int, l2: L2) -> float:
+    """Return λ_j: see aucmax.core.table."""
     if l2.relative == 0.0 or V[NZ, j] == 0.0:
         return l2.plain
-    return l2.plain + l2.relative * (variance * total / V[NZ, j])
+    return l2.plain + l2.relative * ((V[SQ, j] + V[SQ + 1, j]) / V[NZ, j])
 
 
 @vectorised
-def _fitting(
-    V: Float, j: int, to_pos: float, to_neg: float, total: float, l2: L2
-) -> float:
+def _fitting(V: Float, j: int, to_pos: float, to_neg: float, l2: L2) -> float:
     """Return the scale that fits the class moments."""
-    variance = variance_of(V, j, to_pos, to_neg)
-    return fitting_scale(variance, ridge(V, j, variance, total, l2))
+    return fitting_scale(variance_of(V, j, to_pos, to_neg), ridge(V, j, l2))
 
 
 @vectorised
@@ -184,11 +196,11 @@ def rescale(
     mean of the classes. Returns, classes balanced, the mean squared norm of a row about
     that mean, and how many features of the largest share in it would make it up.
     """
-    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
+    to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
     if precondition:
         for j in range(x.shape[0]):
             if x[j] != 0.0:
-                scale = _fitting(V, j, to_pos, to_neg, total, l2)
+                scale = _fitting(V, j, to_pos, to_neg, l2)
                 if abs(V[D, j] - scale) > TOLERANCE * scale:
                     _fit_scale(V, j, scale)
     return _norm(V, to_pos, to_neg)
@@ -218,8 +230,9 @@ def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     mean = 0.5 * (tally.mean[POS] + tally.mean[NEG])
     variance = 0.5 * (tally.variance + (tally.mean - mean) ** 2).sum(axis=0)
     variance[variance <= np.maximum(ROUNDING * mean**2, TINY)] = 0.0
-    often = 0.5 * (tally.often[POS] + tally.often[NEG])
-    size = np.divide(variance, often, out=np.zeros_like(often), where=often > 0.0)
+    about = tally.variance + (tally.mean - V[REF]) ** 2
+    often, square = tally.weight @ tally.often, tally.weight @ about
+    size = np.divide(square, often, out=np.zeros_like(often), where=often > 0.0)
     curvature = variance + 0.25 * (l2.plain + l2.relative * size)
     if precondition:
         V[D] = np.divide(

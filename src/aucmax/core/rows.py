@@ -33,6 +33,7 @@ from aucmax.core.table import (
     Float,
     U,
     W,
+    learn,
     off_scale,
     rescale,
 )
@@ -301,37 +302,6 @@ def _fetch_features_csr(X, i, hot):
         return loop
 
 
-def scatter_row(X: Rows, i: int, factor: float, out: Float) -> None:
-    """Write ``factor`` times the values of row ``i`` to their places in ``out``."""
-    if isinstance(X, CSR):
-        at = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
-        out[X.indices[at]] = factor * X.data[at]
-    else:
-        out[:] = factor * X[i]
-
-
-@overload(scatter_row, jit_options=SIMD)
-def _scatter_row_dense(X, i, factor, out):
-    if isinstance(X, types.Array):
-
-        def loop(X, i, factor, out):
-            for j in range(X.shape[1]):
-                out[j] = factor * X[i, j]
-
-        return loop
-
-
-@overload(scatter_row, jit_options=INLINE)
-def _scatter_row_csr(X, i, factor, out):
-    if isinstance(X, types.BaseTuple):
-
-        def loop(X, i, factor, out):
-            for k in range(X.indptr[i], X.indptr[i + 1]):
-                out[X.indices[k]] = factor * X.data[k]
-
-        return loop
-
-
 def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
     """Write ``factor`` (x - ref) to ``out``: for what costs more than O(d) anyway."""
     out[: len(ref)] = factor * (_dense_row(X, i, len(ref)) - ref)
@@ -558,67 +528,96 @@ def _raw_add_row_csr(X, i, c, out):
         return loop
 
 
-def tally_row(
-    X: Rows,
-    i: int,
-    weight: float,
-    sums: Float,
-    slot: int,
-    squares: Float,
-    to: int,
-    counts: Float,
-    at: int,
-    count: float,
-    ref: Float,
-    listed: Listed,
-) -> None:
-    """Add row ``i`` to the sums of its class.
+def tally_row(X: Rows, i: int, weight: float, side: int, sums: Float) -> None:
+    """Add ``weight`` times x, x² and [x ≠ 0] to three pairs of slots of ``sums``.
 
-    ``weight`` times x goes to a slot of ``sums``, times (x - ref)² to one of
-    ``squares``, and ``count`` to one of ``counts`` where x is not zero.
+    Of each pair, to the one of this ``side``.
     """
     x = _dense_row(X, i, sums.shape[1])
-    sums[slot] += weight * x
-    squares[to] += weight * (x - ref) ** 2
-    counts[at] += np.where(x != 0.0, count, 0.0)
+    sums[side] += weight * x
+    sums[2 + side] += weight * x * x
+    sums[4 + side] += weight * (x != 0.0)
 
 
 @overload(tally_row, jit_options=SIMD)
-def _tally_row_dense(
-    X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed
-):
+def _tally_row_dense(X, i, weight, side, sums):
     if isinstance(X, types.Array):
 
-        def loop(X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed):
+        def loop(X, i, weight, side, sums):
             for j in range(X.shape[1]):
                 x = np.float64(X[i, j])
-                sums[slot, j] += weight * x
-                off = x - ref[j]
-                squares[to, j] += weight * off * off
-                counts[at, j] += count if x != 0.0 else 0.0
+                sums[side, j] += weight * x
+                sums[2 + side, j] += weight * x * x
+                sums[4 + side, j] += weight if x != 0.0 else 0.0
 
         return loop
 
 
 @overload(tally_row, jit_options=INLINE)
-def _tally_row_csr(
-    X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed
-):
+def _tally_row_csr(X, i, weight, side, sums):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, weight, sums, slot, squares, to, counts, at, count, ref, listed):
+        def loop(X, i, weight, side, sums):
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
-                sums[slot, j] += weight * x
-                squares[to, j] += weight * x * x
-                counts[at, j] += count if x != 0.0 else 0.0
-            # A branch here would count references, at every row (see CONTRIBUTING).
-            stop = X.indptr[i + 1] if listed.shape[0] > 0 else X.indptr[i]
-            for k in range(X.indptr[i], stop):
-                j, x = X.indices[k], np.float64(X.data[k])
-                squares[to, j] -= 2.0 * weight * x * ref[j]
-            for j in listed:
-                squares[to, j] += weight * ref[j] * ref[j]
+                sums[side, j] += weight * x
+                sums[2 + side, j] += weight * x * x
+                sums[4 + side, j] += weight if x != 0.0 else 0.0
+
+        return loop
+
+
+def learn_row(
+    X: Rows,
+    i: int,
+    weight: float,
+    side: int,
+    hot: Float,
+    cold: Float,
+    ref: Float,
+    listed: Listed,
+    least: float,
+) -> None:
+    """Add row ``i`` of a stream to the class moments of the table.
+
+    ``least`` is the weight of as many rows as it takes to tell an outlier.
+    """
+    x = _dense_row(X, i, len(ref))
+    for j in np.flatnonzero((x != 0.0) | (ref != 0.0)):
+        learn(hot, cold, j, weight, side, float(x[j]), float(ref[j]), least)
+
+
+@overload(learn_row, jit_options=SIMD)
+def _learn_row_dense(X, i, weight, side, hot, cold, ref, listed, least):
+    if isinstance(X, types.Array):
+
+        def loop(X, i, weight, side, hot, cold, ref, listed, least):
+            for j in range(X.shape[1]):
+                x = np.float64(X[i, j])
+                learn(hot, cold, j, weight, side, x, ref[j], least)
+
+        return loop
+
+
+@overload(learn_row, jit_options=INLINE)
+def _learn_row_csr(X, i, weight, side, hot, cold, ref, listed, least):
+    if isinstance(X, types.BaseTuple):
+
+        def loop(X, i, weight, side, hot, cold, ref, listed, least):
+            k, stop = X.indptr[i], X.indptr[i + 1]
+            for m in range(listed.shape[0] + 1):  # merge two sorted lists
+                end = m == listed.shape[0]
+                feature = np.uint32(0) if end else listed[m]
+                while k < stop and (end or X.indices[k] < feature):
+                    x = np.float64(X.data[k])
+                    learn(hot, cold, X.indices[k], weight, side, x, 0.0, least)
+                    k += np.uint64(1)
+                if not end:
+                    j, x = feature, np.float64(0.0)
+                    if k < stop and X.indices[k] == feature:
+                        x = np.float64(X.data[k])
+                        k += np.uint64(1)
+                    learn(hot, cold, j, weight, side, x, ref[j], least)
 
         return loop
 
@@ -1125,7 +1124,7 @@ def prox_row(
     pull: Float,
     c: float,
     eta: float,
-    l2: Float,
+    ridge: Float,
     l1: float,
     to_pos: float,
     to_neg: float,
@@ -1133,15 +1132,15 @@ def prox_row(
     """Take a proximal step on the features that row ``i`` has, and only on those.
 
     Down the gradient c x̃ + pull[0], in the metric of D, then the proximal map of
-    pull[1] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Every row has the features with a
-    reference point. Returns by how much the mean scores of the classes change.
+    pull[1] times the penalty ½ Σ ridge_j w_j² + l1 ‖w‖₁. Every row has the features
+    with a reference point. Returns by how much the mean scores of the classes change.
     """
     x = _dense_row(X, i, len(ref))
     here = (x != 0.0) | (ref != 0.0)
     step = eta * hot[D]
     w = hot[W] - step * (c * (x - ref) + pull[0])
     share = step * pull[1]
-    w = np.sign(w) * np.maximum(np.abs(w) - l1 * share, 0.0) / (1.0 + l2 * share)
+    w = np.sign(w) * np.maximum(np.abs(w) - l1 * share, 0.0) / (1.0 + ridge * share)
     change = np.where(here, w - hot[W], 0.0)
     hot[W] += change
     return (
@@ -1151,27 +1150,27 @@ def prox_row(
 
 
 @inlined
-def _prox_step(hot, pull, j, gradient, eta, l2, l1):
+def _prox_step(hot, pull, j, gradient, eta, ridge, l1):
     """Return the change of weight ``j`` in a proximal step."""
     step = eta * hot[D, j]
     w = hot[W, j] - step * gradient
     share = step * pull[1, j]
     if l1 > 0.0:
         w -= min(max(w, -l1 * share), l1 * share)
-    return w / (1.0 + l2[j] * share) - hot[W, j]
+    return w / (1.0 + ridge[j] * share) - hot[W, j]
 
 
 @overload(prox_row, jit_options=SIMD)
-def _prox_row_dense(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+def _prox_row_dense(X, i, hot, ref, listed, pull, c, eta, ridge, l1, to_pos, to_neg):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, pull, c, eta, ridge, l1, to_pos, to_neg):
             a = b = 0.0
             for j in range(X.shape[1]):
                 r = ref[j]
                 x = np.float64(X[i, j])
                 gradient = c * (x - r) + pull[0, j]
-                change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                change = _prox_step(hot, pull, j, gradient, eta, ridge, l1)
                 change = change if (x != 0.0) | (r != 0.0) else 0.0
                 hot[W, j] += change
                 a += change * (hot[SUM, j] * to_pos - r)
@@ -1182,10 +1181,10 @@ def _prox_row_dense(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg
 
 
 @overload(prox_row, jit_options=INLINE)
-def _prox_row_csr(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+def _prox_row_csr(X, i, hot, ref, listed, pull, c, eta, ridge, l1, to_pos, to_neg):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
+        def loop(X, i, hot, ref, listed, pull, c, eta, ridge, l1, to_pos, to_neg):
             a = b = a_listed = b_listed = 0.0
             for k in range(X.indptr[i], X.indptr[i + 1]):
                 j, x = X.indices[k], np.float64(X.data[k])
@@ -1196,7 +1195,7 @@ def _prox_row_csr(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
                     b_listed -= change * r
                 elif x != 0.0:
                     gradient = c * x + pull[0, j]
-                    change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                    change = _prox_step(hot, pull, j, gradient, eta, ridge, l1)
                 else:
                     continue
                 hot[W, j] += change
@@ -1207,7 +1206,7 @@ def _prox_row_csr(X, i, hot, ref, listed, pull, c, eta, l2, l1, to_pos, to_neg):
             for j in listed:
                 r = ref[j]
                 gradient = pull[0, j] - c * r
-                change = _prox_step(hot, pull, j, gradient, eta, l2, l1)
+                change = _prox_step(hot, pull, j, gradient, eta, ridge, l1)
                 hot[W, j] += change
                 a += change * (hot[SUM, j] * to_pos - r)
                 b += change * (hot[SUM + 1, j] * to_neg - r)

@@ -175,7 +175,7 @@ def meet(
         return
     old = hot[D, j]
     second = second_moment(hot, cold, j, to_pos, to_neg)
-    new = fitting_scale(second, ridge(hot, cold, j, to_pos, to_neg, l2))
+    new = fitting_scale(second, ridge(cold, j, l2))
     q = 0.0
     u = 0.0
     for a in range(B.shape[1]):

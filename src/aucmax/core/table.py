@@ -53,6 +53,12 @@ _CANCELLED = 1e-10
 # scale of a feature seen k times is not known better than to 1/√k, and to mend it at
 # each visit of a rare feature took a quarter of a stream's time.
 TOLERANCE = 0.25
+# Once a feature has been seen so often, a value counts as no farther from its reference
+# point than ten times the root mean square of those before, so that one wild row does
+# not upset means and scales. (A feature that has become larger for good gets there all
+# the same, by a factor of up to 1 + 100/k at its k-th value.)
+SETTLED = 16.0
+OUTLIER = 100.0
 
 
 class L2(NamedTuple):
@@ -89,9 +95,32 @@ def second_moment(
 
 
 @inlined
-def frequency(cold: Float, j: int, to_pos: float, to_neg: float) -> float:
-    """Return in which share of the rows feature ``j`` is not zero."""
-    return cold[NZ, j] * (to_pos * to_neg / (to_pos + to_neg))
+def tamed(off: float, squares: float, often: float, least: float) -> float:
+    """Return ``off``, or what it counts as if it is an outlier.
+
+    ``squares`` is the sum of the squares so far, ``often`` the weight of the rows that
+    made it up, and ``least`` that of the rows it takes to call anything an outlier.
+    """
+    wild = often >= least and off * off * often > OUTLIER * squares
+    return np.copysign(np.sqrt(OUTLIER * squares / often), off) if wild else off
+
+
+@inlined
+def learn(
+    hot: Float,
+    cold: Float,
+    j: int,
+    weight: float,
+    side: int,
+    x: float,
+    ref: float,
+    least: float,
+) -> None:
+    """Add a value of feature ``j``, whose reference point is ``ref``."""
+    off = tamed(x - ref, cold[SQ, j] + cold[SQ + 1, j], cold[NZ, j], least)
+    hot[SUM + side, j] += weight * (ref + off)
+    cold[SQ + side, j] += weight * (off * off)
+    cold[NZ, j] += weight if x != 0.0 else 0.0
 
 
 @inlined
@@ -106,23 +135,19 @@ def off_scale(
 ) -> bool:
     """Return whether the scale of feature ``j`` does not fit the class moments."""
     second = second_moment(hot, cold, j, to_pos, to_neg)
-    often = frequency(cold, j, to_pos, to_neg)
+    often, squares = cold[NZ, j], cold[SQ, j] + cold[SQ + 1, j]
     # D (second + λ/4) - 1, times the frequency: a division less.
-    fit = second * (often + 0.25 * l2.relative) + 0.25 * l2.plain * often
+    fit = (second + 0.25 * l2.plain) * often + 0.25 * l2.relative * squares
     off = abs(hot[D, j] * fit - often) > tolerance * often
     return off if second > 0.0 else hot[D, j] > 0.0
 
 
 @inlined
-def ridge(
-    hot: Float, cold: Float, j: int, to_pos: float, to_neg: float, l2: L2
-) -> float:
+def ridge(cold: Float, j: int, l2: L2) -> float:
     """Return λ_j."""
-    often = frequency(cold, j, to_pos, to_neg)
-    if l2.relative == 0.0 or often == 0.0:
+    if l2.relative == 0.0 or cold[NZ, j] == 0.0:
         return l2.plain
-    second = second_moment(hot, cold, j, to_pos, to_neg)
-    return l2.plain + l2.relative * (second / often)
+    return l2.plain + l2.relative * ((cold[SQ, j] + cold[SQ + 1, j]) / cold[NZ, j])
 
 
 @inlined
@@ -146,7 +171,7 @@ def rescale(
         return 0.0
     old = hot[D, j]
     second = second_moment(hot, cold, j, to_pos, to_neg)
-    hot[D, j] = fitting_scale(second, ridge(hot, cold, j, to_pos, to_neg, l2))
+    hot[D, j] = fitting_scale(second, ridge(cold, j, l2))
     growth = hot[D, j] / old - 1.0 if old > 0.0 else 0.0
     change = hot[W, j] * growth
     hot[W, j] += change
@@ -201,7 +226,7 @@ def refresh(
         if precondition:
             _recentre(hot, cold, ref, j, to_pos, to_neg)
         second = second_moment(hot, cold, j, to_pos, to_neg)
-        l2_j = ridge(hot, cold, j, to_pos, to_neg, l2)
+        l2_j = ridge(cold, j, l2)
         if precondition:
             hot[D, j] = fitting_scale(second, l2_j)
         if second > 0.0:  # else constant
@@ -215,15 +240,7 @@ def refresh(
 
 
 @kernel
-def penalise(
-    hot: Float,
-    cold: Float,
-    to_pos: float,
-    to_neg: float,
-    l2: L2,
-    due: float,
-    past: float,
-) -> None:
+def penalise(hot: Float, cold: Float, l2: L2, due: float, past: float) -> None:
     """Apply the penalty that has fallen due since the last time; O(d).
 
     The proximal map, in the metric of the steps, of ``due`` times the penalty. Applying
@@ -233,7 +250,7 @@ def penalise(
         w = hot[W, j]
         if w == 0.0:  # most features of a wide table: not to write them saves time
             continue
-        l2_j = ridge(hot, cold, j, to_pos, to_neg, l2)
+        l2_j = ridge(cold, j, l2)
         shrunk = w / (1.0 + due * l2_j * hot[D, j])
         hot[W, j] = shrunk
         cold[U, j] += past * (shrunk - w)

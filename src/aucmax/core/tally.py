@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.core.jit import inlined, kernel
+from aucmax.core.jit import kernel
 from aucmax.core.rows import (
-    Listed,
     Rows,
     fetch_ahead,
     fetch_row,
-    listed,
     n_rows,
+    raw_add_row,
     row_bytes,
-    scatter_row,
     take_rows,
     tally_row,
     zeros_for,
@@ -64,35 +62,20 @@ class Tally(NamedTuple):
     often: Float  # (2, d)  share of the rows in which a feature is not zero
 
 
-# The slots of the sums; the positives' of each is followed by the negatives'. Two are
-# unused, so that the numbers of a feature share a cache line.
+# The slots of the sums, see tally_row. Two are unused, so that the numbers of a feature
+# share a cache line.
 _SUM, _SQUARES, _COUNT, _SLOTS = 0, 2, 4, 8
 
 
 @kernel
 def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, sums: Float) -> None:
-    zero = np.zeros(sums.shape[1])
-    none = listed(X, zero)
     for i in range(y.shape[0]):
         fetch_row(X, min(i + ahead, y.shape[0] - 1))
         if y[i] != 0.0:
-            side, size = POS if y[i] > 0.0 else NEG, abs(y[i])
-            weight[side] += size
+            side = POS if y[i] > 0.0 else NEG
+            weight[side] += abs(y[i])
             rows[side] += 1.0
-            tally_row(
-                X,
-                i,
-                size,
-                sums,
-                _SUM + side,
-                sums,
-                _SQUARES + side,
-                sums,
-                _COUNT + side,
-                size,
-                zero,
-                none,
-            )
+            tally_row(X, i, abs(y[i]), side, sums)
 
 
 @kernel
@@ -102,11 +85,11 @@ def _look_closer(X: Any, y: Float, mean: Float, doubtful: Any, sums: Float) -> N
     for i in range(y.shape[0]):
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
-            scatter_row(X, i, 1.0, x)
+            raw_add_row(X, i, 1.0, x)
             for k in range(doubtful.shape[0]):
                 off = x[doubtful[k]] - mean[side, doubtful[k]]
                 sums[side, k] += abs(y[i]) * off * off
-            scatter_row(X, i, 0.0, x)
+            raw_add_row(X, i, -1.0, x)
 
 
 def measure(X: Rows, y: Float, n_features: int) -> Tally:
@@ -150,38 +133,6 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
     return Tally(weight, rows, mean, variance, often)
 
 
-@inlined
-def learn_row(
-    X: Rows,
-    i: int,
-    weight: float,
-    side: int,
-    n: Float,
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    features: Listed,
-) -> None:
-    """Count a row of a stream in: class weights, sums, squares and frequencies."""
-    n[side] += weight
-    # What makes the classes weigh the same, as far as is known by now.
-    count = 0.5 * weight * (n[POS] + n[NEG]) / n[side]
-    tally_row(
-        X,
-        i,
-        weight,
-        hot,
-        SUM + side,
-        cold,
-        SQ + side,
-        cold,
-        NZ,
-        count,
-        ref,
-        features,
-    )
-
-
 def noise(tally: Tally, pairs: float = np.inf) -> float:
     """Return the sampling error of Δ = m₊ - m₋, as a share of it, in unit-scale terms.
 
@@ -206,13 +157,12 @@ def centres(tally: Tally) -> Float:
 def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     """Give a learner exact statistics in place of running ones."""
     state.ref[:] = centres(tally) if precondition else 0.0
-    total = float(tally.weight.sum())
     for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
         weight, mean = tally.weight[side], tally.mean[side]
         state.hot[SUM + side] = weight * mean
         about = tally.variance[side] + (mean - state.ref) ** 2
         state.cold[SQ + side] = weight * about
-    state.cold[NZ] = 0.5 * total * (tally.often[POS] + tally.often[NEG])
+    state.cold[NZ] = tally.weight @ tally.often
     state.n[:] = tally.weight
     to_pos, to_neg = (1.0 / tally.weight).tolist()
     rows = tally.rows.sum()

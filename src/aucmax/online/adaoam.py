@@ -39,7 +39,6 @@ from aucmax.core.covariance import (
     learn,
     rescale,
     ridge,
-    variance_of,
 )
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
@@ -103,7 +102,7 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight)
+            learn(V, S, n, x, side, weight, rows)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
@@ -114,21 +113,17 @@ def update(
         t += 1.0
         share = weight * rows / (n[POS] + n[NEG])
         sum_gamma += t
-        size = move(V, g, n, eta0 / np.sqrt(norm), share, delta, l2)
+        size = move(V, g, eta0 / np.sqrt(norm), share, delta, l2)
         pull(V, _RADIUS / size if size > _RADIUS else 1.0, t / sum_gamma)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
 @vectorised
-def move(
-    V: Float, g: Float, n: Float, eta: float, share: float, delta: float, l2: L2
-) -> float:
+def move(V: Float, g: Float, eta: float, share: float, delta: float, l2: L2) -> float:
     """Step for the weights of unit-scale features; return the root of Σ λ_j w_j²."""
-    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
     penalty = 0.0
     for j in range(g.shape[0]):
-        variance = variance_of(V, j, to_pos, to_neg)
-        l2_j = ridge(V, j, variance, total, l2)
+        l2_j = ridge(V, j, l2)
         unit = np.sqrt(V[D, j])
         slope = share * unit * (g[j] + 0.5 * l2_j * V[W, j])
         V[H, j] += slope * slope

@@ -78,11 +78,20 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     pack_row,
 )
-from aucmax.core.table import NO_PENALTY, SUM, D, Float, W, refresh
-from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS, learn_row
+from aucmax.core.table import (
+    NO_PENALTY,
+    SETTLED,
+    SUM,
+    D,
+    Float,
+    W,
+    refresh,
+)
+from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.core.tile import HALF, add_products
 from aucmax.online import cbr_diag
 
@@ -171,7 +180,9 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0 and z[ROWS] >= z[RENEW_AT]:
                 z[1], z[2], z[3], z[4] = refresh(
                     hot, cold, ref, 1.0 / n[POS], 1.0 / n[NEG], NO_PENALTY, precondition

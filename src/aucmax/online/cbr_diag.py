@@ -37,12 +37,21 @@ from aucmax.core.rows import (
     Rows,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     meet_row,
     pack_row,
 )
-from aucmax.core.table import NO_PENALTY, SUM, D, Float, W, refresh
-from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS, learn_row
+from aucmax.core.table import (
+    NO_PENALTY,
+    SETTLED,
+    SUM,
+    D,
+    Float,
+    W,
+    refresh,
+)
+from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
 
 # The numbers in State.z, after those of aucmax.core.tally: rows of either class that
 # the buffer was offered; its random numbers.
@@ -112,7 +121,9 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:

@@ -62,6 +62,7 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     look_row,
     meet_row,
@@ -72,6 +73,7 @@ from aucmax.core.rows import (
 from aucmax.core.steps import rates
 from aucmax.core.table import (
     L2,
+    SETTLED,
     SUM,
     D,
     Float,
@@ -84,7 +86,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally, learn_row
+from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
@@ -201,7 +203,9 @@ def update(
         renew = False
         if learn is not None:
             rows += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, features)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / rows
+            learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)

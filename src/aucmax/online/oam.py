@@ -54,11 +54,20 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     meet_row,
     pack_row,
 )
-from aucmax.core.table import NO_PENALTY, D, Float, U, W, refresh
+from aucmax.core.table import (
+    NO_PENALTY,
+    SETTLED,
+    D,
+    Float,
+    U,
+    W,
+    refresh,
+)
 from aucmax.core.tally import (
     NEG,
     NORM,
@@ -67,7 +76,6 @@ from aucmax.core.tally import (
     RENEW_AT,
     ROWS,
     WIDTH,
-    learn_row,
 )
 
 # Of the number of rows, by which steps fall.
@@ -147,7 +155,9 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, centred)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:

@@ -46,7 +46,6 @@ from aucmax.core.covariance import (
     learn,
     rescale,
     ridge,
-    variance_of,
 )
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
@@ -111,7 +110,7 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight)
+            learn(V, S, n, x, side, weight, rows)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
@@ -128,19 +127,16 @@ def update(
             eta /= 1.0 + eta * x_x
         if average:
             sum_gamma += t
-        move(V, g, n, eta, l2, t / sum_gamma if average else 1.0)
+        move(V, g, eta, l2, t / sum_gamma if average else 1.0)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
 @vectorised
-def move(V: Float, g: Float, n: Float, eta: float, l2: L2, share: float) -> None:
+def move(V: Float, g: Float, eta: float, l2: L2, share: float) -> None:
     """Step, with the proximal map of the penalty, and average."""
-    to_pos, to_neg, total = 0.5 / n[POS], 0.5 / n[NEG], n[POS] + n[NEG]
     for j in range(g.shape[0]):
         step = eta * V[D, j]
-        variance = variance_of(V, j, to_pos, to_neg)
-        l2_j = ridge(V, j, variance, total, l2)
-        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * l2_j * step)
+        V[W, j] = (V[W, j] - step * g[j]) / (1.0 + 0.5 * ridge(V, j, l2) * step)
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 

@@ -37,6 +37,7 @@ from aucmax.core.rows import (
     fetch_features_row,
     fetch_row,
     gather_row,
+    learn_row,
     listed,
     look_row,
     resize_row,
@@ -58,8 +59,13 @@ from aucmax.core.sketch import (
     whole,
 )
 from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import L2, Float, penalise
-from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally, learn_row
+from aucmax.core.table import (
+    L2,
+    SETTLED,
+    Float,
+    penalise,
+)
+from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
 
 _STRETCH = 256  # steps at most between two proximal maps
 
@@ -140,23 +146,21 @@ def update(
 
         if learns:
             rows += 1.0
+            n[side] += weight
             if rows > known:
-                learn_row(X, i, weight, side, n, hot, cold, ref, features)
+                least = SETTLED * (n[POS] + n[NEG]) / rows
+                learn_row(X, i, weight, side, hot, cold, ref, features, least)
                 if precondition and t > 0.0:
                     to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                     resize_row(
                         X, i, hot, cold, ref, features, B, M, k, to_pos, to_neg, l2
                     )
-            else:
-                n[side] += weight
 
         # The proximal map of the penalty, and new scales.
         renew = rows >= renew_at and n[POS] > 0.0 and n[NEG] > 0.0
         if renew or since >= _STRETCH or 0.5 * due * hardest > 0.5:
             multiply_out(hot, cold, B, k)
-            if due > 0.0:  # then both classes have been seen
-                to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
-                penalise(hot, cold, to_pos, to_neg, l2, 0.5 * due, sum_gamma)
+            penalise(hot, cold, l2, 0.5 * due, sum_gamma)
             due = since = 0.0
             if renew:
                 norm, width, mildest, hardest = rescale(
@@ -231,6 +235,5 @@ def weights(state: State, l2: L2) -> tuple[Float, float]:
         return np.zeros(hot.shape[1]), 0.0
     last, past = hot.copy(order="K"), cold.copy()
     whole(last, past, B, k.copy())
-    to_pos, to_neg = (1.0 / n).tolist()
-    penalise(last, past, to_pos, to_neg, l2, 0.5 * z[DUE], z[SUM_GAMMA])
+    penalise(last, past, l2, 0.5 * z[DUE], z[SUM_GAMMA])
     return tables.averaged(last, past, n, z[SUM_GAMMA])

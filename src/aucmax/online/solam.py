@@ -40,6 +40,7 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     look_row,
     meet_row,
@@ -49,6 +50,8 @@ from aucmax.core.rows import (
 from aucmax.core.steps import INVSQRT, rates, step_size
 from aucmax.core.table import (
     L2,
+    OUTLIER,
+    SETTLED,
     SUM,
     D,
     Float,
@@ -61,7 +64,7 @@ from aucmax.core.table import (
     soften,
     unit_magnitudes,
 )
-from aucmax.core.tally import NEG, POS, RENEW, learn_row
+from aucmax.core.tally import NEG, POS, RENEW
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
@@ -136,7 +139,9 @@ def update(
         renew = False
         if learn is not None:
             rows += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, features)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / rows
+            learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
@@ -153,7 +158,7 @@ def update(
 
         # The proximal map of the penalty, and what drifts, exactly.
         if renew or since >= stretch or pq * due * hardest > 0.5:
-            penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_scaled)
+            penalise(hot, cold, l2, pq * due, sum_scaled)
             due = since = 0.0
             if renew:
                 before = class_scores(hot, ref, to_pos, to_neg)[0]
@@ -218,7 +223,9 @@ def update(
             if scale < _SMALL:
                 rebase(hot, cold, scale, sum_scaled)
                 scale, sum_scaled = 1.0, 0.0
-        kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
+        # A wild row must not open the boxes for good.
+        length = min(x_x, OUTLIER * norm) if precondition else x_x
+        kappa = max(kappa, np.sqrt(max(length, 0.0)))
         a = clip(a, radius * kappa)
         b = clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)

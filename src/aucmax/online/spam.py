@@ -56,14 +56,22 @@ from aucmax.core.rows import (
     fetch_features_row,
     fetch_number,
     fetch_row,
+    learn_row,
     listed,
     look_row,
     meet_row,
     move_row,
 )
 from aucmax.core.steps import SCHEDULES, rates, step_size
-from aucmax.core.table import L2, Float, class_scores, penalise, refresh
-from aucmax.core.tally import NEG, POS, RENEW, learn_row
+from aucmax.core.table import (
+    L2,
+    SETTLED,
+    Float,
+    class_scores,
+    penalise,
+    refresh,
+)
+from aucmax.core.tally import NEG, POS, RENEW
 from aucmax.online import spam_net
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
@@ -137,7 +145,9 @@ def update(
             i = order[start]
             weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
             rows += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, features)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / rows
+            learn_row(X, i, weight, side, hot, cold, ref, features, least)
             share = weight / n[side]
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
@@ -146,7 +156,7 @@ def update(
                 d_s, d_a, d_b, _ = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
             if rows >= renew_at:
                 pq = p * (1.0 - p)
-                penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_gamma)
+                penalise(hot, cold, l2, pq * due, sum_gamma)
                 due = since = share = d_a = d_b = 0.0
                 norm, width, mildest, hardest = refresh(
                     hot, cold, ref, to_pos, to_neg, l2, precondition
@@ -211,7 +221,7 @@ def update(
         if enough:
             if room is not None:
                 put_back(room, hot, cold)
-            penalise(hot, cold, to_pos, to_neg, l2, pq * due, sum_gamma)
+            penalise(hot, cold, l2, pq * due, sum_gamma)
             if room is not None:
                 take_up(room, hot, cold)
             a, b = class_scores(hot, ref, to_pos, to_neg)
@@ -228,8 +238,7 @@ def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     if not n.all() or z[SUM_GAMMA] > 0.0:
         return tables.averaged(hot, cold, n, z[SUM_GAMMA])
     last, pq = hot.copy(order="K"), float(np.prod(n / n.sum()))
-    to_pos, to_neg = (1.0 / n).tolist()
-    penalise(last, cold.copy(), to_pos, to_neg, l2, pq * z[DUE], 0.0)
+    penalise(last, cold.copy(), l2, pq * z[DUE], 0.0)
     return tables.averaged(last, cold, n, 0.0)
 
 

@@ -25,10 +25,27 @@ from numpy.typing import NDArray
 
 from aucmax.core import table as tables
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Rows, centred_row, listed, meet_row
+from aucmax.core.rows import (
+    Rows,
+    centred_row,
+    learn_row,
+    listed,
+    meet_row,
+)
 from aucmax.core.steps import SCHEDULES, rates, step_size
-from aucmax.core.table import L2, SUM, D, Float, U, W, class_scores, refresh, ridge
-from aucmax.core.tally import NEG, POS, RENEW, learn_row
+from aucmax.core.table import (
+    L2,
+    SETTLED,
+    SUM,
+    D,
+    Float,
+    U,
+    W,
+    class_scores,
+    refresh,
+    ridge,
+)
+from aucmax.core.tally import NEG, POS, RENEW
 
 G = U  # the slot of the average, of which there is none
 _STRETCH = 16.0  # steps at least between two visits of all weights
@@ -56,19 +73,11 @@ def init(n_features: int, precondition: bool) -> State:
 
 @inlined
 def leader(
-    hot: Float,
-    cold: Float,
-    j: int,
-    to_pos: float,
-    to_neg: float,
-    l2: L2,
-    l1: float,
-    eta: float,
-    paid: float,
+    hot: Float, cold: Float, j: int, l2: L2, l1: float, eta: float, paid: float
 ) -> float:
     """Return w_j."""
     g, step = cold[G, j], eta * hot[D, j]
-    l2_j = ridge(hot, cold, j, to_pos, to_neg, l2)
+    l2_j = ridge(cold, j, l2)
     excess = max(abs(g) - paid * l1, 0.0)
     return np.copysign(excess, g) * (step / (1.0 + step * paid * l2_j))
 
@@ -103,7 +112,9 @@ def update(
         renew = False
         if learns:
             z[0] += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, features)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / z[0]
+            learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             renew = z[0] >= z[5]
@@ -123,7 +134,7 @@ def update(
             new = step_size(schedule, eta0, z[1], z[2], t + 1.0, 4.0 * pq, pq * z[3])
             for j in range(d):
                 if hot[D, j] > 0.0:
-                    w = leader(hot, cold, j, to_pos, to_neg, l2, l1, eta, paid)
+                    w = leader(hot, cold, j, l2, l1, eta, paid)
                     hot[W, j] = w
                     if t > 0.0:
                         cold[G, j] += (1.0 / new - 1.0 / eta) * (w / hot[D, j])
@@ -135,7 +146,7 @@ def update(
         s = x_x = 0.0
         for k in range(length):
             j = at[k]
-            w = leader(hot, cold, j, to_pos, to_neg, l2, l1, eta, paid)
+            w = leader(hot, cold, j, l2, l1, eta, paid)
             a += (w - hot[W, j]) * (hot[SUM, j] * to_pos - ref[j])
             b += (w - hot[W, j]) * (hot[SUM + 1, j] * to_neg - ref[j])
             hot[W, j] = w
@@ -151,7 +162,7 @@ def update(
         for k in range(length):
             j = at[k]
             cold[G, j] += c / eta * x[k]
-            w = leader(hot, cold, j, to_pos, to_neg, l2, l1, eta, paid)
+            w = leader(hot, cold, j, l2, l1, eta, paid)
             a += (w - hot[W, j]) * (hot[SUM, j] * to_pos - ref[j])
             b += (w - hot[W, j]) * (hot[SUM + 1, j] * to_neg - ref[j])
             hot[W, j] = w
@@ -161,11 +172,10 @@ def update(
 
 
 @kernel
-def _all(hot: Float, cold: Float, n: Float, z: Float, l2: L2, l1: float) -> Float:
+def _all(hot: Float, cold: Float, z: Float, l2: L2, l1: float) -> Float:
     w = np.zeros(hot.shape[1])
-    to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
     for j in range(hot.shape[1]):
-        w[j] = leader(hot, cold, j, to_pos, to_neg, l2, l1, z[ETA], z[PAID])
+        w[j] = leader(hot, cold, j, l2, l1, z[ETA], z[PAID])
     return w
 
 
@@ -174,7 +184,7 @@ def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     hot, cold, _, n, z = state
     if z[T] == 0.0:
         return np.zeros(hot.shape[1]), 0.0
-    w = _all(hot, cold, n, z, l2, l1)
+    w = _all(hot, cold, z, l2, l1)
     return w, tables.threshold(w, hot[SUM:], n)
 
 

@@ -38,14 +38,21 @@ from aucmax.core.rows import (
     fetch_ahead,
     fetch_features_row,
     fetch_row,
+    learn_row,
     listed,
     look_row,
     meet_row,
     move_row,
 )
 from aucmax.core.steps import INVSQRT, rates, step_size
-from aucmax.core.table import NO_PENALTY, Float, class_scores, refresh
-from aucmax.core.tally import NEG, POS, RENEW, Tally, know, learn_row
+from aucmax.core.table import (
+    NO_PENALTY,
+    SETTLED,
+    Float,
+    class_scores,
+    refresh,
+)
+from aucmax.core.tally import NEG, POS, RENEW, Tally, know
 
 # The numbers in State.z, after those of aucmax.core.tally: steps, the bias b of centred
 # rows, Σ γ (the weights of the average).
@@ -117,7 +124,9 @@ def update(
         # Running class statistics, where the exact ones are not known.
         if learn is not None:
             rows += 1.0
-            learn_row(X, i, weight, side, n, hot, cold, ref, features)
+            n[side] += weight
+            least = SETTLED * (n[POS] + n[NEG]) / rows
+            learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)

@@ -46,6 +46,7 @@ from aucmax.core.rows import (
     distance_row,
     fetch_ahead,
     fetch_row,
+    learn_row,
     length_pair_row,
     listed,
     meet_row,
@@ -55,8 +56,18 @@ from aucmax.core.rows import (
     score_pair_row,
 )
 from aucmax.core.steps import rates
-from aucmax.core.table import L2, SUM, D, Float, W, penalise, refresh
-from aucmax.core.tally import NEG, POS, RENEW, Tally, learn_row
+from aucmax.core.table import (
+    L2,
+    OUTLIER,
+    SETTLED,
+    SUM,
+    D,
+    Float,
+    W,
+    penalise,
+    refresh,
+)
+from aucmax.core.tally import NEG, POS, RENEW, Tally
 
 _FEATURES = 16  # at most so many a step are shrunk
 PARTNERS = 2  # of each row of a stream
@@ -110,6 +121,20 @@ def step_size(eta0: float, length: float, convexity: float, t: float) -> float:
     return eta0 / (length + eta0 * convexity * t)
 
 
+@inlined
+def pair_step(
+    proximal: bool, eta: float, loss: float, q: float, length: float
+) -> float:
+    """Return how far to go along a pair of squared length ``q``.
+
+    A plain step along a pair much longer than their mean ``length`` would throw the
+    weights away: one wild row is enough. So it is cut.
+    """
+    if proximal:
+        return loss / max(q, loss / eta)
+    return eta if q <= OUTLIER * length else eta * (OUTLIER * length / q)
+
+
 @kernel
 def update(
     X: Rows,
@@ -117,7 +142,6 @@ def update(
     neg: NDArray[np.int64],
     hot: Float,
     cold: Float,
-    n: Float,
     z: Float,
     ahead: int,
     proximal: bool,
@@ -135,7 +159,6 @@ def update(
     stretch = max(rskip, hot.shape[1] // _FEATURES)
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
-    to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
     for k in range(pos.shape[0]):
         then = min(k + ahead, last)
         fetch_row(X, pos[then])
@@ -146,15 +169,14 @@ def update(
         eta = step_size(eta0, length, mildest, t)
         loss = 1.0 - score_pair_row(X, i, other, hot)
         if loss > 0.0:
-            c = eta
-            if proximal:
-                c = loss / max(length_pair_row(X, i, other, hot, room), loss / eta)
+            q = length_pair_row(X, i, other, hot, room)
+            c = pair_step(proximal, eta, loss, q, length)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
         since += 1.0
         if since >= stretch or due * hardest > 0.5:
-            penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
+            penalise(hot, cold, l2, due, sum_gamma)
             due = since = 0.0
         skipped += 1.0
         if skipped == askip:
@@ -200,7 +222,9 @@ def learn_rows(
         sign = 1.0 if y[i] > 0.0 else -1.0
         rows += 1.0
         z[N_POS + side] += 1.0
-        learn_row(X, i, weight, side, n, hot, cold, ref, centred)
+        n[side] += weight
+        least = SETTLED * (n[POS] + n[NEG]) / rows
+        learn_row(X, i, weight, side, hot, cold, ref, centred, least)
 
         if n[POS] > 0.0 and n[NEG] > 0.0:
             # Running class statistics.
@@ -208,7 +232,7 @@ def learn_rows(
             if precondition:
                 meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
             if rows >= renew_at:
-                penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
+                penalise(hot, cold, l2, due, sum_gamma)
                 due = since = 0.0
                 _, _, mildest, hardest = refresh(
                     hot, cold, ref, to_pos, to_neg, l2, precondition
@@ -230,10 +254,8 @@ def learn_rows(
                 s -= kept_score(hot, features, values, start, stop)
                 loss = 1.0 - sign * s
                 if loss > 0.0:
-                    c = eta
-                    if proximal:
-                        q = distance_row(X, i, hot, features, values, start, stop)
-                        c = loss / max(q, loss / eta)
+                    q = distance_row(X, i, hot, features, values, start, stop)
+                    c = pair_step(proximal, eta, loss, q, length)
                     raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
                     move_kept(
                         hot, cold, features, values, start, stop, -sign * c, sum_gamma
@@ -242,7 +264,7 @@ def learn_rows(
                 due += eta
                 since += 1.0
                 if since >= stretch or due * hardest > 0.5:
-                    penalise(hot, cold, to_pos, to_neg, l2, due, sum_gamma)
+                    penalise(hot, cold, l2, due, sum_gamma)
                     due = since = 0.0
                 skipped += 1.0
                 if skipped == askip:
@@ -326,7 +348,6 @@ class PairSampler(OnlineAUC):
                 neg,
                 state.hot,
                 state.cold,
-                state.n,
                 state.z,
                 fetch_ahead(rows, pairs=True),
                 self._proximal,
