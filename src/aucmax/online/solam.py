@@ -180,16 +180,20 @@ def update(
         gamma = (
             step_size(INVSQRT, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
         )
-        # What is not a feature's weight has a pace of its own.
+        # What is not a feature's weight has a pace of its own, and sees a wild row as if
+        # it were nearer: otherwise a, b and alpha would take long to come back.
+        near = 1.0
+        if precondition and x_x > OUTLIER * norm:
+            near = np.sqrt(OUTLIER * norm / x_x)
         pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
         if side == POS:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
-            g_alpha = -share * s
+            g_alpha = -share * near * s
         else:
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
-            g_alpha = share * s
+            g_alpha = share * near * s
         follow, forget = pace * share, pace * 2.0 * pq
         if implicit:
             c = -g * (gamma / (1.0 + gamma * share * x_x))
@@ -201,9 +205,9 @@ def update(
 
         # Step down in (w, a, b); up in alpha is done.
         if side == POS:
-            a += follow * (s - a)
+            a += follow * (near * s - a)
         else:
-            b += follow * (s - b)
+            b += follow * (near * s - b)
         if l1_ball:
             size -= sum_row(X, i, hot, ref, features)
             move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
@@ -223,9 +227,7 @@ def update(
             if scale < _SMALL:
                 rebase(hot, cold, scale, sum_scaled)
                 scale, sum_scaled = 1.0, 0.0
-        # A wild row must not open the boxes for good.
-        length = min(x_x, OUTLIER * norm) if precondition else x_x
-        kappa = max(kappa, np.sqrt(max(length, 0.0)))
+        kappa = max(kappa, near * np.sqrt(max(x_x, 0.0)))
         a = clip(a, radius * kappa)
         b = clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
