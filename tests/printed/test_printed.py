@@ -137,7 +137,6 @@ for name, policy, step, covariance in (
     )
 
 
-@not_yet
 @layouts
 @seeds
 @starts

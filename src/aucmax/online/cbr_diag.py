@@ -89,6 +89,7 @@ def update(
     part: float,
     reservoir: bool,
     precondition: bool,
+    printed: bool,
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
@@ -128,7 +129,7 @@ def update(
         if pairs > 0:
             share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
             y_t = 1.0 if side == POS else -1.0
-            C_t = C / np.sqrt(2.0 * z[NORM]) * weight * share
+            C_t = (C if printed else C / np.sqrt(2.0 * z[NORM])) * weight * share
             scatter(x, features, length, e)
             for b in range(other * size, other * size + pairs):
                 count = int(slots[LENGTH, b])
