@@ -18,7 +18,7 @@ That is O(nnz τ + τ²) a row. Now and then w is multiplied out, for the penalt
 
 Deviations from the paper, beside those of OPAUC:
 
-* its r has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
+* its R has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
   subtracted as if it were a vector; what is here is unbiased and never negative;
 * the numbers r are the same for every model, so that a stream needs no seed;
 * a scale is left as it is while it is right to a fifth.
@@ -114,6 +114,7 @@ def update(
     ahead: int,
     learns: bool,
     eta0: float,
+    printed: bool,
     implicit: bool,
     average: bool,
     precondition: bool,
@@ -122,6 +123,7 @@ def update(
     """Run Algorithm 1, with sketches, over the rows ``order`` of ``X``."""
     rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     known, t, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10]
+    stretch = 1 if printed else _STRETCH
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
     features = listed(X, cold)
@@ -160,7 +162,7 @@ def update(
 
         # The proximal map of the penalty, and new scales.
         renew = rows >= renew_at and n[POS] > 0.0 and n[NEG] > 0.0
-        if renew or since >= _STRETCH or 0.5 * l2 * due * largest > 0.5:
+        if renew or since >= stretch or 0.5 * l2 * due * largest > 0.5:
             multiply_out(hot, cold, B, k)
             penalise(hot, cold, 0.5 * l2 * due, 0.0, sum_gamma)
             due = since = 0.0
@@ -204,7 +206,7 @@ def update(
             balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
             scale = max(norm, 0.5 * trace)
             eta = step_size(INVSQRT, eta0, scale, width, t, balance, 0.0)
-            eta *= weight * rows / total
+            eta = (eta0 if printed else eta) * (weight * rows / total)
             if implicit:
                 eta /= 1.0 + eta * x_c
             step(M, k, u, residual, s_t, eta, sum_gamma)
