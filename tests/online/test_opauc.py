@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.covariance import triangle
@@ -69,10 +70,21 @@ def step_of_adaoam(model, table, w, g, x, mean, covariance, t):
     g = table["relative"] * unit * (g + model.l2 / 2 * w)
     table["h"] = table.get("h", 0) + g**2
     eta = model.eta0 / np.sqrt(table["norm"])
-    w = w - eta * unit * g / (model.delta + np.sqrt(table["h"]))
-    size = np.linalg.norm(w)
+    metric = model.delta + np.sqrt(table["h"])
+    w = w - eta * unit * g / metric
     radius = np.sqrt(2 / model.l2) if model.l2 > 0 else np.inf
-    return w * (radius / size) if size > radius else w
+    if np.linalg.norm(w) <= radius:
+        return w
+
+    def pulled(mu):  # what is nearest in Σ metric/D (v - w)², for some multiplier
+        return w * (metric / (metric + mu * table["D"]))
+
+    top = np.linalg.norm(w * metric) / radius / table["D"][w != 0].min()
+
+    def excess(mu):
+        return np.linalg.norm(pulled(mu)) / radius - 1
+
+    return pulled(brentq(excess, 0.0, top, xtol=1e-300, rtol=1e-14))
 
 
 def reference(X, y, weight, model, passes, step):

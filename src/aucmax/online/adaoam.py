@@ -5,8 +5,9 @@ Ding, Zhao, Hoi and Ong (AAAI 2015) take the gradient g of OPAUC
 
 .. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2 ,
 
-with the step of AdaGrad: :math:`w_j \leftarrow w_j - \eta g_j / (\delta + \sqrt{h_j})`,
-h the sum of g² so far, and project on a ball that holds the minimum.
+with the step of AdaGrad: :math:`w_j \leftarrow w_j - \eta g_j / H_j`,
+:math:`H_j = \delta + \sqrt{h_j}`, h the sum of g² so far; and project on a ball that
+holds the minimum, to the point that is nearest in the metric of H.
 
 Deviations from the paper, none of which moves the minimum:
 
@@ -18,6 +19,8 @@ Deviations from the paper, none of which moves the minimum:
 * with l2 the penalty of J, the radius is √(2/l2), as J(0) = 1 bounds the penalty at the
   minimum. This is the paper's 1/√λ, λ = l2/2; no penalty, no ball;
 * a weighted average of the iterates is returned.
+
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -25,12 +28,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
 from aucmax.core.covariance import MEAN, REF, SLOTS, D, W, gradient, learn, rescale
-from aucmax.core.jit import kernel, vectorised
+from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, Tally
@@ -50,9 +53,9 @@ class State(NamedTuple):
     z: Float  # (6,) numbers, see above
 
 
-def init(n_features: int) -> State:
+def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    V, S = covariance.empty(n_features, True, "AdaOAM", SLOTS + 1)
+    V, S = covariance.empty(n_features, precondition, "AdaOAM", SLOTS + 1)
     return State(V, S, np.zeros(2), np.zeros(6))
 
 
@@ -68,6 +71,9 @@ def update(
     ahead: int,
     learns: bool,
     eta0: float,
+    printed: bool,
+    average: bool,
+    precondition: bool,
     delta: float,
     radius: float,
     l2: float,
@@ -95,15 +101,18 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, n, x, l2, True)
+                norm, width = rescale(V, n, x, l2, precondition)
 
         # The gradient, and a step as large as its coordinate has been small.
         gradient(V, S, n, x, side, g)
         t += 1.0
         share = weight * rows / (n[POS] + n[NEG])
-        sum_gamma += t
-        size = move(V, g, eta0 / np.sqrt(norm), share, delta, l2)
-        pull(V, radius / size if size > radius else 1.0, t / sum_gamma)
+        eta = eta0 if printed else eta0 / np.sqrt(norm)
+        if move(V, g, eta, share, delta, l2) > radius:
+            pull(V, delta, radius)
+        if average:
+            sum_gamma += t
+        follow(V, t / sum_gamma if average else 1.0)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
@@ -122,11 +131,33 @@ def move(
     return np.sqrt(squares)
 
 
-@vectorised
-def pull(V: Float, factor: float, share: float) -> None:
-    """Pull w back into the ball, and average."""
+@inlined
+def pull(V: Float, delta: float, radius: float) -> None:
+    """Bring w back to the ball: to H w/(H + μD), for the μ that makes it so long.
+
+    By Newton's method for 1/‖w‖, which is concave in μ: no step goes too far.
+    """
+    mu = 0.0
+    for _ in range(100):
+        squares = slope = 0.0
+        for j in range(V.shape[1]):
+            metric = delta + np.sqrt(V[H, j])
+            w = V[W, j] * (metric / (metric + mu * V[D, j]))
+            squares += w * w
+            slope += w * (w * V[D, j] / (metric + mu * V[D, j]))
+        excess = np.sqrt(squares) / radius - 1.0
+        if not excess > 1e-15:
+            break
+        mu += excess * squares / slope
     for j in range(V.shape[1]):
-        V[W, j] *= factor
+        metric = delta + np.sqrt(V[H, j])
+        V[W, j] *= metric / (metric + mu * V[D, j])
+
+
+@vectorised
+def follow(V: Float, share: float) -> None:
+    """Let the mean of the iterates go its share of the way to the last one."""
+    for j in range(V.shape[1]):
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 
@@ -144,9 +175,17 @@ class AdaOAM(OnlineAUC):
     eta0 : float, default=1.0
         Step size of the weights of unit-scale features, in units of one over the root
         of the mean squared norm of a row.
+    schedule : {"constant", "printed"}, default="constant"
+        Whether ``eta0`` has those units, or is the number that it is in the paper.
     delta : float, default=0.5
         Added to the root of the summed squares of the gradient: above zero, so that the
         first steps are not larger than their gradients call for.
+    average : bool, default=True
+        Whether the weights are an average of the iterates, later ones weighing more
+        (in proportion to t), or the last iterate.
+    precondition : bool, default=True
+        Whether steps are taken for the weights of unit-scale features. The objective is
+        the same without.
     max_iter : int, default=5
         Passes over the data in ``fit``.
     shuffle : bool, default=True
@@ -181,6 +220,9 @@ class AdaOAM(OnlineAUC):
     A row costs O(d²), whether dense or sparse, and so does memory: one triangle of d²/2
     numbers a class. ``fit`` reads the data once more, for the scales of the features.
 
+    As printed: ``AdaOAM(l2, eta0=eta, delta=delta, schedule="printed",
+    precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2.
+
     References
     ----------
     .. [1] Y. Ding, P. Zhao, S. C. H. Hoi, Y.-S. Ong, "An Adaptive Gradient Method for
@@ -198,7 +240,10 @@ class AdaOAM(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"constant", "printed"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
+        "average": ["boolean"],
+        "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -210,24 +255,30 @@ class AdaOAM(OnlineAUC):
         l2: float = 1e-4,
         *,
         eta0: float = 1.0,
+        schedule: str = "constant",
         delta: float = 0.5,
+        average: bool = True,
+        precondition: bool = True,
         max_iter: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.delta = delta
+        self.average = average
+        self.precondition = precondition
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _start(self, n_features: int) -> State:
-        return init(n_features)
+        return init(n_features, bool(self.precondition))
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        covariance.know(state, tally, float(self.l2), True)
+        covariance.know(state, tally, float(self.l2), bool(self.precondition))
         return state
 
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
@@ -244,6 +295,9 @@ class AdaOAM(OnlineAUC):
             fetch_ahead(X),
             bool(learn),
             float(self.eta0),
+            self.schedule == "printed",
+            bool(self.average),
+            bool(self.precondition),
             float(self.delta),
             float(np.sqrt(2.0 / self.l2)) if self.l2 > 0.0 else np.inf,
             float(self.l2),
