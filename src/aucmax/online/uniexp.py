@@ -21,6 +21,8 @@ Deviations, none of which moves the minimum:
 * the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
   step sizes count effective rows (:mod:`aucmax.core.steps`), as in SPAM;
 * a weighted average of the iterates is returned.
+
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -28,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
@@ -62,9 +64,9 @@ class State(NamedTuple):
     z: Float  # (9,) numbers, see above
 
 
-def init(n_features: int) -> State:
+def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold = tables.empty(n_features, precondition=True)
+    hot, cold = tables.empty(n_features, precondition)
     return State(hot, cold, np.zeros(2), np.zeros(9))
 
 
@@ -94,8 +96,12 @@ def update(
     ahead: int,
     learn: bool | None,
     eta0: float,
+    printed: bool,
+    implicit: bool,
+    average: bool,
+    precondition: bool,
 ) -> None:
-    """Visit the rows ``order`` of ``X``, one implicit step each.
+    """Visit the rows ``order`` of ``X``, one step each.
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
@@ -121,12 +127,13 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
-            meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, sum_gamma)
+            if precondition:
+                meet_row(X, i, hot, cold, to_pos, to_neg, 0.0, sum_gamma)
             if rows >= renew_at:
                 # New reference points: the scores stay, so the bias does not.
                 a, b = class_scores(hot, cold, to_pos, to_neg)
                 norm, width, smallest, largest = refresh(
-                    hot, cold, to_pos, to_neg, 0.0, True
+                    hot, cold, to_pos, to_neg, 0.0, precondition
                 )
                 bias += 0.5 * (a + b)
                 a, b = class_scores(hot, cold, to_pos, to_neg)
@@ -138,12 +145,18 @@ def update(
         t += 1.0
         balance = 4.0 * p * (1.0 - p)
         eta = step_size(INVSQRT, eta0, norm + 1.0, width, t, balance, 0.0)
+        eta = eta0 / balance if printed else eta
         eta *= weight * to_mean * 2.0 * ((1.0 - p) if side == POS else p)
         q = x_x + 1.0
-        c = sign * solve(np.log(eta * q) - sign * (s + bias)) / q
+        margin = sign * (s + bias)
+        if implicit:
+            c = sign * solve(np.log(eta * q) - margin) / q
+        else:
+            c = sign * eta * np.exp(-margin)
         move_row(X, i, hot, cold, features, c, sum_gamma)
         bias += c
-        sum_gamma += t
+        if average:
+            sum_gamma += t
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, smallest, largest, renew_at
     z[6], z[7], z[8] = t, bias, sum_gamma
 
@@ -168,6 +181,18 @@ class UniExp(OnlineAUC):
     ----------
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
+    schedule : {"invsqrt", "printed"}, default="invsqrt"
+        Whether steps fall with the square root of the number of rows, or all have the
+        size ``eta0``, a plain number, for the loss as it is above.
+    average : bool, default=True
+        Whether the weights are an average of the iterates, later ones weighing more
+        (in proportion to t), or the last iterate.
+    step : {"implicit", "explicit"}, default="implicit"
+        Whether the gradient is taken after or before the step. Explicit steps diverge
+        if ``eta0`` is too large.
+    precondition : bool, default=True
+        Whether features are centred and scaled inside, by class moments. The objective
+        is the same without, the number of passes to its minimum is not.
     max_iter : int, default=5
         Passes over the data in ``fit``.
     shuffle : bool, default=True
@@ -205,6 +230,10 @@ class UniExp(OnlineAUC):
     weights grow, ever more slowly, with the number of passes. One row with a label that
     is wrong by a wide margin can outweigh all others.
 
+    As printed: ``UniExp(eta0=eta, schedule="printed", step="explicit",
+    precondition=False, average=False)`` and ``partial_fit``. There is no pseudo-code:
+    the papers name the loss, its weights and that it was run online.
+
     References
     ----------
     .. [1] W. Kotłowski, K. Dembczyński, E. Hüllermeier, "Bipartite Ranking through
@@ -223,6 +252,10 @@ class UniExp(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"invsqrt", "printed"})],
+        "average": ["boolean"],
+        "step": [StrOptions({"implicit", "explicit"})],
+        "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -232,21 +265,29 @@ class UniExp(OnlineAUC):
         self,
         eta0: float = 0.5,
         *,
+        schedule: str = "invsqrt",
+        average: bool = True,
+        step: str = "implicit",
+        precondition: bool = True,
         max_iter: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.eta0 = eta0
+        self.schedule = schedule
+        self.average = average
+        self.step = step
+        self.precondition = precondition
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _start(self, n_features: int) -> State:
-        return init(n_features)
+        return init(n_features, bool(self.precondition))
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, 0.0, True)
+        know(state, tally, 0.0, bool(self.precondition))
         return state
 
     def _update(
@@ -260,6 +301,10 @@ class UniExp(OnlineAUC):
             fetch_ahead(X),
             True if learn else None,
             float(self.eta0),
+            self.schedule == "printed",
+            self.step == "implicit",
+            bool(self.average),
+            bool(self.precondition),
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:
