@@ -301,7 +301,7 @@ def asam(Z, lam, t0, rskip, askip, proximal=False):
         eta = 1 / (lam * (t + t0))
         loss = max(0.0, 1 - w @ x_t)
         if proximal and loss > 0:
-            w = w + min(eta, loss / (x_t @ x_t)) * x_t
+            w = w + min(eta, loss / max(x_t @ x_t, 1e-300)) * x_t
         elif loss > 0:
             w = w + eta * x_t
         rcount -= 1

@@ -21,9 +21,11 @@ Deviations from the dissertation, none of which moves the minimum:
   stretch is longer than ``rskip``, so that it costs O(1) a step;
 * pairs are dealt from shuffled decks, one for each class (:mod:`aucmax.core.deck`);
 * η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
-  the mean of ‖z‖²: the same, if D = 1;
+  the mean of ‖z‖²: the same, if D = 1 and t₀ = 1/(l2 η₀);
 * ``partial_fit`` pairs each row of a stream with two random ones of the other class out
   of a reservoir (:mod:`aucmax.core.reservoir`).
+
+The Notes of the classes have the settings that switch back.
 """
 
 from copy import deepcopy
@@ -33,7 +35,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import reservoir
 from aucmax.core import table as tables
@@ -107,6 +109,19 @@ def step_size(eta0: float, length: float, convexity: float, t: float) -> float:
     return eta0 / (length + eta0 * convexity * t)
 
 
+@inlined
+def ridge_due(l2: float, due: float, eta: float, since: float, printed: bool) -> float:
+    """Return the ridge whose proximal map is the penalty that has fallen due.
+
+    That of Σ η; or, as printed, the one that multiplies weights by 1 - rskip/(t + t₀),
+    η being 1/(l2 (t + t₀)).
+    """
+    if printed:
+        taken = l2 * eta * since
+        return taken / (1.0 - taken)
+    return l2 * due
+
+
 @kernel
 def update(
     X: Rows,
@@ -117,6 +132,7 @@ def update(
     z: Float,
     ahead: int,
     proximal: bool,
+    printed: bool,
     eta0: float,
     rskip: float,
     askip: float,
@@ -126,9 +142,10 @@ def update(
 
     ``askip=0`` is SAM: no mean.
     """
-    smallest, largest, length = z[3], z[4], z[6]
+    smallest, largest, length = z[3], z[4], 1.0 if printed else z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
-    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    stretch = rskip if printed else max(rskip, hot.shape[1] // _FEATURES)
+    most = np.inf if printed else 0.5  # is taken off at once
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
@@ -148,8 +165,9 @@ def update(
 
         due += eta
         since += 1.0
-        if since >= stretch or l2 * due * largest > 0.5:
-            penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+        if since >= stretch or l2 * due * largest > most:
+            ridge = ridge_due(l2, due, eta, since, printed)
+            penalise(hot, cold, ridge, 0.0, sum_gamma)
             due = since = 0.0
         skipped += 1.0
         if skipped == askip:
@@ -174,6 +192,7 @@ def learn_rows(
     value: Float,
     proximal: bool,
     precondition: bool,
+    printed: bool,
     eta0: float,
     rskip: float,
     askip: float,
@@ -182,7 +201,8 @@ def learn_rows(
     """Do the same for the rows of a stream, each paired with ones that were kept."""
     rows, smallest, largest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
-    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    stretch = rskip if printed else max(rskip, hot.shape[1] // _FEATURES)
+    most = np.inf if printed else 0.5  # is taken off at once
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     for k in range(order.shape[0]):
         i = order[k]
@@ -217,7 +237,7 @@ def learn_rows(
                 stop = int(starts[1 - side, r + 1])
                 features, values = where[1 - side], value[1 - side]
                 t += 1.0
-                eta = step_size(eta0, length, l2 * smallest, t)
+                eta = step_size(eta0, 1.0 if printed else length, l2 * smallest, t)
                 eta *= weight * z[N_POS + side] / n[side]
                 s = raw_dot_row(X, i, hot[W])
                 s -= kept_score(hot, features, values, start, stop)
@@ -234,8 +254,9 @@ def learn_rows(
 
                 due += eta
                 since += 1.0
-                if since >= stretch or l2 * due * largest > 0.5:
-                    penalise(hot, cold, l2 * due, 0.0, sum_gamma)
+                if since >= stretch or l2 * due * largest > most:
+                    ridge = ridge_due(l2, due, eta, since, printed)
+                    penalise(hot, cold, ridge, 0.0, sum_gamma)
                     due = since = 0.0
                 skipped += 1.0
                 if skipped == askip:
@@ -256,6 +277,7 @@ class PairSampler(OnlineAUC):
     """Base of SAM, ASAM and PSAM, which differ in two switches."""
 
     eta0: float
+    schedule: str
     rskip: int
     askip: int  # SAM has none
 
@@ -264,6 +286,7 @@ class PairSampler(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"inv", "printed"})],
         "precondition": ["boolean"],
         "rskip": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -282,9 +305,9 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
-    def _hyper(self) -> tuple[float, float, float, float]:
-        askip = float(getattr(self, "askip", 0.0))
-        return float(self.eta0), float(self.rskip), askip, float(self.l2)
+    def _hyper(self) -> tuple[bool, float, float, float, float]:
+        printed, askip = self.schedule == "printed", float(getattr(self, "askip", 0.0))
+        return printed, float(self.eta0), float(self.rskip), askip, float(self.l2)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -313,23 +336,28 @@ class PairSampler(OnlineAUC):
         left = self.max_iter * int(np.count_nonzero(signed))
         while left > 0:
             pos, neg = (deck.deal(min(left, _PIECE)) for deck in sides)
-            update(
-                rows,
-                pos,
-                neg,
-                state.hot,
-                state.cold,
-                state.z,
-                fetch_ahead(rows, pairs=True),
-                self._proximal,
-                *self._hyper(),
-            )
+            self._take_pairs(rows, pos, neg, state)
             left -= _PIECE
         for side, deck in enumerate(sides):  # for a stream that goes on from here
             some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
             fill(rows, some, side, *state[4:])
         self.n_iter_ = self.max_iter
         return self._finish(state)
+
+    def _take_pairs(
+        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], state: State
+    ) -> None:
+        update(
+            X,
+            pos,
+            neg,
+            state.hot,
+            state.cold,
+            state.z,
+            fetch_ahead(X, pairs=True),
+            self._proximal,
+            *self._hyper(),
+        )
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
@@ -364,6 +392,9 @@ class SAM(PairSampler):
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=0.1
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    schedule : {"inv", "printed"}, default="inv"
+        Steps fall with their number, and the penalty is applied by its proximal map; or
+        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     precondition : bool, default=True
@@ -404,6 +435,9 @@ class SAM(PairSampler):
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
     Without the mean, a first step as large as that of ASAM would cost accuracy.
 
+    As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
@@ -425,6 +459,7 @@ class SAM(PairSampler):
         l2: float = 1e-4,
         *,
         eta0: float = 0.1,
+        schedule: str = "inv",
         rskip: int = 16,
         precondition: bool = True,
         max_iter: int = 5,
@@ -432,6 +467,7 @@ class SAM(PairSampler):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rskip = rskip
         self.precondition = precondition
         self.max_iter = max_iter
@@ -454,6 +490,9 @@ class ASAM(PairSampler):
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    schedule : {"inv", "printed"}, default="inv"
+        Steps fall with their number, and the penalty is applied by its proximal map; or
+        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     askip : int, default=16
@@ -495,6 +534,9 @@ class ASAM(PairSampler):
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
+    As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
@@ -521,6 +563,7 @@ class ASAM(PairSampler):
         l2: float = 1e-4,
         *,
         eta0: float = 1.0,
+        schedule: str = "inv",
         rskip: int = 16,
         askip: int = 16,
         precondition: bool = True,
@@ -529,6 +572,7 @@ class ASAM(PairSampler):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rskip = rskip
         self.askip = askip
         self.precondition = precondition
