@@ -16,6 +16,7 @@ from aucmax.core.base import generator
 from aucmax.core.deck import decks
 from aucmax.core.rows import as_rows, fetch_ahead
 from aucmax.core.table import D, W
+from aucmax.online import fsauc
 from aucmax.stochastic import svrg
 from printed import pseudocode
 from printed.pseudocode import onto_l1_ball
@@ -151,19 +152,18 @@ def test_streams(case, seed, start, layout):
     assert np.abs(model.coef_).max() > 0.0
 
 
-@not_yet
 @layouts
 @seeds
-def test_fsauc(seed, layout):
-    from aucmax.online.fsauc import SCALE
-
-    n = 400  # two stages
-    X, y = rows_of(seed, n=n, norm=1.0)
-    model = aucmax.FSAUC(radius=1.0, eta0=0.3, n_expected=n, **ONLY, **EXPLICIT)
-    for k, (w, mean) in enumerate(pseudocode.fsauc(X, y, 0.3, 1.0)):
+@starts
+def test_fsauc(seed, start, layout):
+    n = 1400  # three stages
+    X, y = rows_of(seed, start, n, norm=1.0)
+    model = aucmax.FSAUC(radius=0.7, eta0=0.3, n_expected=n, **ONLY, **EXPLICIT)
+    for k, (w, mean) in enumerate(pseudocode.fsauc(X, y, 0.3, 0.7)):
         model.partial_fit(layout(X[k : k + 1]), y[k : k + 1], classes=[-1, 1])
         state = model.state_
-        assert_same(state.start * state.hot[D] + state.z[SCALE] * state.hot[W], w)
+        last = state.start * state.hot[D] + state.z[fsauc.SCALE] * state.hot[W]
+        assert_same(last, w)
         if mean is not None:
             assert_same(model.coef_[0], mean)
 
