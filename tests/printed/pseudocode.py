@@ -339,16 +339,23 @@ def svrg(X, y, eta, l2, l1, w_tilde, picked):
         yield w
 
 
-def spdam(X, y, l2, sigma, tau, theta, batches):
-    """Thesis, Algorithm 21, from zero, for given σ, τ, θ and batches of one size.
+def spdam(X, y, l2, m, batches):
+    """Thesis, Algorithm 21, from zero, with σ, τ and θ of Theorem 5.1.
 
-    Half of the objective, so λ/2 ‖w‖² is l2/4 ‖w‖².
+    Half of the objective, so λ/2 ‖w‖² is l2/4 ‖w‖². Yields σ, τ, θ as well.
     """
     n, p, (m_pos, m_neg) = len(y), np.mean(y > 0), class_means(X, y)
     b = m_neg - m_pos
     # Mend (eq. 5.7): √p and √(1 - p), where √(2p) and √(2(1 - p)) are printed.
     x_bar = np.where((y > 0)[:, None], X - m_pos, X - m_neg)
     x_bar /= np.sqrt(np.where(y > 0, p, 1 - p))[:, None]
+    # Mend (Theorem 5.1): κ is of x̄. And σ has to make the rates of w and β the same,
+    # λ/(λ + 2σκ²) = (m/n) 2σ/(1 + 2σ), a quadratic in σ whose root is printed without
+    # the factor λ and with 8 for 4.
+    lam, kappa2 = l2 / 2, np.max(np.sum(x_bar**2, axis=1))
+    root = np.sqrt((n - m) ** 2 + 4 * n * kappa2 * m / lam)
+    sigma = lam * (n - m + root) / (4 * m * kappa2)
+    tau, theta = 1 / (4 * sigma * kappa2), 1 - lam / (lam + 2 * sigma * kappa2)
     w = w_bar = u = np.zeros(X.shape[1])
     beta = np.zeros(n)
     for batch in batches:
@@ -356,13 +363,13 @@ def spdam(X, y, l2, sigma, tau, theta, batches):
         new = (beta[batch] + sigma * (x_bar[batch] @ w_bar)) / (1 + sigma)
         u_new = u + (new - beta[batch]) @ x_bar[batch] / n
         beta[batch] = new
-        u_bar = u + n / len(batch) * (u_new - u)
+        u_bar = u + n / m * (u_new - u)
         # argmin ū·w + ½ (b·w)² + b·w + l2/4 ‖w‖² + ‖w - w_t‖²/(2τ)
         H = np.outer(b, b) + (l2 / 2 + 1 / tau) * np.eye(len(w))
         w_new = np.linalg.solve(H, w / tau - b - u_bar)
         w_bar = w_new + theta * (w_new - w)
         w, u = w_new, u_new
-        yield w
+        yield (sigma, tau, theta), w
 
 
 def mba(Z, l2, l1):

@@ -155,11 +155,12 @@ def test_streams(case, seed, start, layout):
 @layouts
 @seeds
 @starts
-def test_fsauc(seed, start, layout):
+@pytest.mark.parametrize(("R", "eta1"), [(0.7, 0.3), (0.3, 1.0)])  # one or both balls
+def test_fsauc(seed, start, layout, R, eta1):
     n = 1400  # three stages
     X, y = rows_of(seed, start, n, norm=1.0)
-    model = aucmax.FSAUC(radius=0.7, eta0=0.3, n_expected=n, **ONLY, **EXPLICIT)
-    for k, (w, mean) in enumerate(pseudocode.fsauc(X, y, 0.3, 0.7)):
+    model = aucmax.FSAUC(R, eta0=eta1, n_expected=n, **ONLY, **EXPLICIT)
+    for k, (w, mean) in enumerate(pseudocode.fsauc(X, y, eta1, R)):
         model.partial_fit(layout(X[k : k + 1]), y[k : k + 1], classes=[-1, 1])
         state = model.state_
         last = state.start * state.hot[D] + state.z[fsauc.SCALE] * state.hot[W]
@@ -222,43 +223,54 @@ def known_state(module, X, y, l2):
     return rows, signed, points.shares(signed, known.weight), state
 
 
+@layouts
 @seeds
-@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (0.5, 0.1)])
-def test_inner_steps_of_svrg(seed, l2, l1):
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (0.5, 0.0), (0.5, 0.1)])
+def test_svrg(seed, layout, l2, l1):
     X, y = rows_of(seed)
-    X = np.where(X == 0.0, 0.1, X)  # a step changes only what its row has
-    rng = np.random.default_rng(seed)
-    w, p = rng.standard_normal(X.shape[1]), np.mean(y > 0)
-    picked = rng.integers(0, len(y), 2 * len(y))
-    rows, signed, share, state = known_state(svrg, X, y, l2)
-    state.hot[W] = w
-    state.pull[svrg.RARITY] = 1.0
-    state.step[:] = 2.0 / np.where(y > 0, p, 1 - p)
-    snapshot = points.take(rows, share, state.hot, state.cold, state.n)
-    svrg.start_at(snapshot, state)
-    hyper = fetch_ahead(rows), 0.3 * p * (1 - p), l2, l1
-    for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
-        svrg.update(rows, signed, picked[k : k + 1], *state, *hyper)
-        assert_same(state.hot[W], expected)
+    rng, w = generator(seed), np.zeros(X.shape[1])
+    rows, signed, share, state = known_state(svrg, layout(X), y, l2)
+    chance, curvature = svrg.prepare_printed(share, state)
+    hyper = fetch_ahead(rows), 0.3 / curvature, l2, l1
+    settings = {"schedule": "printed", "tol": 0.0, "random_state": seed}
+    for epoch in range(3):
+        snapshot = points.take(rows, share, state.hot, state.cold, state.n)
+        svrg.start_at(snapshot, state)
+        picked = svrg.draw_evenly(chance, rng)
+        for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
+            svrg.update(rows, signed, picked[k : k + 1], *state, *hyper)
+            assert_same(state.hot[W], expected)
+        w = expected
+        # A pass of steps, a pass for the gradient.
+        model = aucmax.SVRGAUC(l2, l1=l1, eta0=0.3, max_iter=2 * epoch + 1, **settings)
+        assert_same(model.fit(layout(X), y).coef_[0], w)
 
 
 @layouts
 @seeds
-def test_steps_of_spdam(seed, layout):
+def test_spdam(seed, layout):
     X, y = rows_of(seed)
-    rng = np.random.default_rng(seed)
-    batches = [np.sort(rng.permutation(150)[:15]) for _ in range(60)]
-    sigma, tau, theta, l2 = 0.4, 0.6, 0.9, 0.5
+    rng, l2, m, passes = generator(seed), 0.5, 16, 4
+    drawn = [spdam.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
+    batches = np.concatenate(drawn)
     rows, _, share, state = known_state(spdam, layout(X), y, l2)
     zero = points.take(rows, share, state.hot, state.cold, state.n)
     spdam.start_at(zero, share, state)
-    steps = list(pseudocode.spdam(X, y, l2, sigma, tau, theta, batches))
-    for k in range(
-        0, 60, 10
-    ):  # a call is a pass: ten batches, each a tenth of the rows
-        order, ends = np.concatenate(batches[k : k + 10]), np.arange(15, 151, 15)
-        spdam.update(rows, share, order, ends, *state, sigma, tau, theta, l2)
-        assert_same(state.hot[W], steps[k + 9])
+    printed = pseudocode.spdam(X, y, l2, m, batches)
+    # Theorem 5.1 of the thesis has σ without λ, and 8 for 4: see the pseudo-code.
+    for k, ((sigma, tau, theta), expected) in enumerate(printed, 1):
+        hyper = sigma, tau, theta, len(y) / m, l2
+        spdam.update(rows, share, batches[k - 1], np.array([m]), *state, *hyper)
+        assert_same(state.hot[W], expected)
+        if k % len(drawn[0]) == 0:
+            model = aucmax.SPDAM(
+                l2,
+                batch_size=m,
+                schedule="printed",
+                max_iter=k // len(drawn[0]),
+                random_state=seed,
+            )
+            assert_same(model.fit(layout(X), y).coef_[0], expected)
 
 
 @layouts

@@ -29,10 +29,9 @@ Deviations from the dissertation:
 * C is relative to one over the root of the mean squared length of a pair: that is how
   α, which C bounds, changes with the units of z when Σ is the identity.
 
-As printed: ``CBR(C, schedule="printed", precondition=False)`` and ``partial_fit``, or
-``fit`` with ``max_iter=1, shuffle=False``. Chapter 5 prints μ += (α/2) y Σz for the
-same problem, where chapter 4 has α: that is ``step=0.5``, and its table agrees with it
-(``benchmarks/bench_khalid.py``). For ``covariance="diag"`` see
+The Notes of the class have the settings that switch back. Chapter 5 prints
+μ += (α/2) y Σz for the same problem, where chapter 4 has α: that is ``step=0.5``, and
+its table agrees with it (``benchmarks/bench_khalid.py``). For ``covariance="diag"`` see
 :mod:`aucmax.online.cbr_diag`.
 """
 

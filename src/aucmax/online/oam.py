@@ -24,8 +24,7 @@ Deviations from the paper:
 * one random number decides whether and where a row is kept, and the numbers are the
   same for every model, so that a stream needs no seed.
 
-As printed: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
-average=False)`` and ``partial_fit``, or ``fit`` with ``max_iter=1, shuffle=False``.
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -423,8 +422,7 @@ class OAM(OnlineAUC):
     ``partial_fit`` uses running ones.
 
     As printed: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
-    average=False)`` and ``partial_fit``. The paper's random choices are those of the
-    buffer.
+    average=False)`` and ``partial_fit``, with ``update`` for the two variants.
 
     References
     ----------

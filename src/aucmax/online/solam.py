@@ -147,7 +147,7 @@ def update(
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 if printed:  # nothing moves, but zeros enter the mean
                     t += 1.0
-                    sum_gamma += eta0 / np.sqrt(t) * weight
+                    sum_gamma += eta0 / np.sqrt(t) * weight * rows / n[side]
                     x_x = look_row(X, i, hot, cold, features, 0.0, 0.0)[1]
                     kappa = max(kappa, np.sqrt(x_x))
                 continue
