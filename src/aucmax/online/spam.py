@@ -24,7 +24,7 @@ Deviations from the paper, none of which moves the minimum:
   the speed (:mod:`aucmax.core.groups`);
 * a weighted average of the iterates is returned (the paper recommends one).
 
-``step="explicit"``, ``precondition=False``, ``average=False`` switch back.
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -61,7 +61,7 @@ from aucmax.core.rows import (
     move_row,
     tally_row,
 )
-from aucmax.core.steps import SCHEDULES, rates, step_size
+from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
 from aucmax.core.table import SQ, SUM, D, Float, W, class_scores, penalise, refresh
 from aucmax.core.tally import NEG, POS, RENEW
 
@@ -119,7 +119,7 @@ def update(
     """
     rows, norm, width, smallest, largest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, due, since, paid, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
-    stretch = max(_STRETCH, hot.shape[1])
+    stretch = 1 if schedule == PRINTED else max(_STRETCH, hot.shape[1])
     features = listed(X, cold)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     size = 1 if room is None else GROUP
@@ -225,12 +225,13 @@ def update(
     z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, due, since, paid, sum_gamma
 
 
-def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
+def weights(state: State, l2: float, l1: float, printed: bool) -> tuple[Float, float]:
     """Return the averaged weights and the intercept.
 
     An average of sparse vectors is not sparse, and neither is an iterate between two
     proximal maps. So with an l1 penalty, features are kept that would survive the next
-    map if it came after as many steps as the last.
+    map if it came after as many steps as the last. (Not if steps are as printed: there
+    is a map after each.)
     """
     hot, cold, n, z = state
     w, intercept = tables.averaged(hot, cold, n, z[SUM_GAMMA])
@@ -241,7 +242,7 @@ def weights(state: State, l2: float, l1: float) -> tuple[Float, float]:
         last = hot.copy(order="K")
         penalise(last, cold.copy(), pq * l2 * z[DUE], pq * l1 * z[DUE], 0.0)
         w = last[W].copy()
-    if l1 > 0.0:
+    if l1 > 0.0 and not printed:
         w[np.abs(hot[W]) <= pq * l1 * max(z[DUE], z[PAID]) * hot[D]] = 0.0
     return w, tables.threshold(w, hot[SUM:], n)
 
@@ -263,9 +264,11 @@ class SPAM(OnlineAUC):
         :math:`p(1-p)\,l_1`.
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
-    schedule : {"invsqrt", "inv", "constant"}, default="invsqrt"
+    schedule : {"invsqrt", "inv", "constant", "printed"}, default="invsqrt"
         How the step size falls: with the square root of the number of rows; with the
-        number of rows (Theorem 3 of the paper); not at all.
+        number of rows (Theorem 3 of the paper); not at all. "printed" is
+        :math:`\eta_t = \eta / \sqrt t` with ``eta0`` for :math:`\eta`, a plain number,
+        and the proximal map after each step, which costs O(d).
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
         (in proportion to t), or the last iterate.
@@ -310,6 +313,10 @@ class SPAM(OnlineAUC):
     dense rows. ``fit`` reads the data once more, for exact class moments;
     ``partial_fit`` uses running ones. The expected error falls like O(log t / t) under
     Theorem 3 of the paper.
+
+    As printed: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
+    precondition=False, average=False, max_iter=1, shuffle=False)`` and ``fit``, which
+    knows p and the class means, with β = p(1 - p) l2 and β₁ = p(1 - p) l1.
 
     References
     ----------
@@ -389,4 +396,5 @@ class SPAM(OnlineAUC):
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:
-        return weights(state, float(self.l2), float(self.l1))
+        printed = self.schedule == "printed"
+        return weights(state, float(self.l2), float(self.l1), printed)
