@@ -58,9 +58,15 @@ def assert_same(found, expected):
 STREAMS = {
     "SOLAM": (
         "SOLAM",
-        {"radius": 0.5, "eta0": 0.7, **ONLY, **EXPLICIT},
+        {"radius": 0.5, "eta0": 6.0, **ONLY, **EXPLICIT},
         "solam",
-        (0.7, 0.5),
+        (6.0, 0.5),
+    ),
+    "SOLAM-l1 with a penalty": (
+        "SOLAM",
+        {"radius": 0.5, "norm": "l1", "l2": 1.0, "eta0": 2.0, **ONLY, **EXPLICIT},
+        "solam",
+        (2.0, 0.5, 1.0, onto_l1_ball),
     ),
     "SOLAM, in its ball": (
         "SOLAM",
@@ -70,15 +76,15 @@ STREAMS = {
     ),
     "regSOLAM": (
         "SOLAM",
-        {"radius": None, "l2": 2.0, "eta0": 0.7, **ONLY, **EXPLICIT},
+        {"radius": None, "l2": 8.0, "eta0": 6.0, **ONLY, **EXPLICIT},
         "solam",
-        (0.7, 1.0, 2.0),
+        (6.0, 0.5, 8.0),
     ),
     "SOLAM-l1": (
         "SOLAM",
-        {"radius": 0.5, "norm": "l1", "eta0": 0.7, **ONLY, **EXPLICIT},
+        {"radius": 0.5, "norm": "l1", "eta0": 6.0, **ONLY, **EXPLICIT},
         "solam",
-        (0.7, 0.5, 0.0, onto_l1_ball),
+        (6.0, 0.5, 0.0, onto_l1_ball),
     ),
     "OPAUC": (
         "OPAUC",
@@ -100,9 +106,9 @@ STREAMS = {
     ),
     "AdaOAM, at its ball": (
         "AdaOAM",
-        {"l2": 4.0, "eta0": 0.5, "delta": 0.1, **PLAIN},
+        {"l2": 100.0, "eta0": 0.5, "delta": 0.1, **PLAIN},
         "adaoam",
-        (0.5, 4.0, 0.1),
+        (0.5, 100.0, 0.1),
     ),
     "UniExp": ("UniExp", {"eta0": 0.2, **PLAIN, **EXPLICIT}, "uniexp", (0.2,)),
 }
@@ -168,9 +174,12 @@ def test_chunks(case):
 
 
 @layouts
-@seeds
 @starts
-@pytest.mark.parametrize(("R", "eta1"), [(0.7, 0.3), (0.3, 1.0)])  # one or both balls
+@pytest.mark.parametrize(
+    ("seed", "R", "eta1"),
+    [(0, 0.7, 0.3), (1, 0.3, 1.0)],
+    ids=["in the l1 ball", "in both balls"],
+)
 def test_fsauc(seed, start, layout, R, eta1):
     n = 1400  # three stages
     X, y = rows_of(seed, start, n, norm=1.0)
@@ -225,6 +234,17 @@ def test_pairs(name, seed, layout, t0):
         if name == "SAM" or k + 1 >= askip:  # before that there is no mean to return
             assert_same(model._weights(state)[0], expected)
     assert_same(last, expected)
+
+
+@pytest.mark.parametrize("name", ["OPAUC", "SPDAM", "SVRGAUC"])
+def test_what_cannot_be_run_as_printed_is_an_error(name):
+    X, y = rows_of(0)
+    settings = {"OPAUC": {"l2": 2.0, "eta0": 1.0}, "SPDAM": {"l2": 0.0}}
+    model = getattr(aucmax, name)(
+        schedule="printed", **settings.get(name, {"eta0": 1e9})
+    )
+    with pytest.raises(ValueError, match="printed"):
+        model.fit(X, y)
 
 
 def known_state(module, X, y, l2):
