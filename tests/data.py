@@ -189,22 +189,41 @@ class Coordinates:
         self.n = np.zeros(2)
         # With digits to spare: squares about a reference point are differences.
         self.sums, self.squares = np.zeros((2, 2, d), dtype=np.longdouble)
-        self.counts, self.nonzero = np.zeros((2, d)), np.zeros(d)
+        self.nonzero = np.zeros(d)
         self.ref = np.zeros(d)
         self.D = np.zeros(d) if precondition else np.ones(d)
+        self.seen = []
 
-    def add(self, x, positive, weight):
-        side = 0 if positive else 1
+    def add(self, x, positive, weight, stream=True):
+        """Count a row in; in a stream, outliers count as ten times the usual."""
+        self.seen.append((x, positive, weight))
         self.rows += 1
+        side = 0 if positive else 1
         self.n[side] += weight
+        if stream and self.precondition:
+            square = self.size()
+            off, least = x - self.ref, 16 * self.n.sum() / self.rows
+            wild = (self.nonzero >= least) & (off**2 > 100 * square)
+            x = np.where(wild, self.ref + np.sign(off) * 10 * np.sqrt(square), x)
         self.sums[side] += weight * x
         self.squares[side] += weight * x.astype(np.longdouble) ** 2
-        self.counts[side] += weight * (x != 0)
-        self.nonzero += weight * self.n.sum() / self.n[side] / 2 * (x != 0)
+        self.nonzero += weight * (self.seen[-1][0] != 0)
 
     def known(self):
-        """Count as if the share of the classes had been known from the start."""
-        self.nonzero = self.n.sum() * (self.counts / self.n[:, None]).mean(axis=0)
+        """Begin again, all rows as they are."""
+        rows, self.seen = self.seen, []
+        self.rows = 0
+        for part in (self.n, self.sums, self.squares, self.nonzero):
+            part[:] = 0
+        for row in rows:
+            self.add(*row, stream=False)
+
+    def size(self):
+        """Return the mean square of a feature about its reference, zeros left out."""
+        n = self.n[:, None]
+        about = self.squares - self.ref * (2 * self.sums - n * self.ref)
+        often = np.where(self.nonzero > 0, self.nonzero, 1)
+        return np.maximum(about.sum(axis=0).astype(float) / often, 0.0)
 
     @property
     def p(self):
@@ -225,8 +244,7 @@ class Coordinates:
     def ridge(self):
         """The penalty of each weight."""
         if isinstance(self.l2, str):
-            often = self.nonzero / self.n.sum()
-            return 1e-3 * self.spread() / np.where(often > 0, often, 1)
+            return 1e-3 * self.size()
         return self.l2 + np.zeros(len(self.ref))
 
     def scales(self):

@@ -200,7 +200,7 @@ def test_the_step_sizes_are_those_with_the_mended_factor():
     """With the σ that the thesis prints, the proven rate is lost; so is the speed."""
     l2, n, m = 0.1, 300, 30
     X, y = gaussian(n, 5)
-    problem = Problem(X, y, np.ones(n), l2)
+    problem = Problem(X, y, np.ones(n), np.full(5, l2))
     problem.D = np.ones(5)  # as in the thesis
     batches = spdam.partition(np.ones(n), m, np.random.RandomState(0))
     kappa2 = np.max(n * problem.omega * np.sum(problem.bar**2, axis=1))
@@ -240,7 +240,7 @@ def test_it_reaches_the_closed_form(data, l2, heavy, layout):
 def test_any_batch_size_does(batch_size):
     X, y = mixed(300)
     X = X / X.std(axis=0)
-    model = SPDAM(batch_size=batch_size, max_iter=200, tol=1e-8, random_state=0)
+    model = SPDAM(1e-4, batch_size=batch_size, max_iter=200, tol=1e-8, random_state=0)
     assert model.fit(X, y).residual_ <= 1e-8
     assert_allclose(model.coef_[0], closed_form(X, y, 1e-4), rtol=1e-5, atol=1e-7)
 

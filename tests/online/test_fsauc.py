@@ -88,26 +88,13 @@ def reference(X, y, weight, model, passes, tighter=1.0):
 
     for i in here * (passes or 1):
         positive = y[i] == 1
-        if passes is None:
-            table.add(X[i], positive, weight[i])
-            if not table.n.all():
-                continue
-            follow = table.meet(X[i], np.ones_like(w))
-            if np.any(follow != 1.0):
-                w, w1 = w * follow, w1 * follow
-                iterates = [v * follow for v in iterates]
-        renew = passes is None and table.rows >= table.renew_at
-        p = table.p
-        balance = 4 * p * (1 - p)
         done = len(iterates)
-
         if done and (
             done >= length if stage <= planned else balance * (done + 0.5) >= length
         ):
             w1 = np.mean(iterates, axis=0)
-            if renew:
+            if passes is None and table.rows >= table.renew_at:
                 table.renew()
-                renew = False
             w1 = w = unit() * project(w1 / unit(), radius)
             bound = radius * kappa if np.isfinite(radius) else np.inf
             a1, b1 = np.clip([w @ table.means[0], w @ table.means[1]], -bound, bound)
@@ -116,7 +103,8 @@ def reference(X, y, weight, model, passes, tighter=1.0):
             # Lemma 1, guarded.
             error = 0.0
             if passes is None:
-                error = np.sum((w / unit()) ** 2) / max(p * (1 - p) * table.rows, 0.5)
+                pairs = table.p * (1 - table.p) * table.rows
+                error = np.sum((w / unit()) ** 2) / max(pairs, 0.5)
             if stage < planned:
                 slowest = 1 / np.sqrt(1 + balance * t / table.width)
                 falls = min(max(slowest, fall / 2), fall)
@@ -131,7 +119,17 @@ def reference(X, y, weight, model, passes, tighter=1.0):
             stage += 1
             iterates, due, since = [], 0.0, 0
 
-        renew = renew and stage == 1
+        if passes is None:
+            table.add(X[i], positive, weight[i])
+            if not table.n.all():
+                continue
+            follow = table.meet(X[i], np.ones_like(w))
+            if np.any(follow != 1.0):
+                w, w1 = w * follow, w1 * follow
+                iterates = [v * follow for v in iterates]
+        renew = passes is None and table.rows >= table.renew_at and stage == 1
+        p = table.p
+        balance = 4 * p * (1 - p)
         pq_due = p * (1 - p) * due
         if renew or since >= max(16, len(w)) or pq_due * table.hardest > 0.5:
             w = w / (1 + pq_due * table.ridge * table.D)

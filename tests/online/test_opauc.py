@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.covariance import triangle
@@ -69,9 +70,24 @@ def step_of_adaoam(model, table, w, g, x, mean, covariance, t):
     g = table["relative"] * unit * (g + table["ridge"] / 2 * w)
     table["h"] = table.get("h", 0) + g**2
     eta = model.eta0 / np.sqrt(table["norm"])
-    w = w - eta * unit * g / (model.delta + np.sqrt(table["h"]))
-    size = np.sqrt(table["ridge"] @ w**2)
-    return w * (np.sqrt(2) / size) if size > np.sqrt(2) else w
+    metric = model.delta + np.sqrt(table["h"])
+    w = w - eta * unit * g / metric
+    ridge = table["ridge"]
+
+    def size(v):
+        return np.sqrt(ridge @ v**2 / 2)
+
+    if size(w) <= 1:
+        return w
+
+    def pulled(mu):  # what is nearest in Σ metric/D (v - w)², for some multiplier
+        return w * (metric / (metric + mu * table["D"] * ridge))
+
+    top = 1.0
+    while size(pulled(top)) > 1:
+        top *= 2
+    found = brentq(lambda mu: size(pulled(mu)) - 1, 0.0, top, xtol=1e-300, rtol=1e-14)
+    return pulled(found)
 
 
 def reference(X, y, weight, model, passes, step):
@@ -87,25 +103,21 @@ def reference(X, y, weight, model, passes, step):
     w = np.zeros(d)
     iterates = []
 
-    def ridge(v, often):
-        if isinstance(model.l2, str):
-            return 1e-3 * v / np.where(often > 0, often, 1.0)
-        return model.l2 + np.zeros(d)
+    def ridge(seen, ref):
+        """Return the penalty of each weight: from values that are not zero."""
+        if not isinstance(model.l2, str):
+            return model.l2 + np.zeros(d)
+        square = weight[seen] @ (X[seen] - ref) ** 2
+        often = weight[seen] @ (X[seen] != 0)
+        return 1e-3 * square / np.where(often > 0, often, 1)
 
-    def frequency(i):
-        """Count a row that is not zero by what its class weighed so far."""
-        side = y[: i + 1] == y[i]
-        total = weight[: i + 1]
-        table["count"] += weight[i] * total.sum() / total[side].sum() / 2 * (X[i] != 0)
-        return table["count"] / total.sum()
-
-    def measure(seen, chosen, often):
+    def measure(seen, chosen):
         nonlocal w
         _, v = balanced(X[seen], y[seen], weight[seen])
         v = np.where(v > 1e-13, v, 0.0)
         if precondition:
             old = table["D"]
-            fit = v + ridge(v, often) / 4
+            fit = v + ridge(seen, ref) / 4
             new = np.where(v > 0, 1 / np.where(v > 0, fit, 1), 0)
             stale = chosen & (np.abs(old - new) > 0.25 * new)
             follow = np.where(stale & (old > 0), new / np.where(old > 0, old, 1), 1.0)
@@ -116,22 +128,20 @@ def reference(X, y, weight, model, passes, step):
         table["norm"] = share.sum() or 1.0
         table["width"] = table["norm"] / share.max() if share.any() else 1.0
 
-    table["count"] = np.zeros(d)
+    ref = X[0]
     if passes:
-        sides = [y == 1, y == 0]
-        often = np.mean([np.average(X[s] != 0, 0, weight[s]) for s in sides], axis=0)
-        measure(slice(None), np.ones(d, bool), often)
+        mean, v = balanced(X, y, weight)
+        ref = np.where(np.abs(mean) > 0.9 * np.sqrt(v), mean, 0.0)
+        measure(slice(None), np.ones(d, bool))
     for k in range(len(y) * (passes or 1)):
         i = k % len(y)
         seen = slice(0, i + 1) if k < len(y) else slice(None)
-        often = frequency(i) if k < len(y) else often
         if len(np.unique(y[seen])) < 2:
             continue
         if passes is None:
-            measure(seen, X[i] != X[0], often)
+            measure(seen, X[i] != X[0])
         total = weight[seen]
-        _, v = balanced(X[seen], y[seen], total)
-        table["ridge"] = ridge(np.where(v > 1e-13, v, 0.0), often)
+        table["ridge"] = ridge(seen, ref)
         p = total[y[seen] == 1].sum() / total.sum()
         table["balance"] = 4 * p * (1 - p)
         table["relative"] = weight[i] * len(total) / total.sum()
@@ -366,7 +376,7 @@ def test_opaucr_finds_the_minimum_of_its_sketches():
     X, y = gaussian(300, 5)
     model = OPAUC(0.01, rank=8, max_iter=3000, random_state=0).fit(X, y)
     p, (m_pos, m_neg), (S_pos, S_neg) = class_moments(X, y)
-    _, _, B, _, k, n, _ = model.state_
+    _, _, _, B, _, k, n, _ = model.state_
     sketches = []
     for side, start in ((0, 0), (1, 9)):
         c = B[:, start + 8] / n[side]

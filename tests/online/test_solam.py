@@ -198,7 +198,7 @@ def test_the_average_is_the_weighted_mean_of_the_iterates(hyper):
     if hyper.get("norm") == "l1":
         pytest.skip("what is returned is projected once more")
     X, y = mixed(300)
-    model = SOLAM(**hyper)
+    model = SOLAM(**{**hyper, "precondition": False})  # else the past follows scales
     total, weighted_sum, before = 0.0, 0.0, 0.0
     for i in range(len(y)):
         model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])

@@ -264,7 +264,7 @@ def test_tol_is_when_it_stops():
     X, y = gaussian(300)
     passes = []
     for tol in (1e-1, 1e-3, 1e-6):
-        model = SVRGAUC(tol=tol, random_state=0).fit(X, y)
+        model = SVRGAUC(1e-4, tol=tol, random_state=0).fit(X, y)
         assert model.residual_ <= tol
         w = model.coef_[0]
         H, delta = quadratic(X, y)

@@ -128,6 +128,8 @@ class MBA(LinearRanker):
     multiplied with, in O(nnz) a round. The rows are read once more for a check and for
     the intercept.
 
+    As printed: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
+
     References
     ----------
     .. [1] S. Gultekin, A. Saha, A. Ratnaparkhi, J. Paisley, "MBA: Mini-Batch AUC

@@ -42,6 +42,8 @@ Deviations, none of which moves the minimum:
   to it. σ and θ are those of the λ that a round can resolve, if that is larger than the
   true one; directions of less curvature are left to the combination of rounds;
 * a round after which J is higher is taken back, and steps are halved.
+
+The Notes of the class have the setting that switches back.
 """
 
 from math import ceil
@@ -132,17 +134,17 @@ def update(
     sigma: float,
     tau: float,
     theta: float,
+    ratio: float,
     l2: Float,
 ) -> None:
     """Run Algorithm 21 over batches of rows: ``order`` up to each of ``ends``.
 
-    O(d) a batch beside its rows.
+    ``ratio`` is how many batches all rows would make. O(d) a batch beside its rows.
     """
     to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    batches = ends.shape[0]
     features = listed(X, ref)
     k = 0
-    for batch in range(batches):
+    for batch in range(ends.shape[0]):
         # The dual variables of the batch, and u with them.
         a, b = _bar_scores(hot, ref, dual, to_pos, to_neg)
         sum_pos = sum_neg = 0.0
@@ -168,7 +170,7 @@ def update(
             m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
             delta = m_pos - m_neg
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
-            u_bar = dual[U, j] + batches * add
+            u_bar = dual[U, j] + ratio * add
             dual[U, j] += add
             step = tau * hot[D, j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
@@ -249,14 +251,28 @@ def pace(batches: int, kappa2: float, convexity: float) -> tuple[float, float, f
     return sigma, 1.0 / (2.0 * sigma * kappa2), theta
 
 
+def printed_pace(
+    n: int, m: int, kappa2: float, lam: float
+) -> tuple[float, float, float]:
+    """Return σ, τ and θ of Theorem 5.1, σ mended; ``lam`` is λ."""
+    root = np.sqrt((n - m) ** 2 + 4.0 * n * kappa2 * m / lam)
+    sigma = lam * (n - m + root) / (4.0 * m * kappa2)
+    return sigma, 1.0 / (4.0 * sigma * kappa2), 1.0 - lam / (lam + 2.0 * sigma * kappa2)
+
+
+def rows_a_batch(batch_size: float, n: int) -> int:
+    """Return m."""
+    size = batch_size if isinstance(batch_size, Integral) else ceil(batch_size * n)
+    return min(int(size), n)
+
+
 def partition(
     y: Float, batch_size: float, rng: np.random.RandomState
 ) -> list[NDArray[np.int64]]:
     """Return the batches: random rows, those of a batch in the order they have in X."""
     present = np.flatnonzero(y)  # a row of weight zero is not there
     n = len(present)
-    size = batch_size if isinstance(batch_size, Integral) else ceil(batch_size * n)
-    batches = ceil(n / min(int(size), n))
+    batches = ceil(n / rows_a_batch(batch_size, n))
     parts = np.array_split(present[rng.permutation(n)], batches)
     return [np.sort(part) for part in parts]
 
@@ -267,6 +283,31 @@ def visit(
     """Return the rows of all batches, batches in random order, and where each ends."""
     parts = [batches[k] for k in rng.permutation(len(batches))]
     return np.concatenate(parts), np.cumsum([len(part) for part in parts])
+
+
+def draw(
+    y: Float, m: int, rng: np.random.RandomState
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return about as many rows as there are, in batches each drawn from all of them.
+
+    That is a pass as printed; and where each batch ends.
+    """
+    present = np.flatnonzero(y)
+    batches = ceil(len(present) / m)
+    parts = [
+        np.sort(present[rng.permutation(len(present))[:m]]) for _ in range(batches)
+    ]
+    return np.concatenate(parts), m * np.arange(1, batches + 1)
+
+
+def longest(X: Rows, share: Float, state: State) -> float:
+    """Return the largest ‖x̄‖²: the eigenvalue of a batch of one row, in two rounds."""
+    present = np.flatnonzero(share)
+    found = np.zeros(len(present))
+    state.dual[BAR] = 1.0
+    ends = np.arange(1, len(present) + 1)
+    stretch(X, share, present, ends, *state[:3], state.n, 2, found)
+    return float(found.max())
 
 
 def widest(
@@ -321,6 +362,10 @@ class SPDAM(BatchAUC):
         Ridge penalty; the thesis' :math:`\lambda` before it halves the objective.
     batch_size : float or int, default=0.1
         Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
+    schedule : {"rounds", "printed"}, default="rounds"
+        Whether steps are taken in rounds, each from the best point so far; or as in the
+        thesis, on features as they are and on batches drawn anew, ``max_iter`` times as
+        many as make up all rows, which takes ``l2`` to be above zero.
     max_iter : int, default=100
         Passes over the data in ``fit``.
     tol : float or None, default=None
@@ -359,6 +404,9 @@ class SPDAM(BatchAUC):
     moments, the gradient at zero and κ² (more often if there are few batches). The
     error falls linearly: by a constant factor a round.
 
+    As printed: ``SPDAM(l2, batch_size=m, schedule="printed")``, with λ = l2/2, and σ, τ
+    and θ of Theorem 5.1 (σ is misprinted there: see the module).
+
     References
     ----------
     .. [1] M. Natole, "Stochastic optimization for AUC maximization", PhD thesis,
@@ -381,6 +429,7 @@ class SPDAM(BatchAUC):
             Interval(RealNotInt, 0, 1, closed="right"),
             Interval(Integral, 1, None, closed="left"),
         ],
+        "schedule": [StrOptions({"rounds", "printed"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
@@ -391,12 +440,14 @@ class SPDAM(BatchAUC):
         l2: float | str = "auto",
         *,
         batch_size: float = 0.1,
+        schedule: str = "rounds",
         max_iter: int = 100,
         tol: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
         self.batch_size = batch_size
+        self.schedule = schedule
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -411,6 +462,8 @@ class SPDAM(BatchAUC):
     ) -> tuple[Float, int, float]:
         d, l2 = self.n_features_in_, self._ridge(tally)
         state = init(X, len(y), d)
+        if self.schedule == "printed":
+            return self._run_printed(X, y, tally, state, rng, l2)
         know_ridge(state, tally, l2)
         share = shares(y, tally.weight)
         zero = point = take(X, share, state.hot, state.ref, state.n)
@@ -426,7 +479,8 @@ class SPDAM(BatchAUC):
             start_at(point, share, state)
             hyper = pace(len(batches), kappa2, 0.5 * state.z[MILDEST])
             for _ in range(min(_ROUND, max(self.max_iter - passes - 1, 1))):
-                update(X, share, *visit(batches, rng), *state, *hyper, l2)
+                order, ends = visit(batches, rng)
+                update(X, share, order, ends, *state, *hyper, float(len(ends)), l2)
                 passes += 1
             if passes == self.max_iter:
                 return state.hot[W].copy(), passes, left
@@ -440,3 +494,30 @@ class SPDAM(BatchAUC):
             point = end
             left = residual(point, state.hot[D], l2, 0.0) / scale
         return point[:d].copy(), passes, left
+
+    def _run_printed(
+        self,
+        X: Rows,
+        y: Float,
+        tally: Tally,
+        state: State,
+        rng: np.random.RandomState,
+        l2: Float,
+    ) -> tuple[Float, int, float]:
+        """Run Algorithm 21 from zero."""
+        if isinstance(self.l2, str) or self.l2 == 0.0:
+            raise ValueError("The printed step sizes need an l2 that is above zero.")
+        n = int(np.count_nonzero(y))
+        know_ridge(state, tally, l2, precondition=False)
+        state.hot[D] = 1.0
+        share = shares(y, tally.weight)
+        m = rows_a_batch(self.batch_size, n)
+        hyper = printed_pace(n, m, longest(X, share, state) or 1.0, 0.5 * self.l2)
+        zero = take(X, share, state.hot, state.ref, state.n)
+        start_at(zero, share, state)
+        for _ in range(self.max_iter):
+            update(X, share, *draw(y, m, rng), *state, *hyper, n / m, l2)
+        end = take(X, share, state.hot, state.ref, state.n)
+        scale = residual(zero, state.hot[D], l2, 0.0)
+        left = residual(end, state.hot[D], l2, 0.0) / scale if scale > 0.0 else 0.0
+        return end[: len(state.hot[W])].copy(), self.max_iter, left

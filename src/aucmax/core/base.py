@@ -212,9 +212,10 @@ class OnlineAUC(LinearRanker):
 
     def _penalty(self) -> L2:
         """Return the penalty as kernels take it."""
-        if isinstance(self.l2, str):
-            return L2(0.0, DEFAULT_L2)
-        return L2(float(self.l2), 0.0)
+        if not isinstance(self.l2, str):
+            return L2(float(self.l2), 0.0)
+        _refuse_printed(self)
+        return L2(0.0, DEFAULT_L2)
 
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         """Return the state as rows of this layout like it stored.
@@ -338,6 +339,8 @@ class BatchAUC(LinearRanker):
 
     def _ridge(self, tally: Tally) -> Float:
         """Return the penalty of every weight."""
+        if isinstance(self.l2, str):
+            _refuse_printed(self)
         return ridge_of(self.l2, tally)
 
     def _solve(
@@ -420,6 +423,15 @@ def _default_tol(tally: Tally) -> float:
     if tally.mean.shape[1] <= tally.rows.sum():
         return 1e-4
     return min(NOISE * noise(tally), 0.5)
+
+
+def _refuse_printed(estimator: Any) -> None:
+    """Raise an error if the default penalty, which no paper has, is to be a paper's."""
+    if getattr(estimator, "schedule", None) == "printed":
+        raise ValueError(
+            'schedule="printed" needs the penalty of the paper, a number: '
+            f"{type(estimator).__name__}(l2=1e-4, …) in place of l2={estimator.l2!r}."
+        )
 
 
 def ridge_of(l2: float | str, tally: Tally) -> Float:

@@ -22,11 +22,11 @@ from aucmax.core.jit import inlined, vectorised
 from aucmax.core.table import (
     L2,
     ROUNDING,
-    SETTLED,
     TINY,
     TOLERANCE,
     Float,
     fitting_scale,
+    settled,
     tamed,
 )
 from aucmax.core.tally import NEG, POS, Tally, centres
@@ -102,14 +102,21 @@ def multiply(S: Float, w: Float, out: Float) -> None:
 
 @vectorised
 def learn(
-    V: Float, S: Float, n: Float, x: Float, side: int, weight: float, rows: float
+    V: Float,
+    S: Float,
+    n: Float,
+    x: Float,
+    side: int,
+    weight: float,
+    rows: float,
+    precondition: bool,
 ) -> None:
     """Add the centred row ``x`` to the statistics of its class; O(d²).
 
     Outliers in it are tamed, see aucmax.core.table; ``rows`` have been seen so far.
     """
     n[side] += weight
-    least = SETTLED * (n[POS] + n[NEG]) / rows
+    least = settled(n, rows, precondition)
     for j in range(x.shape[0]):
         there = x[j] != -V[REF, j]
         x[j] = tamed(x[j], V[SQ, j] + V[SQ + 1, j], V[NZ, j], least)

@@ -584,7 +584,8 @@ def learn_row(
     """
     x = _dense_row(X, i, len(ref))
     for j in np.flatnonzero((x != 0.0) | (ref != 0.0)):
-        learn(hot, cold, j, weight, side, float(x[j]), float(ref[j]), least)
+        value, centre = float(x[j]), float(ref[j])
+        learn(hot, cold, int(j), weight, side, value, centre, least)
 
 
 @overload(learn_row, jit_options=SIMD)
@@ -613,11 +614,12 @@ def _learn_row_csr(X, i, weight, side, hot, cold, ref, listed, least):
                     learn(hot, cold, X.indices[k], weight, side, x, 0.0, least)
                     k += np.uint64(1)
                 if not end:
-                    j, x = feature, np.float64(0.0)
+                    x = np.float64(0.0)
                     if k < stop and X.indices[k] == feature:
                         x = np.float64(X.data[k])
                         k += np.uint64(1)
-                    learn(hot, cold, j, weight, side, x, ref[j], least)
+                    centre = ref[feature]
+                    learn(hot, cold, int(feature), weight, side, x, centre, least)
 
         return loop
 

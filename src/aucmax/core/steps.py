@@ -7,6 +7,9 @@ thousand rows, a thousand rows teach as much as four rows of balanced classes do
 counting rows instead would let the steps die before the tenth positive came. And it
 takes about m rows to learn something of every feature at full step: until then steps do
 not fall.
+
+Only the ``printed`` step sizes are not relative to anything: they are the numbers that
+the papers' pseudo-code has.
 """
 
 import numpy as np
@@ -14,8 +17,13 @@ import numpy as np
 from aucmax.core.jit import inlined
 from aucmax.core.table import Float
 
-CONSTANT, INVSQRT, INV = range(3)
-SCHEDULES = {"constant": CONSTANT, "invsqrt": INVSQRT, "inv": INV}
+CONSTANT, INVSQRT, INV, PRINTED = range(4)
+SCHEDULES = {
+    "constant": CONSTANT,
+    "invsqrt": INVSQRT,
+    "inv": INV,
+    "printed": PRINTED,
+}
 
 
 @inlined
@@ -33,13 +41,28 @@ def step_size(
     ``constant``: :math:`\eta_0 / \bar\kappa^2`; ``invsqrt``: that over
     :math:`\sqrt{1 + \tilde t / m}`, m the ``width``; ``inv``:
     :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)`, :math:`\mu` the ``convexity`` of the
-    penalty. ``balance`` is 4p(1 - p).
+    penalty. ``balance`` is 4p(1 - p). ``printed``: :math:`\eta_0 / \sqrt t`.
     """
+    if schedule == PRINTED:
+        return eta0 / np.sqrt(t)
     if schedule == INVSQRT:
         return eta0 / (norm * np.sqrt(1.0 + (balance / width) * t))
     if schedule == INV:
         return eta0 / (norm + eta0 * convexity * t)
     return eta0 / norm
+
+
+def explicit(eta: float, ridge: float) -> float:
+    """Return the step size that makes an explicit step of one with a proximal map.
+
+    (w - e g) / (1 + e ridge) is w - eta (g + ridge w) if e = eta / (1 - eta ridge).
+    """
+    if eta * ridge >= 1.0:
+        raise ValueError(
+            f"The printed step of size {eta:g} takes a penalty of {ridge:g} past zero: "
+            "their product has to be below one."
+        )
+    return eta / (1.0 - eta * ridge)
 
 
 @inlined

@@ -57,7 +57,7 @@ TOLERANCE = 0.25
 # point than ten times the root mean square of those before, so that one wild row does
 # not upset means and scales. (A feature that has become larger for good gets there all
 # the same, by a factor of up to 1 + 100/k at its k-th value.)
-SETTLED = 16.0
+_SETTLED = 16.0
 OUTLIER = 100.0
 
 
@@ -92,6 +92,15 @@ def second_moment(
     mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
     second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
     return second if second > max(ROUNDING * (mean * mean), TINY) else 0.0
+
+
+@inlined
+def settled(n: Float, rows: float, precondition: bool) -> float:
+    """Return the weight of as many rows as it takes to tell an outlier.
+
+    Where features are not scaled inside, nothing is: moments are those of the papers.
+    """
+    return _SETTLED * (n[0] + n[1]) / rows if precondition else np.inf
 
 
 @inlined

@@ -172,11 +172,11 @@ def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     )
 
 
-def know_ridge(state: Any, tally: Tally, l2: Float) -> None:
+def know_ridge(state: Any, tally: Tally, l2: Float, precondition: bool = True) -> None:
     """Do the same for a solver with a penalty of its own for every weight."""
-    know(state, tally, NO_PENALTY, precondition=True)
+    know(state, tally, NO_PENALTY, precondition)
     varies = state.hot[D] > 0.0
-    if not varies.any():
+    if not precondition or not varies.any():
         return
     second = 1.0 / state.hot[D][varies]
     scale = 1.0 / (second + 0.25 * l2[varies])

@@ -5,8 +5,9 @@ Ding, Zhao, Hoi and Ong (AAAI 2015) take the gradient g of OPAUC
 
 .. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2 ,
 
-with the step of AdaGrad: :math:`w_j \leftarrow w_j - \eta g_j / (\delta + \sqrt{h_j})`,
-h the sum of g² so far, and project on a ball that holds the minimum.
+with the step of AdaGrad: :math:`w_j \leftarrow w_j - \eta g_j / H_j`,
+:math:`H_j = \delta + \sqrt{h_j}`, h the sum of g² so far; and project on a ball that
+holds the minimum, to the point that is nearest in the metric of H.
 
 Deviations from the paper, none of which moves the minimum:
 
@@ -18,6 +19,8 @@ Deviations from the paper, none of which moves the minimum:
 * with λ_j the penalty of J, the ball is Σ λ_j w_j² ≤ 2, as J(0) = 1 bounds the penalty
   at the minimum. For one λ it is the paper's ‖w‖ ≤ 1/√(λ/2); no penalty, no ball;
 * a weighted average of the iterates is returned.
+
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -40,7 +43,7 @@ from aucmax.core.covariance import (
     rescale,
     ridge,
 )
-from aucmax.core.jit import kernel, vectorised
+from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.table import L2, Float
 from aucmax.core.tally import NEG, POS, Tally
@@ -62,9 +65,9 @@ class State(NamedTuple):
     z: Float  # (6,) numbers, see above
 
 
-def init(n_features: int) -> State:
+def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    V, S = covariance.empty(n_features, True, "AdaOAM", SLOTS + 1)
+    V, S = covariance.empty(n_features, precondition, "AdaOAM", SLOTS + 1)
     return State(V, S, np.zeros(2), np.zeros(6))
 
 
@@ -80,6 +83,9 @@ def update(
     ahead: int,
     learns: bool,
     eta0: float,
+    printed: bool,
+    average: bool,
+    precondition: bool,
     delta: float,
     l2: L2,
 ) -> None:
@@ -102,19 +108,22 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight, rows)
+            learn(V, S, n, x, side, weight, rows, precondition)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, n, x, l2, True)
+                norm, width = rescale(V, n, x, l2, precondition)
 
         # The gradient, and a step as large as its coordinate has been small.
         gradient(V, S, n, x, side, g)
         t += 1.0
         share = weight * rows / (n[POS] + n[NEG])
-        sum_gamma += t
-        size = move(V, g, eta0 / np.sqrt(norm), share, delta, l2)
-        pull(V, _RADIUS / size if size > _RADIUS else 1.0, t / sum_gamma)
+        eta = eta0 if printed else eta0 / np.sqrt(norm)
+        if move(V, g, eta, share, delta, l2) > _RADIUS:
+            pull(V, delta, l2)
+        if average:
+            sum_gamma += t
+        follow(V, t / sum_gamma if average else 1.0)
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
 
 
@@ -132,11 +141,35 @@ def move(V: Float, g: Float, eta: float, share: float, delta: float, l2: L2) -> 
     return np.sqrt(penalty)
 
 
-@vectorised
-def pull(V: Float, factor: float, share: float) -> None:
-    """Pull w back into the ball, and average."""
+@inlined
+def pull(V: Float, delta: float, l2: L2) -> None:
+    """Bring w back to the ball: to H w/(H + μDλ), for the μ that makes it so long.
+
+    By Newton's method for one over its length, which is concave in μ: no step goes too
+    far.
+    """
+    mu = 0.0
+    for _ in range(100):
+        squares = slope = 0.0
+        for j in range(V.shape[1]):
+            l2_j, metric = ridge(V, j, l2), delta + np.sqrt(V[H, j])
+            pulled = metric + mu * V[D, j] * l2_j
+            w = V[W, j] * (metric / pulled)
+            squares += l2_j * w * w
+            slope += l2_j * w * (w * V[D, j] * l2_j / pulled)
+        excess = np.sqrt(squares) / _RADIUS - 1.0
+        if not excess > 1e-15:
+            break
+        mu += excess * squares / slope
     for j in range(V.shape[1]):
-        V[W, j] *= factor
+        metric = delta + np.sqrt(V[H, j])
+        V[W, j] *= metric / (metric + mu * V[D, j] * ridge(V, j, l2))
+
+
+@vectorised
+def follow(V: Float, share: float) -> None:
+    """Let the mean of the iterates go its share of the way to the last one."""
+    for j in range(V.shape[1]):
         V[MEAN, j] += share * (V[W, j] - V[MEAN, j])
 
 
@@ -154,9 +187,17 @@ class AdaOAM(OnlineAUC):
     eta0 : float, default=1.0
         Step size of the weights of unit-scale features, in units of one over the root
         of the mean squared norm of a row.
+    schedule : {"constant", "printed"}, default="constant"
+        Whether ``eta0`` has those units, or is the number that it is in the paper.
     delta : float, default=0.5
         Added to the root of the summed squares of the gradient: above zero, so that the
         first steps are not larger than their gradients call for.
+    average : bool, default=True
+        Whether the weights are an average of the iterates, later ones weighing more
+        (in proportion to t), or the last iterate.
+    precondition : bool, default=True
+        Whether steps are taken for the weights of unit-scale features. The objective is
+        the same without.
     max_iter : int, default=5
         Passes over the data in ``fit``.
     shuffle : bool, default=True
@@ -191,6 +232,9 @@ class AdaOAM(OnlineAUC):
     A row costs O(d²), whether dense or sparse, and so does memory: one triangle of d²/2
     numbers a class. ``fit`` reads the data once more, for the scales of the features.
 
+    As printed: ``AdaOAM(l2, eta0=eta, delta=delta, schedule="printed",
+    precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2.
+
     References
     ----------
     .. [1] Y. Ding, P. Zhao, S. C. H. Hoi, Y.-S. Ong, "An Adaptive Gradient Method for
@@ -208,7 +252,10 @@ class AdaOAM(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"constant", "printed"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
+        "average": ["boolean"],
+        "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -220,24 +267,30 @@ class AdaOAM(OnlineAUC):
         l2: float | str = "auto",
         *,
         eta0: float = 1.0,
+        schedule: str = "constant",
         delta: float = 0.5,
+        average: bool = True,
+        precondition: bool = True,
         max_iter: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.delta = delta
+        self.average = average
+        self.precondition = precondition
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _start(self, n_features: int) -> State:
-        return init(n_features)
+        return init(n_features, bool(self.precondition))
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        covariance.know(state, tally, self._penalty(), True)
+        covariance.know(state, tally, self._penalty(), bool(self.precondition))
         return state
 
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
@@ -254,6 +307,9 @@ class AdaOAM(OnlineAUC):
             fetch_ahead(X),
             bool(learn),
             float(self.eta0),
+            self.schedule == "printed",
+            bool(self.average),
+            bool(self.precondition),
             float(self.delta),
             self._penalty(),
         )

@@ -29,9 +29,9 @@ Deviations from the dissertation:
 * C is relative to one over the root of the mean squared length of a pair: that is how
   α, which C bounds, changes with the units of z when Σ is the identity.
 
-``precondition=False`` switches back. Chapter 5 prints μ += (α/2) y Σz for the same
-problem, where chapter 4 has α: that is ``step=0.5``, and its table agrees with it
-(``benchmarks/bench_khalid.py``). For ``covariance="diag"`` see
+The Notes of the class have the settings that switch back. Chapter 5 prints
+μ += (α/2) y Σz for the same problem, where chapter 4 has α: that is ``step=0.5``, and
+its table agrees with it (``benchmarks/bench_khalid.py``). For ``covariance="diag"`` see
 :mod:`aucmax.online.cbr_diag`.
 """
 
@@ -84,12 +84,12 @@ from aucmax.core.rows import (
 )
 from aucmax.core.table import (
     NO_PENALTY,
-    SETTLED,
     SUM,
     D,
     Float,
     W,
     refresh,
+    settled,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.core.tile import HALF, add_products
@@ -150,6 +150,7 @@ def update(
     part: float,
     reservoir: bool,
     precondition: bool,
+    printed: bool,
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
@@ -181,7 +182,7 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            least = settled(n, z[ROWS], precondition)
             learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0 and z[ROWS] >= z[RENEW_AT]:
                 z[1], z[2], z[3], z[4] = refresh(
@@ -220,7 +221,7 @@ def update(
         # Steps along those that have a loss.
         share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
         y_t = 1.0 if side == POS else -1.0
-        C_t = C / np.sqrt(2.0 * z[NORM]) * weight * share
+        C_t = (C if printed else C / np.sqrt(2.0 * z[NORM])) * weight * share
         r = 0
         for b in range(first, end):
             margin = y_t * (s - m[b])
@@ -304,6 +305,8 @@ class CBR(OnlineAUC):
     policy : {"fifo", "reservoir"}, default="fifo"
         Whether the buffer is the last rows, or a random sample of all so far: for
         streams whose order says something, such as one class first.
+    schedule : {"constant", "printed"}, default="constant"
+        Whether C has the units above, or is the number that it is in the dissertation.
     precondition : bool, default=True
         Whether features are centred and scaled inside, by class moments.
     max_iter : int, default=5
@@ -343,6 +346,9 @@ class CBR(OnlineAUC):
     O(1); memory is d²/2 + 2B (2B + d) numbers. With ``covariance="diag"`` a pair costs
     O(nnz) of its two rows and memory is nine numbers a feature, and the buffer.
 
+    As printed: ``CBR(C, schedule="printed", precondition=False)`` and ``partial_fit``,
+    with ``policy`` and ``covariance`` for the variants and ``step=0.5`` for chapter 5.
+
     References
     ----------
     .. [1] M. Khalid, I. Ray, H. Chitsaz, "Confidence-Weighted Bipartite Ranking", ADMA
@@ -366,6 +372,7 @@ class CBR(OnlineAUC):
         "covariance": [StrOptions({"full", "diag"})],
         "buffer_size": [Interval(Integral, 1, None, closed="left")],
         "policy": [StrOptions({"fifo", "reservoir"})],
+        "schedule": [StrOptions({"constant", "printed"})],
         "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
@@ -382,6 +389,7 @@ class CBR(OnlineAUC):
         covariance: str = "full",
         buffer_size: int = 50,
         policy: str = "fifo",
+        schedule: str = "constant",
         precondition: bool = True,
         max_iter: int = 5,
         shuffle: bool = True,
@@ -393,6 +401,7 @@ class CBR(OnlineAUC):
         self.covariance = covariance
         self.buffer_size = buffer_size
         self.policy = policy
+        self.schedule = schedule
         self.precondition = precondition
         self.max_iter = max_iter
         self.shuffle = shuffle
@@ -430,6 +439,7 @@ class CBR(OnlineAUC):
             float(self.step),
             self.policy == "reservoir",
             bool(self.precondition),
+            self.schedule == "printed",
         )
 
     def _weights(self, state: Any) -> tuple[Float, float]:

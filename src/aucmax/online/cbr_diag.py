@@ -44,12 +44,12 @@ from aucmax.core.rows import (
 )
 from aucmax.core.table import (
     NO_PENALTY,
-    SETTLED,
     SUM,
     D,
     Float,
     W,
     refresh,
+    settled,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
 
@@ -100,6 +100,7 @@ def update(
     part: float,
     reservoir: bool,
     precondition: bool,
+    printed: bool,
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
@@ -122,7 +123,7 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            least = settled(n, z[ROWS], precondition)
             learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
@@ -141,7 +142,7 @@ def update(
         if pairs > 0:
             share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
             y_t = 1.0 if side == POS else -1.0
-            C_t = C / np.sqrt(2.0 * z[NORM]) * weight * share
+            C_t = (C if printed else C / np.sqrt(2.0 * z[NORM])) * weight * share
             scatter(x, features, length, e)
             for b in range(other * size, other * size + pairs):
                 count = int(slots[LENGTH, b])

@@ -44,6 +44,8 @@ Deviations from the paper, none of which moves the minimum:
   which stays inside: a point of the intersection, like that of the paper's alternating
   projections, without iterations. The l1 ball may be overstepped by 1 % between
   projections, which are O(d); the weights returned are inside.
+
+The Notes of the class have the settings that switch back, all but Lemma 1.
 """
 
 from numbers import Integral, Real
@@ -73,7 +75,6 @@ from aucmax.core.rows import (
 from aucmax.core.steps import rates
 from aucmax.core.table import (
     L2,
-    SETTLED,
     SUM,
     D,
     Float,
@@ -83,6 +84,7 @@ from aucmax.core.table import (
     norms,
     rebase,
     refresh,
+    settled,
     soften,
     unit_magnitudes,
 )
@@ -107,10 +109,10 @@ _NO_BALL = 1e150  # its square is finite
 # and the step size η; the variables a, b and α, and where they started; the factor s of
 # the weights, w = w₁ + s W; ‖w - w₁‖²; whether ‖w‖₁ is followed, and its bound if it
 # is, ‖w₁‖₁ if not; the largest norm of a row; Σ γ since the last proximal map and steps
-# since then; Σ s.
+# since then; Σ s; and as printed Σ a and Σ b.
 T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, FALL, ETA = range(6, 16)
 A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA = range(16, 27)
-DUE, SINCE, SUM_SCALED = range(27, 30)
+DUE, SINCE, SUM_SCALED, SUM_A, SUM_B = range(27, 32)
 
 
 class State(NamedTuple):
@@ -121,13 +123,14 @@ class State(NamedTuple):
     ref: Float  # (d,) reference points
     start: Float  # (d,) w₁ / D, so that it follows the scales
     n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (30,) numbers, see above
+    z: Float  # (32,) numbers, see above
 
 
 def init(n_features: int, precondition: bool, radius: float) -> State:
     """Return the state before the first row."""
     hot, cold, ref = tables.empty(n_features, precondition)
-    z = np.zeros(30)
+    z = np.zeros(32)
+    z[LENGTH] = _FIRST
     z[STAGE] = z[FALL] = z[ETA] = z[SCALE] = 1.0
     z[BALL] = 2.0 * np.sqrt(3.0) * radius  # 2R √(1 + 2κ²)
     z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL]
@@ -146,6 +149,12 @@ def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
     m = max(m, 1.0)
     length = np.ceil(n / m)
     return m, length, 1.0 / np.sqrt(1.0 + balance * length / (_PATIENCE * width))
+
+
+def printed_plan(n: int) -> tuple[float, float]:
+    """Return m and n₀ of the paper's Algorithm 1; at least one stage."""
+    m = max(int(0.5 * np.log2(2.0 * n / np.log2(max(n, 2)))) - 1, 1)
+    return float(m), float(n // m)
 
 
 @inlined
@@ -173,6 +182,7 @@ def update(
     learn: bool | None,
     n_expected: float,
     eta0: float,
+    printed: bool,
     rule: int,
     precondition: bool,
     radius: float,
@@ -188,7 +198,9 @@ def update(
     kappa, due, since, sum_scaled = z[KAPPA], z[DUE], z[SINCE], z[SUM_SCALED]
     stretch = max(_STRETCH, hot.shape[1])
     features = listed(X, ref)
+    slack = 1.0 if printed else _SLACK
     p, to_pos, to_neg, to_mean = rates(n, rows)
+    pq = p * (1.0 - p)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -199,14 +211,39 @@ def update(
             continue
         side = POS if y[i] > 0.0 else NEG
 
+        # A new stage, from the mean of the last, with the class means of its rows.
+        if t > 0.0 and done > 0.0 and finished(z, done, 4.0 * pq):
+            arrive(hot, cold, start, sum_scaled / done, 1.0 / done)
+            if learn is not None and rows >= renew_at:
+                norm, width, mildest, hardest = refresh(
+                    hot, cold, ref, to_pos, to_neg, l2, precondition
+                )
+                features = listed(X, ref)
+                renew_at = RENEW * rows
+            tau = l1_threshold(unit_magnitudes(hot), radius)
+            soften(hot, cold, tau, 0.0)
+            squared, size = norms(hot)
+            a, b = class_scores(hot, ref, to_pos, to_neg)
+            a, b = clip(a, radius * kappa), clip(b, radius * kappa)
+            alpha = clip(b - a, 2.0 * radius * kappa)
+            if printed:
+                a, b = z[SUM_A] / done, z[SUM_B] / done
+            z[A1], z[B1], z[ALPHA1] = a, b, alpha
+            depart(hot, cold, start)
+            variance = 0.0 if learn is None else squared / max(pq * rows, 0.5)
+            next_stage(z, t, done, 4.0 * pq, width, variance, printed)
+            scale, near = 1.0, False
+            reach = done = due = since = sum_scaled = z[SUM_A] = z[SUM_B] = 0.0
+
         # Running class statistics, where the exact ones are not known.
         renew = False
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / rows
+            least = settled(n, rows, precondition)
             learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
+                done += 1.0 if printed else 0.0  # a step at which nothing moves
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
@@ -216,34 +253,10 @@ def update(
                 reach = max(reach + scale * scale * change, 0.0)
                 if near:
                     size += reach_row(X, i, hot, ref, features, start, scale)
-            renew = rows >= renew_at
-        pq = p * (1.0 - p)
+            # In the first stage, which starts at zero, coordinates may change.
+            renew = rows >= renew_at and z[STAGE] == 1.0
+            pq = p * (1.0 - p)
 
-        # A new stage, from the mean of the last.
-        if done > 0.0 and finished(z, done, 4.0 * pq):
-            arrive(hot, cold, start, sum_scaled / done, 1.0 / done)
-            if renew:
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, l2, precondition
-                )
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-                renew = False
-            tau = l1_threshold(unit_magnitudes(hot), radius)
-            soften(hot, cold, tau, 0.0)
-            squared, size = norms(hot)
-            a, b = class_scores(hot, ref, to_pos, to_neg)
-            a, b = clip(a, radius * kappa), clip(b, radius * kappa)
-            alpha = clip(b - a, 2.0 * radius * kappa)
-            z[A1], z[B1], z[ALPHA1] = a, b, alpha
-            depart(hot, cold, start)
-            variance = 0.0 if learn is None else squared / max(pq * rows, 0.5)
-            next_stage(z, t, done, 4.0 * pq, width, variance)
-            scale, near = 1.0, False
-            reach = done = due = since = sum_scaled = 0.0
-
-        # In the first stage, which starts at zero, coordinates may change under way.
-        renew &= z[STAGE] == 1.0
         # The proximal map of the penalty, and what drifts, exactly.
         if renew or since >= stretch or pq * due * hardest > 0.5:
             if hardest > 0.0:
@@ -260,7 +273,7 @@ def update(
                 b += scale * shift
                 features = listed(X, ref)
                 renew_at = RENEW * rows
-            if learn is not None and z[STAGE] == 1.0:
+            if learn is not None and z[STAGE] == 1.0 and not printed:
                 z[PLANNED], z[LENGTH] = 0.0, _FIRST
                 if n_expected > 0.0:
                     prefix = rows - 1.0 - t  # those of one class taught nothing
@@ -284,10 +297,16 @@ def update(
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
             g_alpha = share * s - 2.0 * pq * alpha
-        gamma = eta / norm
+        unit = 1.0 if printed else norm  # of squared norms
+        gamma = eta / unit
         c = -guarded(rule, gamma, share * x_x) * g
         pace = eta if rule == EXPLICIT else min(eta, _PACE)
         follow = guarded(rule, pace, share) * share
+
+        if printed:  # the mean has the variables from before their step
+            sum_scaled += scale
+            z[SUM_A] += a
+            z[SUM_B] += b
 
         # Step down in (w, a, b), up in alpha.
         if side == POS:
@@ -307,19 +326,19 @@ def update(
         if not near and size + np.sqrt(hot.shape[1] * reach) > 0.5 * radius:
             size = np.sum(magnitudes(hot, start, scale))
             near = True
-        if near and size > _SLACK * radius:
+        if near and size > slack * radius:
             found = magnitudes(hot, start, scale)
             size = np.sum(found)
-            if size > _SLACK * radius:
+            if size > slack * radius:
                 tau = l1_threshold(found, radius)
                 shrink(hot, cold, start, scale, sum_scaled, 0.0, tau)
                 size = np.sum(magnitudes(hot, start, scale))
                 reach = scale * scale * norms(hot)[0]
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
-        alpha = z[ALPHA1] + clip(alpha - z[ALPHA1], z[DUAL] * np.sqrt(norm))
+        alpha = z[ALPHA1] + clip(alpha - z[ALPHA1], z[DUAL] * np.sqrt(unit))
         d_a, d_b = a - z[A1], b - z[B1]
-        distance = np.sqrt(reach + (d_a * d_a + d_b * d_b) / norm)
+        distance = np.sqrt(reach + (d_a * d_a + d_b * d_b) / unit)
         if distance > z[BALL]:
             back = z[BALL] / distance
             scale *= back
@@ -331,7 +350,8 @@ def update(
                 rebase(hot, cold, scale, sum_scaled)
                 scale, sum_scaled = 1.0, 0.0
 
-        sum_scaled += scale
+        if not printed:
+            sum_scaled += scale
         done += 1.0
         due += gamma
         since += 1.0
@@ -352,7 +372,13 @@ def finished(z: Float, done: float, balance: float) -> bool:
 
 @inlined
 def next_stage(
-    z: Float, t: float, done: float, balance: float, width: float, variance: float
+    z: Float,
+    t: float,
+    done: float,
+    balance: float,
+    width: float,
+    variance: float,
+    printed: bool,
 ) -> None:
     """Set r, D, β, η and the length for the stage after this one.
 
@@ -360,13 +386,16 @@ def next_stage(
     ``variance`` that of the new α.
     """
     before = z[FALL]
-    if z[STAGE] < z[PLANNED]:
+    if z[STAGE] >= z[PLANNED]:
+        z[LENGTH] = 2.0 * (balance * done if z[STAGE] == z[PLANNED] else z[LENGTH])
+    if printed:
+        z[FALL] = 0.5 * before
+    elif z[STAGE] < z[PLANNED]:
         law = 1.0 / np.sqrt(1.0 + balance * t / width)
         z[FALL] = min(max(law, 0.5 * before), before)
     else:
         law = 1.0 / np.sqrt(1.0 + balance * t / (_PATIENCE * width))
         z[FALL] = min(law, before)
-        z[LENGTH] = 2.0 * (balance * done if z[STAGE] == z[PLANNED] else z[LENGTH])
     z[BALL] *= z[FALL] / before
     beta = _BETA + 2.0 * variance / (z[BALL] * z[BALL])
     z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)
@@ -430,7 +459,7 @@ def weights(state: State, radius: float) -> tuple[Float, float]:
     the mean of a whole stage, has a share.
     """
     hot, cold, _, start, n, z = state
-    if z[DONE] == 0.0:  # no row of the second class yet
+    if not n.all():  # no row of the second class yet
         return np.zeros(hot.shape[1]), 0.0
     share = 1.0
     if z[STAGE] > 1.0:
@@ -468,6 +497,11 @@ class FSAUC(OnlineAUC):
     eta0 : float, default=0.5
         Step size of a short first stage, in units of one over the mean squared norm of
         a row; that of a long one falls with the square root of its length.
+    schedule : {"stages", "printed"}, default="stages"
+        Whether lengths of stages, balls and steps fit the data; or stages are as many
+        and as long as in the paper, each with half the ball and half the step size of
+        the one before, and ``eta0`` is the first step size of all variables, a plain
+        number.
     n_expected : int or None, default=None
         Rows that ``partial_fit`` will see in all, which are then divided into stages as
         in the paper; more may come. Without it, each stage is twice as long as the one
@@ -522,6 +556,10 @@ class FSAUC(OnlineAUC):
     starts; in its place stands the variance of those means, counting all rows so far
     and at least one of each class, and steps never grow from stage to stage.
 
+    As printed: ``FSAUC(R, eta0=eta1, n_expected=n, schedule="printed",
+    step="explicit", precondition=False)`` and ``partial_fit``, for rows of norm one
+    (κ = 1), but for Lemma 1. The first step size stands for the paper's G.
+
     References
     ----------
     .. [1] M. Liu, X. Zhang, Z. Chen, X. Wang, T. Yang, "Fast Stochastic AUC
@@ -540,6 +578,7 @@ class FSAUC(OnlineAUC):
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "l2": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"stages", "printed"})],
         "n_expected": [Interval(Integral, 1, None, closed="left"), None],
         "step": [StrOptions(set(STEPS))],
         "precondition": ["boolean"],
@@ -554,6 +593,7 @@ class FSAUC(OnlineAUC):
         *,
         l2: float = 0.0,
         eta0: float = 0.5,
+        schedule: str = "stages",
         n_expected: int | None = None,
         step: str = "capped",
         precondition: bool = True,
@@ -564,6 +604,7 @@ class FSAUC(OnlineAUC):
         self.radius = radius
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.n_expected = n_expected
         self.step = step
         self.precondition = precondition
@@ -575,12 +616,18 @@ class FSAUC(OnlineAUC):
         return _NO_BALL if self.radius is None else min(float(self.radius), _NO_BALL)
 
     def _start(self, n_features: int) -> State:
-        return init(n_features, bool(self.precondition), self._radius())
+        state = init(n_features, bool(self.precondition), self._radius())
+        if self.schedule == "printed" and self.n_expected is not None:
+            state.z[PLANNED], state.z[LENGTH] = printed_plan(int(self.n_expected))
+        return state
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = super()._begin(rows, tally)
         balance = 4.0 * float(np.prod(tally.weight / tally.weight.sum()))
         n = float(state.z[ROWS]) * self.max_iter
+        if self.schedule == "printed":
+            state.z[PLANNED], state.z[LENGTH] = printed_plan(int(n))
+            return state
         first = plan(n, balance, float(state.z[WIDTH]))
         state.z[PLANNED], state.z[LENGTH], state.z[ETA] = first
         return state
@@ -597,6 +644,7 @@ class FSAUC(OnlineAUC):
             True if learn else None,
             float(self.n_expected or 0.0),
             float(self.eta0),
+            self.schedule == "printed",
             STEPS[self.step],
             bool(self.precondition),
             self._radius(),

@@ -8,7 +8,8 @@ by pairing each row with a sample of the other class: B rows of either class, ke
 buffer (:mod:`aucmax.core.buffer`). With z the difference, positive minus negative,
 
 * ``seq`` takes the pairs in turn: w += min(C_t, max(0, 1 - w·z)/‖z‖²) z, which is the
-  passive-aggressive step (PA-I): the least change that mends the pair, up to C_t;
+  passive-aggressive step (PA-I): the least change that mends the pair, up to C_t (up
+  to C_t/2 in the paper, which minimises ‖v - w‖² + C_t ℓ(v), not half of the first);
 * ``gra`` takes them at once: w += (C_t/2) Σ z over the pairs with w·z ≤ 1.
 
 The sample stands for all rows so far: C_t = C max(1, seen/B), seen the rows of the
@@ -18,11 +19,12 @@ Deviations from the paper:
 
 * steps are scaled feature by feature (:mod:`aucmax.core.table`), so that raw features
   do as well as standardised ones, and C is relative to the mean of ‖z‖²;
+* C falls with the number of rows, and the buffer is the last rows;
 * a weighted average of the iterates is returned;
 * one random number decides whether and where a row is kept, and the numbers are the
   same for every model, so that a stream needs no seed.
 
-``precondition=False``, ``average=False`` switch back.
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -61,12 +63,12 @@ from aucmax.core.rows import (
 )
 from aucmax.core.table import (
     NO_PENALTY,
-    SETTLED,
     D,
     Float,
     U,
     W,
     refresh,
+    settled,
 )
 from aucmax.core.tally import (
     NEG,
@@ -79,7 +81,7 @@ from aucmax.core.tally import (
 )
 
 # Of the number of rows, by which steps fall.
-_POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0}
+_POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0, "printed": 0.0}
 # A squared length below this share of those of the two rows is rounding error.
 _ROUNDING = 1e-13
 
@@ -129,6 +131,7 @@ def update(
     reservoir: bool,
     average: bool,
     precondition: bool,
+    printed: bool,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
@@ -156,7 +159,7 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / z[ROWS]
+            least = settled(n, z[ROWS], precondition)
             learn_row(X, i, weight, side, hot, cold, ref, centred, least)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
@@ -182,7 +185,8 @@ def update(
             past = z[SUM_GAMMA]
             share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
             y_t = 1.0 if side == POS else -1.0
-            C_t = C / (2.0 * z[NORM]) * max(1.0, seen[other] / size) * weight * share
+            C_t = C if printed else C / (2.0 * z[NORM])
+            C_t = C_t * max(1.0, seen[other] / size) * weight * share
             if power > 0.0:
                 balance = 4.0 * (n[POS] * n[NEG]) / (n[POS] + n[NEG]) ** 2
                 C_t /= max(1.0, (seen[POS] + seen[NEG]) / (2.0 * size))
@@ -383,7 +387,8 @@ class OAM(OnlineAUC):
     ----------
     C : float, default=0.2
         The longest step along a pair, in units of one over the mean squared length of a
-        pair; grows with the number of rows that a buffered one stands for.
+        pair; grows with the number of rows that a buffered one stands for. With the
+        printed ``schedule`` the paper's C, a plain number.
     update : {"seq", "gra"}, default="seq"
         Whether the pairs of a row are mended one after the other, or all at the same
         weights by a step down the gradient.
@@ -392,9 +397,10 @@ class OAM(OnlineAUC):
     policy : {"fifo", "reservoir"}, default="fifo"
         Whether the buffer is the last rows, or a random sample of all so far, as in the
         paper: for streams whose order says something, such as one class first.
-    schedule : {"inv", "invsqrt", "constant"}, default="inv"
-        How C falls: with the number of rows; with its square root; not at all, as in
-        the paper, which means that steps grow with the number of rows so far.
+    schedule : {"inv", "invsqrt", "constant", "printed"}, default="inv"
+        How C falls: with the number of rows; with its square root; not at all, which
+        means that steps grow with the number of rows so far. "printed" is that, with C
+        the number that it is in the paper.
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
         (in proportion to t), or the last iterate.
@@ -435,6 +441,9 @@ class OAM(OnlineAUC):
     A row costs O(B nnz), B the buffer size; memory is eight numbers a feature and the
     buffered rows. ``fit`` reads the data once more, for exact class moments;
     ``partial_fit`` uses running ones.
+
+    As printed: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
+    average=False)`` and ``partial_fit``, with ``update`` for the two variants.
 
     References
     ----------
@@ -500,6 +509,9 @@ class OAM(OnlineAUC):
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
     ) -> None:
+        C, printed = float(self.C), self.schedule == "printed"
+        if printed and self.update == "seq":
+            C *= 0.5  # argmin ‖v - w‖² + C ℓ(v), without the ½ that PA-I has
         update(
             X,
             y,
@@ -507,12 +519,13 @@ class OAM(OnlineAUC):
             *state,
             fetch_ahead(X),
             bool(learn),
-            float(self.C),
+            C,
             _POWERS[self.schedule],
             self.update == "seq",
             self.policy == "reservoir",
             bool(self.average),
             bool(self.precondition),
+            printed,
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:

@@ -25,7 +25,7 @@ Deviations from the paper, none of which moves the minimum:
 * the penalty is applied by its proximal map;
 * a weighted average of the iterates is returned.
 
-``step="explicit"``, ``precondition=False``, ``average=False`` switch back.
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -49,7 +49,7 @@ from aucmax.core.covariance import (
 )
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
-from aucmax.core.steps import INVSQRT, step_size
+from aucmax.core.steps import INVSQRT, explicit, step_size
 from aucmax.core.table import L2, Float
 from aucmax.core.tally import NEG, POS, Tally
 from aucmax.online import opaucr
@@ -86,6 +86,7 @@ def update(
     ahead: int,
     learns: bool,
     eta0: float,
+    printed: bool,
     implicit: bool,
     average: bool,
     precondition: bool,
@@ -110,7 +111,7 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight, rows)
+            learn(V, S, n, x, side, weight, rows, precondition)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
@@ -122,7 +123,7 @@ def update(
         total = n[POS] + n[NEG]
         balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
         eta = step_size(INVSQRT, eta0, max(norm, 0.5 * trace), width, t, balance, 0.0)
-        eta *= weight * rows / total
+        eta = (eta0 if printed else eta) * (weight * rows / total)
         if implicit:
             eta /= 1.0 + eta * x_x
         if average:
@@ -152,8 +153,11 @@ class OPAUC(OnlineAUC):
     l2 : float or "auto", default="auto"
         Ridge penalty. The paper's :math:`\lambda` is :math:`l_2/2`.
     eta0 : float, default=1.0
-        First step size, in units of one over the mean squared norm of a row; steps fall
-        with the square root of the number of rows.
+        First step size, in units of one over the mean squared norm of a row.
+    schedule : {"invsqrt", "printed"}, default="invsqrt"
+        Whether steps fall with the square root of the number of rows; or all have the
+        size ``eta0``, a plain number, as in the paper, and the penalty is a part of the
+        gradient.
     rank : int or None, default=None
         Columns of the sketches that stand for the covariances, or None for the
         covariances themselves. With sketches this is OPAUCr, for thousands of features
@@ -204,6 +208,10 @@ class OPAUC(OnlineAUC):
     2τ + 10 numbers a feature; but the minimum is then that of the sketches, which are
     off by about 1/√τ. ``fit`` reads the data once more, for the scales of the features.
 
+    As printed: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",
+    precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2 and the
+    constant step size of the paper's Theorem 2; ``rank=tau`` for OPAUCr.
+
     References
     ----------
     .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013,
@@ -221,6 +229,7 @@ class OPAUC(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"invsqrt", "printed"})],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "average": ["boolean"],
         "step": [StrOptions({"implicit", "explicit"})],
@@ -236,6 +245,7 @@ class OPAUC(OnlineAUC):
         l2: float | str = "auto",
         *,
         eta0: float = 1.0,
+        schedule: str = "invsqrt",
         rank: int | None = None,
         average: bool = True,
         step: str = "implicit",
@@ -246,6 +256,7 @@ class OPAUC(OnlineAUC):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rank = rank
         self.average = average
         self.step = step
@@ -275,6 +286,9 @@ class OPAUC(OnlineAUC):
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
     ) -> None:
         run: Any = update if self.rank is None else opaucr.update
+        eta0, printed = float(self.eta0), self.schedule == "printed"
+        if printed:  # the kernels apply the penalty by its proximal map
+            eta0 = explicit(eta0, 0.5 * self._penalty().plain)
         run(
             X,
             y,
@@ -282,7 +296,8 @@ class OPAUC(OnlineAUC):
             *state,
             fetch_ahead(X),
             bool(learn),
-            float(self.eta0),
+            eta0,
+            printed,
             self.step == "implicit",
             bool(self.average),
             bool(self.precondition),

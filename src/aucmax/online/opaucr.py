@@ -18,7 +18,7 @@ That is O(nnz τ + τ²) a row. Now and then w is multiplied out, for the penalt
 
 Deviations from the paper, beside those of OPAUC:
 
-* its r has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
+* its R has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
   subtracted as if it were a vector; what is here is unbiased and never negative;
 * the numbers r are the same for every model, so that a stream needs no seed;
 * a scale is left as it is while it is right to a fifth.
@@ -61,9 +61,9 @@ from aucmax.core.sketch import (
 from aucmax.core.steps import INVSQRT, step_size
 from aucmax.core.table import (
     L2,
-    SETTLED,
     Float,
     penalise,
+    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
 
@@ -122,6 +122,7 @@ def update(
     ahead: int,
     learns: bool,
     eta0: float,
+    printed: bool,
     implicit: bool,
     average: bool,
     precondition: bool,
@@ -130,6 +131,7 @@ def update(
     """Run Algorithm 1, with sketches, over the rows ``order`` of ``X``."""
     rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     known, t, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10]
+    stretch = 1 if printed else _STRETCH
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
     features = listed(X, ref)
@@ -148,7 +150,7 @@ def update(
             rows += 1.0
             n[side] += weight
             if rows > known:
-                least = SETTLED * (n[POS] + n[NEG]) / rows
+                least = settled(n, rows, precondition)
                 learn_row(X, i, weight, side, hot, cold, ref, features, least)
                 if precondition and t > 0.0:
                     to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
@@ -158,7 +160,7 @@ def update(
 
         # The proximal map of the penalty, and new scales.
         renew = rows >= renew_at and n[POS] > 0.0 and n[NEG] > 0.0
-        if renew or since >= _STRETCH or 0.5 * due * hardest > 0.5:
+        if renew or since >= stretch or 0.5 * due * hardest > 0.5:
             multiply_out(hot, cold, B, k)
             penalise(hot, cold, l2, 0.5 * due, sum_gamma)
             due = since = 0.0
@@ -203,7 +205,7 @@ def update(
             balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
             scale = max(norm, 0.5 * trace)
             eta = step_size(INVSQRT, eta0, scale, width, t, balance, 0.0)
-            eta *= weight * rows / total
+            eta = (eta0 if printed else eta) * (weight * rows / total)
             if implicit:
                 eta /= 1.0 + eta * x_c
             step(M, k, u, residual, s_t, eta, sum_gamma)

@@ -21,7 +21,11 @@ Deviations from the papers:
   ``precondition=False`` gives D = 1;
 * the thesis' Algorithm 10 prints the step in α as descent; it is ascent;
 * the l1 ball may be overstepped by 1 % between projections, which are O(d log d); the
-  weights returned are inside.
+  weights returned are inside;
+* the penalty is applied by its proximal map. Its β is p(1 - p) l2, where the thesis, in
+  equation 3.16, leaves it at λ though the loss in F has been multiplied by p(1 - p).
+
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -47,11 +51,10 @@ from aucmax.core.rows import (
     move_row,
     sum_row,
 )
-from aucmax.core.steps import INVSQRT, rates, step_size
+from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
 from aucmax.core.table import (
     L2,
     OUTLIER,
-    SETTLED,
     SUM,
     D,
     Float,
@@ -61,6 +64,7 @@ from aucmax.core.table import (
     penalise,
     rebase,
     refresh,
+    settled,
     soften,
     unit_magnitudes,
 )
@@ -109,6 +113,7 @@ def update(
     ahead: int,
     learn: bool | None,
     eta0: float,
+    schedule: int,
     implicit: bool,
     precondition: bool,
     radius: float,
@@ -123,6 +128,8 @@ def update(
     t, a, b, alpha, scale, size, kappa = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
     due, since, sum_gamma, sum_scaled = z[13], z[14], z[15], z[16]
     stretch = max(_STRETCH, hot.shape[1])
+    printed = schedule == PRINTED
+    slack = 1.0 if printed else _SLACK
     features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     last = order.shape[0] - 1
@@ -140,9 +147,14 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / rows
+            least = settled(n, rows, precondition)
             learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
+                if printed:  # nothing moves, but zeros enter the mean
+                    t += 1.0
+                    sum_gamma += eta0 / np.sqrt(t) * weight * rows / n[side]
+                    x_x = look_row(X, i, hot, ref, features, 0.0, 0.0)[1]
+                    kappa = max(kappa, np.sqrt(x_x))
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
@@ -178,14 +190,18 @@ def update(
         s = scale * v
         t += 1.0
         gamma = (
-            step_size(INVSQRT, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
+            step_size(schedule, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
         )
-        # What is not a feature's weight has a pace of its own, and sees a wild row as if
-        # it were nearer: otherwise a, b and alpha would take long to come back.
+        # What is not a feature's weight has a pace of its own, and sees a wild row as
+        # if it were nearer: otherwise a, b and alpha would take long to come back.
         near = 1.0
         if precondition and x_x > OUTLIER * norm:
             near = np.sqrt(OUTLIER * norm / x_x)
         pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
+        if printed:
+            pace = gamma
+            sum_gamma += gamma  # the mean has the weights from before their step
+            sum_scaled += gamma * scale
         if side == POS:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
@@ -208,6 +224,13 @@ def update(
             a += follow * (near * s - a)
         else:
             b += follow * (near * s - b)
+        if printed and l2.plain > 0.0:  # the penalty is a part of the gradient
+            shrink = 1.0 - gamma * pq * l2.plain
+            scale, s = scale * shrink, s * shrink
+            size *= abs(shrink) if l1_ball else shrink * shrink
+            if l1_ball or abs(scale) < _SMALL:
+                rebase(hot, cold, scale, sum_scaled)
+                scale, sum_scaled = 1.0, 0.0
         if l1_ball:
             size -= sum_row(X, i, hot, ref, features)
             move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
@@ -217,14 +240,14 @@ def update(
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
         # Back into the sets.
-        if l1_ball and size > _SLACK * radius:
+        if l1_ball and size > slack * radius:
             tau = l1_threshold(unit_magnitudes(hot), radius)
             soften(hot, cold, tau, sum_scaled)
             size = norms(hot)[1]
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
-            if scale < _SMALL:
+            if abs(scale) < _SMALL:
                 rebase(hot, cold, scale, sum_scaled)
                 scale, sum_scaled = 1.0, 0.0
         kappa = max(kappa, near * np.sqrt(max(x_x, 0.0)))
@@ -232,9 +255,10 @@ def update(
         b = clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
 
-        sum_gamma += gamma
-        sum_scaled += gamma * scale
-        due += gamma
+        if not printed:
+            sum_gamma += gamma
+            sum_scaled += gamma * scale
+            due += gamma
         since += 1.0
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, alpha, scale, size, kappa
@@ -245,7 +269,7 @@ def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
     hot = state.hot
     sum_gamma, sum_scaled = state.z[SUM_GAMMA], state.z[SUM_SCALED]
-    if sum_gamma == 0.0:
+    if sum_gamma == 0.0 or not state.n.all():
         return np.zeros(hot.shape[1]), 0.0
     w = (sum_scaled * hot[W] - state.cold[tables.U]) / sum_gamma
     if l1_ball:
@@ -278,8 +302,11 @@ class SOLAM(OnlineAUC):
         Ridge penalty; above zero this is regSOLAM. The papers' :math:`\beta` is
         :math:`p(1-p)\,l_2`.
     eta0 : float, default=0.5
-        First step size, in units of one over the mean squared norm of a row; steps fall
-        with the square root of the number of rows. The papers' :math:`\zeta`.
+        First step size, in units of one over the mean squared norm of a row.
+    schedule : {"invsqrt", "printed"}, default="invsqrt"
+        How steps fall: with the square root of the number of effective rows; or as in
+        the papers, :math:`\gamma_t = \zeta / \sqrt t` for all variables, with ``eta0``
+        for :math:`\zeta`, a plain number.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the residual of a row is taken after or before its own step. Explicit
         steps are those of the paper and diverge if ``eta0`` is too large.
@@ -320,6 +347,11 @@ class SOLAM(OnlineAUC):
     a feature. ``fit`` reads the data once more, for exact class moments, and
     ``partial_fit`` uses running ones. The duality gap falls like O(log t / √t) [1]_.
 
+    As printed: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
+    precondition=False)`` and ``partial_fit``, with ``norm`` for SOLAM-ℓ1, and with
+    ``radius=None, l2=l2`` for regSOLAM. The bound κ on the norms of rows is that of the
+    rows so far.
+
     References
     ----------
     .. [1] Y. Ying, L. Wen, S. Lyu, "Stochastic Online AUC Maximization", NeurIPS 2016,
@@ -341,6 +373,7 @@ class SOLAM(OnlineAUC):
         "norm": [StrOptions({"l2", "l1"})],
         "l2": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"invsqrt", "printed"})],
         "step": [StrOptions({"implicit", "explicit"})],
         "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -355,6 +388,7 @@ class SOLAM(OnlineAUC):
         norm: str = "l2",
         l2: float = 0.0,
         eta0: float = 0.5,
+        schedule: str = "invsqrt",
         step: str = "implicit",
         precondition: bool = True,
         max_iter: int = 5,
@@ -365,6 +399,7 @@ class SOLAM(OnlineAUC):
         self.norm = norm
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.step = step
         self.precondition = precondition
         self.max_iter = max_iter
@@ -393,6 +428,7 @@ class SOLAM(OnlineAUC):
             fetch_ahead(X),
             True if learn else None,
             float(self.eta0),
+            SCHEDULES[self.schedule],
             self.step == "implicit",
             bool(self.precondition),
             self._radius(),

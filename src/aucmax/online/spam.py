@@ -24,7 +24,7 @@ Deviations from the paper, none of which moves the minimum:
   the speed (:mod:`aucmax.core.groups`);
 * a weighted average of the iterates is returned (the paper recommends one).
 
-``step="explicit"``, ``precondition=False``, ``average=False`` switch back.
+The Notes of the class have the settings that switch back.
 """
 
 import sys
@@ -62,14 +62,15 @@ from aucmax.core.rows import (
     meet_row,
     move_row,
 )
-from aucmax.core.steps import SCHEDULES, rates, step_size
+from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
 from aucmax.core.table import (
     L2,
-    SETTLED,
     Float,
     class_scores,
     penalise,
     refresh,
+    settled,
+    soften,
 )
 from aucmax.core.tally import NEG, POS, RENEW
 from aucmax.online import spam_net
@@ -121,6 +122,7 @@ def update(
     average: bool,
     precondition: bool,
     l2: L2,
+    l1: float,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
@@ -129,7 +131,8 @@ def update(
     """
     rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
     t, a, b, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11]
-    stretch = max(_STRETCH, hot.shape[1])
+    printed = schedule == PRINTED
+    stretch = 1 if printed else max(_STRETCH, hot.shape[1])
     features = listed(X, ref)
     p, to_pos, to_neg, to_mean = rates(n, rows)
     size = 1 if room is None else GROUP
@@ -146,7 +149,7 @@ def update(
             weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
             rows += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / rows
+            least = settled(n, rows, precondition)
             learn_row(X, i, weight, side, hot, cold, ref, features, least)
             share = weight / n[side]
             if n[POS] == 0.0 or n[NEG] == 0.0:
@@ -221,6 +224,8 @@ def update(
         if enough:
             if room is not None:
                 put_back(room, hot, cold)
+            if l1 > 0.0:
+                soften(hot, cold, pq * l1 * due, sum_gamma)
             penalise(hot, cold, l2, pq * due, sum_gamma)
             if room is not None:
                 take_up(room, hot, cold)
@@ -266,6 +271,7 @@ def run(
         bool(model.average),
         bool(model.precondition),
         l2,
+        float(model.l1),
     )
 
 
@@ -286,9 +292,11 @@ class SPAM(OnlineAUC):
         :math:`p(1-p)\,l_1`.
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
-    schedule : {"invsqrt", "inv", "constant"}, default="invsqrt"
+    schedule : {"invsqrt", "inv", "constant", "printed"}, default="invsqrt"
         How the step size falls: with the square root of the number of rows; with the
-        number of rows (Theorem 3 of the paper); not at all.
+        number of rows (Theorem 3 of the paper); not at all. "printed" is
+        :math:`\eta_t = \eta / \sqrt t` with ``eta0`` for :math:`\eta`, a plain number,
+        and the proximal map after each step, which costs O(d).
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
         (in proportion to t), or the last iterate.
@@ -333,6 +341,10 @@ class SPAM(OnlineAUC):
     dense rows. ``fit`` reads the data once more, for exact class moments;
     ``partial_fit`` uses running ones. The expected error falls like O(log t / t) under
     Theorem 3 of the paper.
+
+    As printed: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
+    precondition=False, average=False, max_iter=1, shuffle=False)`` and ``fit``, which
+    knows p and the class means, with β = p(1 - p) l2 and β₁ = p(1 - p) l1.
 
     References
     ----------
@@ -391,7 +403,8 @@ class SPAM(OnlineAUC):
     @property
     def _algorithm(self) -> Any:
         """The module of the algorithm: its functions have the same names."""
-        return spam_net if self.l1 > 0.0 else sys.modules[__name__]
+        follows = self.l1 > 0.0 and self.schedule != "printed"
+        return spam_net if follows else sys.modules[__name__]
 
     def _start(self, n_features: int) -> Any:
         return self._algorithm.init(n_features, bool(self.precondition))

@@ -35,7 +35,6 @@ from aucmax.core.rows import (
 from aucmax.core.steps import SCHEDULES, rates, step_size
 from aucmax.core.table import (
     L2,
-    SETTLED,
     SUM,
     D,
     Float,
@@ -44,6 +43,7 @@ from aucmax.core.table import (
     class_scores,
     refresh,
     ridge,
+    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW
 
@@ -113,7 +113,7 @@ def update(
         if learns:
             z[0] += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / z[0]
+            least = settled(n, z[0], precondition)
             learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue

@@ -21,6 +21,8 @@ Deviations, none of which moves the minimum:
 * the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
   step sizes count effective rows (:mod:`aucmax.core.steps`), as in SPAM;
 * a weighted average of the iterates is returned.
+
+The Notes of the class have the settings that switch back.
 """
 
 from numbers import Integral, Real
@@ -28,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import table as tables
 from aucmax.core.base import OnlineAUC
@@ -47,10 +49,10 @@ from aucmax.core.rows import (
 from aucmax.core.steps import INVSQRT, rates, step_size
 from aucmax.core.table import (
     NO_PENALTY,
-    SETTLED,
     Float,
     class_scores,
     refresh,
+    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, Tally, know
 
@@ -69,9 +71,9 @@ class State(NamedTuple):
     z: Float  # (9,) numbers, see above
 
 
-def init(n_features: int) -> State:
+def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition=True)
+    hot, cold, ref = tables.empty(n_features, precondition)
     return State(hot, cold, ref, np.zeros(2), np.zeros(9))
 
 
@@ -102,8 +104,12 @@ def update(
     ahead: int,
     learn: bool | None,
     eta0: float,
+    printed: bool,
+    implicit: bool,
+    average: bool,
+    precondition: bool,
 ) -> None:
-    """Visit the rows ``order`` of ``X``, one implicit step each.
+    """Visit the rows ``order`` of ``X``, one step each.
 
     With ``learn=None`` statistics are known, and what learns them is not compiled.
     """
@@ -125,17 +131,18 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = SETTLED * (n[POS] + n[NEG]) / rows
+            least = settled(n, rows, precondition)
             learn_row(X, i, weight, side, hot, cold, ref, features, least)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
-            meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
+            if precondition:
+                meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
             if rows >= renew_at:
                 # New reference points: the scores stay, so the bias does not.
                 a, b = class_scores(hot, ref, to_pos, to_neg)
                 norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, NO_PENALTY, True
+                    hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
                 )
                 bias += 0.5 * (a + b)
                 a, b = class_scores(hot, ref, to_pos, to_neg)
@@ -147,12 +154,18 @@ def update(
         t += 1.0
         balance = 4.0 * p * (1.0 - p)
         eta = step_size(INVSQRT, eta0, norm + 1.0, width, t, balance, 0.0)
+        eta = eta0 / balance if printed else eta
         eta *= weight * to_mean * 2.0 * ((1.0 - p) if side == POS else p)
         q = x_x + 1.0
-        c = sign * solve(np.log(eta * q) - sign * (s + bias)) / q
+        margin = sign * (s + bias)
+        if implicit:
+            c = sign * solve(np.log(eta * q) - margin) / q
+        else:
+            c = sign * eta * np.exp(-margin)
         move_row(X, i, hot, cold, ref, features, c, sum_gamma)
         bias += c
-        sum_gamma += t
+        if average:
+            sum_gamma += t
     z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
     z[6], z[7], z[8] = t, bias, sum_gamma
 
@@ -177,6 +190,18 @@ class UniExp(OnlineAUC):
     ----------
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
+    schedule : {"invsqrt", "printed"}, default="invsqrt"
+        Whether steps fall with the square root of the number of rows, or all have the
+        size ``eta0``, a plain number, for the loss as it is above.
+    average : bool, default=True
+        Whether the weights are an average of the iterates, later ones weighing more
+        (in proportion to t), or the last iterate.
+    step : {"implicit", "explicit"}, default="implicit"
+        Whether the gradient is taken after or before the step. Explicit steps diverge
+        if ``eta0`` is too large.
+    precondition : bool, default=True
+        Whether features are centred and scaled inside, by class moments. The objective
+        is the same without, the number of passes to its minimum is not.
     max_iter : int, default=5
         Passes over the data in ``fit``.
     shuffle : bool, default=True
@@ -214,6 +239,10 @@ class UniExp(OnlineAUC):
     weights grow, ever more slowly, with the number of passes. One row with a label that
     is wrong by a wide margin can outweigh all others.
 
+    As printed: ``UniExp(eta0=eta, schedule="printed", step="explicit",
+    precondition=False, average=False)`` and ``partial_fit``. There is no pseudo-code:
+    the papers name the loss, its weights and that it was run online.
+
     References
     ----------
     .. [1] W. Kotłowski, K. Dembczyński, E. Hüllermeier, "Bipartite Ranking through
@@ -232,6 +261,10 @@ class UniExp(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"invsqrt", "printed"})],
+        "average": ["boolean"],
+        "step": [StrOptions({"implicit", "explicit"})],
+        "precondition": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -241,21 +274,29 @@ class UniExp(OnlineAUC):
         self,
         eta0: float = 0.5,
         *,
+        schedule: str = "invsqrt",
+        average: bool = True,
+        step: str = "implicit",
+        precondition: bool = True,
         max_iter: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.eta0 = eta0
+        self.schedule = schedule
+        self.average = average
+        self.step = step
+        self.precondition = precondition
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _start(self, n_features: int) -> State:
-        return init(n_features)
+        return init(n_features, bool(self.precondition))
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, NO_PENALTY, True)
+        know(state, tally, NO_PENALTY, bool(self.precondition))
         return state
 
     def _update(
@@ -269,6 +310,10 @@ class UniExp(OnlineAUC):
             fetch_ahead(X),
             True if learn else None,
             float(self.eta0),
+            self.schedule == "printed",
+            self.step == "implicit",
+            bool(self.average),
+            bool(self.precondition),
         )
 
     def _weights(self, state: State) -> tuple[Float, float]:

@@ -21,9 +21,11 @@ Deviations from the dissertation, none of which moves the minimum:
   stretch is longer than ``rskip``, so that it costs O(1) a step;
 * pairs are dealt from shuffled decks, one for each class (:mod:`aucmax.core.deck`);
 * η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
-  the mean of ‖z‖²: the same, if D = 1;
+  the mean of ‖z‖²: the same, if D = 1 and t₀ = 1/(l2 η₀);
 * ``partial_fit`` pairs each row of a stream with two random ones of the other class out
   of a reservoir (:mod:`aucmax.core.reservoir`).
+
+The Notes of the classes have the settings that switch back.
 """
 
 from copy import deepcopy
@@ -59,13 +61,13 @@ from aucmax.core.steps import rates
 from aucmax.core.table import (
     L2,
     OUTLIER,
-    SETTLED,
     SUM,
     D,
     Float,
     W,
     penalise,
     refresh,
+    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, Tally
 
@@ -122,17 +124,27 @@ def step_size(eta0: float, length: float, convexity: float, t: float) -> float:
 
 
 @inlined
-def pair_step(
-    proximal: bool, eta: float, loss: float, q: float, length: float
-) -> float:
+def pair_step(proximal: bool, eta: float, loss: float, q: float, far: float) -> float:
     """Return how far to go along a pair of squared length ``q``.
 
-    A plain step along a pair much longer than their mean ``length`` would throw the
-    weights away: one wild row is enough. So it is cut.
+    A plain step along a pair much longer than most would throw the weights away: one
+    wild row is enough. So beyond ``far`` it is cut.
     """
     if proximal:
         return loss / max(q, loss / eta)
-    return eta if q <= OUTLIER * length else eta * (OUTLIER * length / q)
+    return eta if q <= far else eta * (far / q)
+
+
+@inlined
+def penalty_due(l2: L2, due: float, eta: float, since: float, printed: bool) -> float:
+    """Return how much of the penalty has fallen due, for its proximal map.
+
+    That is Σ η; or, as printed, what multiplies weights by 1 - rskip/(t + t₀), η being
+    1/(l2 (t + t₀)).
+    """
+    if printed:
+        return eta * since / (1.0 - l2.plain * eta * since)
+    return due
 
 
 @kernel
@@ -145,6 +157,7 @@ def update(
     z: Float,
     ahead: int,
     proximal: bool,
+    printed: bool,
     eta0: float,
     rskip: float,
     askip: float,
@@ -154,9 +167,11 @@ def update(
 
     ``askip=0`` is SAM: no mean.
     """
-    mildest, hardest, length = z[3], z[4], z[6]
+    mildest, hardest, length = z[3], z[4], 1.0 if printed else z[6]
+    far = np.inf if printed else OUTLIER * length
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
-    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    stretch = rskip if printed else max(rskip, hot.shape[1] // _FEATURES)
+    most = np.inf if printed else 0.5  # is taken off at once
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     last, room = pos.shape[0] - 1, np.zeros(hot.shape[1])
     for k in range(pos.shape[0]):
@@ -170,12 +185,13 @@ def update(
         loss = 1.0 - score_pair_row(X, i, other, hot)
         if loss > 0.0:
             q = length_pair_row(X, i, other, hot, room)
-            c = pair_step(proximal, eta, loss, q, length)
+            c = pair_step(proximal, eta, loss, q, far)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
         since += 1.0
-        if since >= stretch or due * hardest > 0.5:
+        if since >= stretch or due * hardest > most:
+            due = penalty_due(l2, due, eta, since, printed)
             penalise(hot, cold, l2, due, sum_gamma)
             due = since = 0.0
         skipped += 1.0
@@ -202,6 +218,7 @@ def learn_rows(
     value: Float,
     proximal: bool,
     precondition: bool,
+    printed: bool,
     eta0: float,
     rskip: float,
     askip: float,
@@ -210,7 +227,8 @@ def learn_rows(
     """Do the same for the rows of a stream, each paired with ones that were kept."""
     rows, mildest, hardest, renew_at, length = z[0], z[3], z[4], z[5], z[6]
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
-    stretch = max(rskip, hot.shape[1] // _FEATURES)
+    stretch = rskip if printed else max(rskip, hot.shape[1] // _FEATURES)
+    most = np.inf if printed else 0.5  # is taken off at once
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     centred = listed(X, ref)
     for k in range(order.shape[0]):
@@ -223,7 +241,7 @@ def learn_rows(
         rows += 1.0
         z[N_POS + side] += 1.0
         n[side] += weight
-        least = SETTLED * (n[POS] + n[NEG]) / rows
+        least = settled(n, rows, precondition)
         learn_row(X, i, weight, side, hot, cold, ref, centred, least)
 
         if n[POS] > 0.0 and n[NEG] > 0.0:
@@ -248,14 +266,15 @@ def learn_rows(
                 stop = int(starts[1 - side, r + 1])
                 features, values = where[1 - side], value[1 - side]
                 t += 1.0
-                eta = step_size(eta0, length, mildest, t)
+                eta = step_size(eta0, 1.0 if printed else length, mildest, t)
                 eta *= weight * z[N_POS + side] / n[side]
                 s = raw_dot_row(X, i, hot[W])
                 s -= kept_score(hot, features, values, start, stop)
                 loss = 1.0 - sign * s
                 if loss > 0.0:
                     q = distance_row(X, i, hot, features, values, start, stop)
-                    c = pair_step(proximal, eta, loss, q, length)
+                    far = np.inf if printed else OUTLIER * length
+                    c = pair_step(proximal, eta, loss, q, far)
                     raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
                     move_kept(
                         hot, cold, features, values, start, stop, -sign * c, sum_gamma
@@ -263,7 +282,8 @@ def learn_rows(
 
                 due += eta
                 since += 1.0
-                if since >= stretch or due * hardest > 0.5:
+                if since >= stretch or due * hardest > most:
+                    due = penalty_due(l2, due, eta, since, printed)
                     penalise(hot, cold, l2, due, sum_gamma)
                     due = since = 0.0
                 skipped += 1.0
@@ -285,6 +305,7 @@ class PairSampler(OnlineAUC):
     """Base of SAM, ASAM and PSAM, which differ in two switches."""
 
     eta0: float
+    schedule: str
     rskip: int
     askip: int  # SAM has none
 
@@ -293,6 +314,7 @@ class PairSampler(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"inv", "printed"})],
         "precondition": ["boolean"],
         "rskip": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -311,9 +333,9 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
-    def _hyper(self) -> tuple[float, float, float, L2]:
-        askip = float(getattr(self, "askip", 0.0))
-        return float(self.eta0), float(self.rskip), askip, self._penalty()
+    def _hyper(self) -> tuple[bool, float, float, float, L2]:
+        printed, askip = self.schedule == "printed", float(getattr(self, "askip", 0.0))
+        return printed, float(self.eta0), float(self.rskip), askip, self._penalty()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -342,23 +364,28 @@ class PairSampler(OnlineAUC):
         left = self.max_iter * int(np.count_nonzero(signed))
         while left > 0:
             pos, neg = (deck.deal(min(left, _PIECE)) for deck in sides)
-            update(
-                rows,
-                pos,
-                neg,
-                state.hot,
-                state.cold,
-                state.z,
-                fetch_ahead(rows, pairs=True),
-                self._proximal,
-                *self._hyper(),
-            )
+            self._take_pairs(rows, pos, neg, state)
             left -= _PIECE
         for side, deck in enumerate(sides):  # for a stream that goes on from here
             some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
             fill(rows, some, side, *state[5:])
         self.n_iter_ = self.max_iter
         return self._finish(state)
+
+    def _take_pairs(
+        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], state: State
+    ) -> None:
+        update(
+            X,
+            pos,
+            neg,
+            state.hot,
+            state.cold,
+            state.z,
+            fetch_ahead(X, pairs=True),
+            self._proximal,
+            *self._hyper(),
+        )
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
@@ -393,6 +420,9 @@ class SAM(PairSampler):
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=0.1
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    schedule : {"inv", "printed"}, default="inv"
+        Steps fall with their number, and the penalty is applied by its proximal map; or
+        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     precondition : bool, default=True
@@ -433,6 +463,9 @@ class SAM(PairSampler):
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
     Without the mean, a first step as large as that of ASAM would cost accuracy.
 
+    As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
@@ -454,6 +487,7 @@ class SAM(PairSampler):
         l2: float | str = "auto",
         *,
         eta0: float = 0.1,
+        schedule: str = "inv",
         rskip: int = 16,
         precondition: bool = True,
         max_iter: int = 5,
@@ -461,6 +495,7 @@ class SAM(PairSampler):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rskip = rskip
         self.precondition = precondition
         self.max_iter = max_iter
@@ -483,6 +518,9 @@ class ASAM(PairSampler):
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    schedule : {"inv", "printed"}, default="inv"
+        Steps fall with their number, and the penalty is applied by its proximal map; or
+        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     askip : int, default=16
@@ -524,6 +562,9 @@ class ASAM(PairSampler):
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
+    As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
@@ -550,6 +591,7 @@ class ASAM(PairSampler):
         l2: float | str = "auto",
         *,
         eta0: float = 1.0,
+        schedule: str = "inv",
         rskip: int = 16,
         askip: int = 16,
         precondition: bool = True,
@@ -558,6 +600,7 @@ class ASAM(PairSampler):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rskip = rskip
         self.askip = askip
         self.precondition = precondition

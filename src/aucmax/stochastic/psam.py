@@ -38,6 +38,9 @@ class PSAM(PairSampler):
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+    schedule : {"inv", "printed"}, default="inv"
+        Steps fall with their number, and the penalty is applied by its proximal map; or
+        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     askip : int, default=16
@@ -79,6 +82,9 @@ class PSAM(PairSampler):
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
+    As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
@@ -107,6 +113,7 @@ class PSAM(PairSampler):
         l2: float | str = "auto",
         *,
         eta0: float = 1.0,
+        schedule: str = "inv",
         rskip: int = 16,
         askip: int = 16,
         precondition: bool = True,
@@ -115,6 +122,7 @@ class PSAM(PairSampler):
     ) -> None:
         self.l2 = l2
         self.eta0 = eta0
+        self.schedule = schedule
         self.rskip = rskip
         self.askip = askip
         self.precondition = precondition

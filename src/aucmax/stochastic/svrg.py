@@ -31,6 +31,8 @@ Deviations from the thesis, none of which moves the minimum:
   conjugate gradients are to gradient steps, and J cannot rise;
 * an epoch after which J is higher (which takes a larger ``eta0`` than the default) is
   taken back, and steps are halved.
+
+The Notes of the class have the setting that switches back.
 """
 
 from numbers import Integral, Real
@@ -71,6 +73,9 @@ from aucmax.core.tally import NORM, Tally, know_ridge
 # make it up.
 MU, RARITY = range(2)
 EVEN, HEAVY = range(2)
+
+# A reference point at which a row is as it was, and yet has the feature: see prox_row.
+_NO_REF = 1e-300
 
 # The numbers in State.z, after those of aucmax.core.tally: the mean scores w·(m₊ - ref)
 # and w·(m₋ - ref), and those of the snapshot.
@@ -167,6 +172,19 @@ def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
     return weight * excess, float(np.max(state.step * size))
 
 
+def prepare_printed(share: Float, state: State) -> tuple[Float, float]:
+    """Return the same for steps as printed, at all features and as they are.
+
+    The loss in F is p(1 - p) times that of J, and so are its steps: the curvature that
+    divides them is one over that.
+    """
+    state.hot[D], state.ref[:] = 1.0, _NO_REF
+    state.pull[RARITY] = 1.0
+    n = float(np.count_nonzero(share))
+    state.step[:] = 4.0 * n * np.abs(share)
+    return (share != 0.0).astype(np.float64), float(state.n.sum() ** 2 / state.n.prod())
+
+
 def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
     """Return as many rows as there are, each as often as expected, give or take one.
 
@@ -180,6 +198,12 @@ def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
     drawn: NDArray[np.int64] = present[np.minimum(np.searchsorted(upto, points), n - 1)]
     rng.shuffle(drawn)
     return drawn
+
+
+def draw_evenly(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return as many rows as there are, each drawn from all of them."""
+    present = np.flatnonzero(chance)
+    return present[rng.randint(len(present), size=len(present))]
 
 
 def start_at(point: Float, state: State) -> None:
@@ -209,6 +233,9 @@ class SVRGAUC(BatchAUC):
         Lasso penalty. The papers' :math:`\beta_1` is :math:`p(1-p)\,l_1`.
     eta0 : float, default=0.3
         Step size, in units of one over the largest curvature that a row has.
+    schedule : {"constant", "printed"}, default="constant"
+        Whether steps are as above; or as in the thesis, at rows drawn evenly, with
+        ``eta0`` a plain number, and each epoch from where the last one ended.
     max_iter : int, default=100
         Passes over the data in ``fit``.
     tol : float or None, default=None
@@ -247,6 +274,9 @@ class SVRGAUC(BatchAUC):
     at zero and the norms of rows. The error falls linearly: by a constant factor an
     epoch.
 
+    As printed: ``SVRGAUC(l2, l1=l1, eta0=eta, schedule="printed", tol=0)``, with m, the
+    number of inner steps, that of the rows. These steps cost O(d).
+
     References
     ----------
     .. [1] M. Natole, "Stochastic optimization for AUC maximization", PhD thesis,
@@ -269,6 +299,7 @@ class SVRGAUC(BatchAUC):
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "l1": [Interval(Real, 0, None, closed="left")],
         "eta0": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"constant", "printed"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
@@ -280,6 +311,7 @@ class SVRGAUC(BatchAUC):
         *,
         l1: float = 0.0,
         eta0: float = 0.3,
+        schedule: str = "constant",
         max_iter: int = 100,
         tol: float | None = None,
         random_state: Any = None,
@@ -287,6 +319,7 @@ class SVRGAUC(BatchAUC):
         self.l2 = l2
         self.l1 = l1
         self.eta0 = eta0
+        self.schedule = schedule
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -301,10 +334,13 @@ class SVRGAUC(BatchAUC):
     ) -> tuple[Float, int, float]:
         d, l1 = self.n_features_in_, float(self.l1)
         state = init(X, len(y), d)
+        printed = self.schedule == "printed"
         l2 = self._ridge(tally)
-        know_ridge(state, tally, l2)
+        know_ridge(state, tally, l2, precondition=not printed)
         share = shares(y, tally.weight)
-        chance, curvature = prepare(X, share, state)
+        chance, curvature = (
+            prepare_printed(share, state) if printed else prepare(X, share, state)
+        )
         zero = point = take(X, share, state.hot, state.ref, state.n)
         scale = residual(zero, state.hot[D], l2, l1)
         if curvature == 0.0 or scale == 0.0:  # zero is the minimum
@@ -313,17 +349,21 @@ class SVRGAUC(BatchAUC):
         moves = list[Float]()
         while passes < self.max_iter and left > tol:
             start_at(point, state)
-            order = draw(chance, rng)
+            order = draw_evenly(chance, rng) if printed else draw(chance, rng)
             update(X, y, order, *state, fetch_ahead(X), eta, l2, l1)
             passes += 1
+            if printed and not np.isfinite(state.hot[W]).all():
+                raise ValueError(
+                    "SVRGAUC has diverged: its printed steps are too long."
+                )
             if passes == self.max_iter:
                 return state.hot[W].copy(), passes, left
             end = take(X, share, state.hot, state.ref, state.n)
             passes += 1
-            if not rise(point, end, d, l2, l1) <= 0.0:
+            if not printed and not rise(point, end, d, l2, l1) <= 0.0:
                 eta *= 0.5
                 continue
-            if l1 == 0.0:
+            if l1 == 0.0 and not printed:
                 end = lowest(end, [end - point, *moves], d, l2)
             moves = [end - point, *moves][:MOVES]
             point = end
