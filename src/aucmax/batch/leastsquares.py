@@ -221,7 +221,7 @@ class LeastSquaresAUC(LinearRanker):
         Parameters
         ----------
         moments : Moments
-            Those of all rows to learn from.
+            Those of all rows to learn from, some of them of either class.
         classes : array-like of shape (2,), default=(0, 1)
             The labels that the model is to give, the positive one last.
 
@@ -230,7 +230,18 @@ class LeastSquaresAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        self.classes_ = np.asarray(classes)
+        labels = np.asarray(classes)
+        if labels.shape != (2,) or labels[0] == labels[1]:
+            raise ValueError(f"classes={classes!r}: there must be two labels.")
+        if not moments.rows.all():
+            positive, negative = moments.rows.tolist()
+            raise ValueError(
+                f"The moments are of {positive:.0f} positive and {negative:.0f} "
+                "negative rows, but both classes are needed: add those of other rows."
+            )
+        if not moments.finite:
+            raise ValueError("The moments are not finite: sums exceed float64.")
+        self.classes_ = labels
         self.n_features_in_ = moments.mean.shape[1]
         return self._solve(moments)
 
