@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from aucmax.core.base import LinearRanker
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, one_blas_thread
-from aucmax.core.normal import solve_any
+from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
 from aucmax.core.rows import Rows, stored
 from aucmax.core.table import Float
 
@@ -65,7 +65,8 @@ class LeastSquaresAUC(LinearRanker):
         right-hand side of the equations: it makes no sense to solve them any better
         than it is known, and with more features than rows it does harm.
     max_iter : int, default=10000
-        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most.
+        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most; a
+        ``ConvergenceWarning`` says if they were too few.
 
     Attributes
     ----------
@@ -171,8 +172,10 @@ class LeastSquaresAUC(LinearRanker):
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
         system = AllPairs(rows, signed, tally)
-        w, self.n_iter_ = system.solve(float(self.l2), self.tol, self.max_iter)
-        return self._finish(w, system.mean)
+        found = system.solve(float(self.l2), self.tol, self.max_iter)
+        self._warn_above(found.tol, found.left, "the relative residual")
+        self.n_iter_ = found.n_iter
+        return self._finish(found.w, system.mean)
 
     @available_if(lambda self: self.solver != "cg")
     @_fit_context(prefer_skip_nested_validation=True)
@@ -249,14 +252,15 @@ class LeastSquaresAUC(LinearRanker):
         return Moments.empty(n_features)
 
     def _solve(self, moments: Moments) -> Self:
-        w, n_iter = np.zeros(self.n_features_in_), 1
+        found = Solution(np.zeros(self.n_features_in_))
         if moments.rows.all():
             with one_blas_thread():
-                w, n_iter = solve_any(
+                found = solve_any(
                     *moments.quadratic(), float(self.l2), float(self.l1), self.max_iter
                 )
-        self.state_, self.n_iter_ = moments, n_iter
-        return self._finish(w, moments.mean)
+        self._warn_above(found.tol, found.left, STILL_CHANGES, "Raise max_iter.")
+        self.state_, self.n_iter_ = moments, found.n_iter
+        return self._finish(found.w, moments.mean)
 
     def _finish(self, w: Float, mean: Float) -> Self:
         self.coef_ = w[np.newaxis]

@@ -308,7 +308,8 @@ class SPDAM(BatchAUC):
     batch_size : float or int, default=0.1
         Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
     max_iter : int, default=100
-        Passes over the data in ``fit``.
+        Passes over the data in ``fit``, at most; a ``ConvergenceWarning`` says if
+        ``tol`` was not reached. With ``tol=0`` all of them are asked for.
     tol : float or None, default=None
         Stop when the gradient, in unit-scale features, is no larger than this times
         that at zero. None stands for 1e-4, or for an eighth of the sampling error of

@@ -4,6 +4,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 ``classes_[1]`` and negative for ``classes_[0]``; zero is a row that is not there.
 """
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +22,7 @@ from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
 from aucmax.core.table import Float, threshold
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
+GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
@@ -121,6 +124,20 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         if weight is not None:
             signed *= weight
         return X, as_rows(X), signed
+
+    def _warn_above(
+        self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
+    ) -> None:
+        """Warn if a solver has ended with more ``left`` than it was to be."""
+        if left > tol:
+            rounds = getattr(self, "max_iter", None)
+            when = "" if rounds is None else f" within max_iter={rounds}"
+            warnings.warn(
+                f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
+                f"where {tol:.2g} is asked for. {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _admit(self, state: Any) -> None:
         """Raise a ValueError if a state out of a file could upset a kernel."""
@@ -366,6 +383,8 @@ class BatchAUC(LinearRanker):
         w, self.n_iter_, self.residual_ = self._solve(
             rows, signed, tally, tol, generator(self.random_state)
         )
+        if tol > 0.0:  # else all passes were asked for
+            self._warn_above(tol, self.residual_, GRADIENT)
         self.coef_ = w[np.newaxis]
         self.intercept_ = np.array([threshold(w, tally.sums, tally.weight)])
         return self
