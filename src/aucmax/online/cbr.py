@@ -398,7 +398,8 @@ class CBR(OnlineAUC):
         return widened(state, rows, signed)
 
     def _admit(self, state: Any) -> None:
-        check(state, state.z[SEEN : SEEN + 2], self.n_features_in_)
+        seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
+        check(state, seen, seed, self.n_features_in_)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool

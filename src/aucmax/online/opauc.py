@@ -37,6 +37,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
+from aucmax.core.buffer import check_seed
 from aucmax.core.covariance import MEAN, REF, D, W, gradient, learn, rescale
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
@@ -258,6 +259,10 @@ class OPAUC(OnlineAUC):
         else:
             covariance.know(state, tally, *hyper)
         return state
+
+    def _admit(self, state: Any) -> None:
+        if self.rank is not None:
+            check_seed(state.z[opaucr.SEED :])
 
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         return state if self.rank is None else super()._fitted_to(state, rows, stream)

@@ -282,6 +282,10 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
+    def _admit(self, state: State) -> None:
+        rows = reservoir.Reservoir(*state[4:])
+        reservoir.check(rows, state.n, self.n_features_in_)
+
     def _hyper(self) -> tuple[float, float, float, float]:
         askip = float(getattr(self, "askip", 0.0))
         return float(self.eta0), float(self.rskip), askip, float(self.l2)
