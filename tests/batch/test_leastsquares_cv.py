@@ -169,6 +169,6 @@ def test_too_few_steps_are_one_warning(monkeypatch):
     with warnings.catch_warnings(action="error"):
         LeastSquaresAUCCV(solver="cg").fit(X, y)
     monkeypatch.setattr(leastsquares_cv, "_STEPS", 2)
-    with pytest.warns(ConvergenceWarning, match=r"smallest of l2s, or .*moments") as all:
+    with pytest.warns(ConvergenceWarning, match=r"of l2s, or use .*moments") as found:
         LeastSquaresAUCCV(solver="cg").fit(X, y)
-    assert len(all) == 1
+    assert len(found) == 1

@@ -55,8 +55,10 @@ class Implicit:
 
         matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
         v, short = cg(matrix, right, rtol=tol, maxiter=max_iter, callback=count)
-        left = np.linalg.norm(right - product(v)) / np.linalg.norm(right) if short else 0
-        return Solution(unit * v, max(rounds, 1), float(left), tol)
+        left = 0.0
+        if short:
+            left = float(np.linalg.norm(right - product(v)) / np.linalg.norm(right))
+        return Solution(unit * v, max(rounds, 1), left, tol)
 
 
 class AllPairs(Implicit):
