@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
-from aucmax.core.table import Float, threshold
+from aucmax.core.spread import WIDEST, score_spread
+from aucmax.core.table import SQ, SUM, Float, threshold
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
 GRADIENT = "the gradient, relative to that at zero,"  # for users
@@ -215,6 +216,8 @@ class OnlineAUC(LinearRanker):
 
     # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
     _learns_in_fit: ClassVar[bool] = False
+    # A deviation of scores that no learner of this loss needs.
+    _widest: ClassVar[float] = WIDEST
 
     def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
@@ -249,6 +252,10 @@ class OnlineAUC(LinearRanker):
     def _weights(self, state: Any) -> tuple[Float, float]:
         """Return the weights and the intercept."""
         raise NotImplementedError
+
+    def _class_sums(self, state: Any) -> tuple[Float, int, Float, int]:
+        """Return where the class sums begin, and the sums of squares: table, slot."""
+        return state.hot, SUM, state.cold, SQ
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -326,10 +333,17 @@ class OnlineAUC(LinearRanker):
     def _finish(self, state: Any) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
+        problem = ""
         if not np.isfinite(coef).all():
+            problem = "its weights are not finite any more"
+        elif state.n.all():
+            spread = score_spread(coef, *self._class_sums(state), state.n)
+            if spread > self._widest:
+                problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
+        if problem:
             raise ValueError(
-                f"{type(self).__name__} has diverged: its weights are not finite any "
-                "more. Begin anew with smaller steps, such as the default ones."
+                f"{type(self).__name__} has diverged: {problem}. Begin anew with "
+                "smaller steps, such as the default ones."
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])

@@ -50,6 +50,11 @@ def empty(
     return V, np.zeros((2, n_features * (n_features + 1) // 2))
 
 
+def class_sums(V: Float) -> tuple[Float, int, Float, int]:
+    """Return where the class sums begin, and the sums of squares: table, slot."""
+    return V, SUM, V, SQ
+
+
 def triangle(S: Float, n_features: int) -> Float:
     """Return a symmetric matrix from its lower triangle."""
     full = np.zeros((n_features, n_features))

@@ -233,6 +233,9 @@ class AdaOAM(OnlineAUC):
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
         return state
 
+    def _class_sums(self, state: State) -> tuple[Float, int, Float, int]:
+        return covariance.class_sums(state.V)
+
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
     ) -> None:

@@ -359,6 +359,8 @@ class CBR(OnlineAUC):
         "random_state": ["random_state"],
     }
     l2 = 0.0  # there is no penalty: scales are those of the features alone
+    # The loss knows no margin: without ``precondition`` scores have units of the data.
+    _widest = np.inf
 
     def __init__(
         self,

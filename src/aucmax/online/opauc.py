@@ -156,7 +156,8 @@ class OPAUC(OnlineAUC):
         (in proportion to t), or the last iterate.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the step at a row is shortened so as not to overshoot along the row, or
-        not. Explicit steps are those of the paper and diverge if ``eta0`` is too large.
+        not. Explicit steps are those of the paper and diverge if ``eta0`` is too large;
+        with sketches, others may as well. That is an error.
     precondition : bool, default=True
         Whether steps are scaled feature by feature, by class moments. The objective is
         the same without, the number of passes to its minimum is not.
@@ -266,6 +267,11 @@ class OPAUC(OnlineAUC):
 
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         return state if self.rank is None else super()._fitted_to(state, rows, stream)
+
+    def _class_sums(self, state: Any) -> tuple[Float, int, Float, int]:
+        if self.rank is not None:
+            return super()._class_sums(state)
+        return covariance.class_sums(state.V)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool

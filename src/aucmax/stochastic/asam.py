@@ -367,7 +367,9 @@ class SAM(PairSampler):
     l2 : float, default=1e-4
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=0.1
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
+        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
+        ``l2=0`` not at all.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     precondition : bool, default=True
@@ -457,7 +459,9 @@ class ASAM(PairSampler):
     l2 : float, default=1e-4
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
+        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
+        ``l2=0`` not at all.
     rskip : int, default=16
         Steps between two applications of the penalty; more on wide data.
     askip : int, default=16
