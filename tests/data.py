@@ -71,6 +71,13 @@ def constant(n=200, seed=0, positives=0.3):
     return np.column_stack([X, np.ones(n), np.full(n, 3.3), np.zeros(n)]), y
 
 
+def heavy(n=2000, d=3, seed=0, sigma=1.0):
+    """Return lognormal features: some rows are far longer than others."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(sigma * rng.standard_normal((n, d)))
+    return X, (np.log(X[:, 0]) + rng.standard_normal(n) > 1.0).astype(int)
+
+
 def rare(n=100_000, d=3, seed=0, positives=1):
     """Return rows of which next to none is positive."""
     rng = np.random.default_rng(seed)

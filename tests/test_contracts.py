@@ -14,6 +14,8 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,16 +25,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
@@ -54,6 +59,7 @@ from aucmax import (
     LeastSquaresAUCCV,
 )
 from aucmax.core.base import resize
+from aucmax.core.spread import WIDEST
 from data import (
     closed_form,
     constant,
@@ -884,6 +890,7 @@ def refuses_to_cross_validate(estimator, X, y):
 @pytest.mark.parametrize("method", METHODS)
 @every
 @strict
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_awkward_data(estimator, method, case):
     data, at_least = AWKWARD[case]
     X, y = data()
@@ -965,7 +972,73 @@ def test_raw_real_data(estimator, name):
     assert area(trained(estimator, X, y), X, y) > best - 0.03
 
 
-# 7. Errors that say what and where
+@pytest.mark.parametrize(
+    "data", [gaussian, scattered, scaled, mixed, constant, lambda: rare(2000)]
+)
+@pytest.mark.parametrize("method", METHODS)
+@online
+def test_ordinary_scores_are_far_from_divergence(estimator, method, data):
+    X, y = data()
+    model = trained(estimator, X, y, method)
+    if isinstance(estimator, CBR) and not estimator.precondition:
+        assert model._widest == np.inf  # scores in units of the data
+        return
+    # As if features were uncorrelated, which the scores themselves do not say.
+    spread = np.linalg.norm(model.coef_[0] * X.std(axis=0))
+    assert spread < WIDEST / 100
+
+
+# 7. Errors and warnings that say what and where
+
+
+def warned(model, X, y):
+    """Return what ``fit`` says of its convergence."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        model.fit(X, y)
+    return [str(w.message) for w in caught if w.category is ConvergenceWarning]
+
+
+@every
+def test_who_runs_out_of_rounds_says_so(estimator):
+    X, y = gaussian(300, 30)
+    parameters = estimator.get_params()
+    model = seeded(estimator, max_iter=1)
+    if not {"tol", "max_iter"} <= parameters.keys() or direct(model):
+        assert warned(model, X, y) == []
+        return
+    (text,) = warned(model, X, y)  # one, however many fits there are inside
+    found = re.match(
+        rf"{type(model).__name__} has not converged within max_iter=1: .* is (\S+), "
+        r"where (\S+) is asked for\. Raise max_iter",
+        text,
+    )
+    assert found, text
+    left, asked = map(float, found.groups())
+    assert left > asked
+    if parameters["tol"] is not None and not parameters.get("l1"):
+        assert asked == parameters["tol"]
+
+
+def direct(model):
+    """Whether a system is solved directly, whatever ``max_iter``."""
+    parameters = model.get_params()
+    return parameters.get("solver") == "auto" and not parameters["l1"]
+
+
+@pytest.mark.parametrize("data", [gaussian, scattered, scaled, mixed, constant])
+@plain
+def test_who_is_done_does_not_warn(estimator, data):
+    assert warned(seeded(estimator), *data(200)) == []
+
+
+@plain
+def test_a_tolerance_of_zero_asks_for_all_passes(estimator):
+    if "tol" in estimator.get_params():
+        model = seeded(estimator, tol=0.0, max_iter=3)
+        try:
+            assert warned(model, *gaussian(300, 30)) == []
+        except InvalidParameterError:
+            assert model._parameter_constraints["tol"][0].closed == "neither"
 
 
 def spoilt(value):
@@ -1249,8 +1322,6 @@ def test_a_garbled_file(tmp_path):
 
 def edited(path, edit):
     """Change the header of the model file at ``path``."""
-    from safetensors import safe_open
-
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["aucmax"])
     edit(header)
@@ -1272,6 +1343,9 @@ def edited(path, edit):
         (lambda header: header["attributes"].pop("n_features_in_"), "n_features_in_"),
         (lambda header: header["attributes"].update(n_features_in_=7), "coef"),
         (lambda header: header["attributes"].update(n_features_in_="x"), "x"),
+        (lambda header: header["attributes"].update(n_features_in_=0), "no features"),
+        (lambda header: header["parameters"].update(l2=-1.0), "'l2' parameter"),
+        (lambda header: header["parameters"].update(schedule="fast"), "'schedule'"),
         (lambda header: header["parameters"].update(l3=1.0), "l3"),
         (lambda header: header["classes"].update(values=[1]), "labels"),
         (lambda header: header["classes"].update(dtype="spam"), "spam"),
@@ -1294,6 +1368,15 @@ def test_a_foreign_header(edit, text, tmp_path):
     with pytest.raises(ValueError, match=text) as caught:
         aucmax.load(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_size_that_nobody_has(tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(OAM(), *gaussian(30)).save(path)
+    for size in (10**15, 10**30):
+        edited(path, lambda header, n=size: header["parameters"].update(buffer_size=n))
+        with pytest.raises(ValueError, match=re.escape(str(path))):
+            aucmax.load(path)
 
 
 def test_foreign_files(tmp_path):
@@ -1334,6 +1417,75 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         model.save(tmp_path / "missing" / "model.aucmax")
     model.save(path)
     assert_same_bits(aucmax.load(path), model)
+
+
+def mutations(tensors):
+    """Yield what a file might say instead: names, and the tensors so changed."""
+    for field in sorted(tensors):
+        shapes = [tensors[field][..., np.newaxis], tensors[field].ravel()[:-1]]
+        for k, other in enumerate(shapes):
+            yield f"{field} of shape {k}", tensors | {field: other.copy()}
+        flat = tensors[field].ravel()
+        used = np.flatnonzero(flat)  # of a buffer that is mostly empty
+        places = [slice(None), 0, -1, *used[:1], *used[-1:]]
+        for value in (np.nan, np.inf, -1.0, 1e9, 0.5, 1e300):
+            for place in places[: None if flat.size else 0]:
+                changed = flat.copy()
+                changed[place] = value
+                changed = changed.reshape(tensors[field].shape)
+                yield f"{field}[{place}] = {value}", tensors | {field: changed}
+        if flat.size:  # the same row, feature or number, over and over
+            changed = np.full_like(tensors[field], flat[used[0]] if used.size else 1.0)
+            yield f"{field} all alike", tensors | {field: changed}
+
+
+def mistrusted():
+    """Return learners whose state is small, one of each kind."""
+    small = {"buffer_size": 3, "max_iter": 2}
+    kinds = [*PLAIN, CBR(covariance="diag"), OPAUC(rank=2), OAM(policy="reservoir")]
+    return [seeded(e, **small) for e in kinds if hasattr(e, "partial_fit")]
+
+
+def use_mutants(folder):
+    """Load what was tampered with and use it; say which one, in case of a crash."""
+    path = Path(folder) / "model.aucmax"
+    X, y = scattered(8, 4)
+    X[X[:, 0] == 0.0, 0] = 0.1
+    for model in mistrusted():
+        for method in METHODS:
+            getattr(clone(model), method)(X, y).save(path)
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata()
+            for what, tensors in mutations(load_file(path)):
+                print(f"{type(model).__name__}, {method}: {what}", flush=True)
+                save_file(tensors, path, metadata)
+                try:
+                    mutant = aucmax.load(path)
+                except ValueError:
+                    continue
+                with np.errstate(all="ignore"):
+                    mutant.decision_function(X)
+                    for rows in (X, sparse.csr_array(X)):
+                        with suppress(ValueError):  # it has diverged
+                            mutant.partial_fit(rows, y)
+
+
+@pytest.mark.parametrize("uncompiled", ["0", "1"], ids=["compiled", "Python"])
+def test_tampered_files_do_not_crash(uncompiled, tmp_path):
+    """What kernels use as an index is checked; Python would notice a wrong one."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from test_contracts import use_mutants; use_mutants(sys.argv[2])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": uncompiled, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stdout.splitlines()[-1:]
+    assert done.returncode == 0, f"{last}: {done.stderr[-2000:]}"
 
 
 @plain

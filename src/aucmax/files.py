@@ -1,17 +1,71 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, and standard output in full or with an error."""
 
+import errno
+import io
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write ``content`` to ``path``; a crash leaves the old file or the new one."""
     with replacing(path) as file:
         file.write(content)
+
+
+class _Whole(io.RawIOBase):
+    """Writes all that it is given to a file that may take a part at a time."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def isatty(self) -> bool:
+        return self._raw.isatty()
+
+    def write(self, content: Any) -> int:
+        with memoryview(content).cast("B") as left:
+            at = 0
+            while at < len(left):
+                count = self._raw.write(left[at:])
+                if not count:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                at += count
+            return at
+
+
+@contextmanager
+def whole_output() -> Iterator[None]:
+    """See to it that all that goes to standard output arrives, or is an error.
+
+    Under PYTHONUNBUFFERED it has no buffer: a file that has room for a part of what is
+    written takes that part, and nobody asks how much that was. Otherwise, what is left
+    in the buffer when a program ends would be an error that comes too late to be told.
+    """
+    given = sys.stdout
+    raw = getattr(given, "buffer", None)
+    if isinstance(raw, io.RawIOBase) and not isinstance(raw, _Whole):
+        whole: Any = _Whole(raw)
+        sys.stdout = io.TextIOWrapper(
+            whole, given.encoding, given.errors, write_through=True
+        )
+    try:
+        yield
+        try:
+            sys.stdout.flush()
+        except OSError as error:  # nobody would know which file it is
+            raise OSError(error.errno, error.strerror, "standard output") from error
+    finally:
+        sys.stdout = given
 
 
 @contextmanager

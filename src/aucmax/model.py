@@ -25,6 +25,10 @@ FORMAT = "aucmax model"
 VERSION = 1
 
 _ATTRIBUTES = ("n_features_in_", "n_iter_")
+_WRONG = (
+    *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
+    MemoryError,  # of sizes that nobody has
+)
 _LONGEST_HEADER = 100_000_000  # bytes, that the package reads
 
 
@@ -128,7 +132,7 @@ def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
         if not isinstance(recipe, dict | None):
             raise TypeError("its recipe is none.")
         return _build(header, tensors), recipe
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+    except _WRONG as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
 
 
@@ -165,8 +169,11 @@ def _build(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
     estimator = estimator_class(
         **{key: _decode_parameter(value) for key, value in parameters.items()}
     )
+    estimator._validate_params()  # partial_fit of a fitted model would not
     for key in _ATTRIBUTES:
         setattr(estimator, key, int(header["attributes"][key]))
+    if estimator.n_features_in_ < 1:
+        raise ValueError("it has no features.")
     estimator.classes_ = _decode_labels(header["classes"])
     names = np.array(header["features"], dtype=object)
     if names.size not in (0, estimator.n_features_in_):
@@ -205,6 +212,8 @@ def _expect(
             f"{name!r} has type {tensor.dtype} and shape {tensor.shape}, "
             f"not float64 and {shape}."
         )
+    if not np.isfinite(tensor).all():
+        raise ValueError(f"{name!r} has numbers that are not finite.")
     return tensor
 
 

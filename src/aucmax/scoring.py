@@ -22,9 +22,10 @@ from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
-from aucmax.files import refuse_overwriting, replacing
+from aucmax.files import refuse_overwriting, replacing, whole_output
 from aucmax.model import load_with_recipe
 
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -328,13 +329,13 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, packed if its name says so."""
     try:
         if output is None:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            with whole_output():
+                yield sys.stdout.buffer
         else:
             with replacing(output) as file, _packing(file, output.suffix) as packed:
                 yield packed
     except OSError as error:
-        if error.errno == errno.ENOSPC:  # it is good to know which disk is full
+        if error.errno in _FULL:  # it is good to know which disk is full
             name = "standard output" if output is None else str(output)
             raise OSError(error.errno, error.strerror, name) from error
         raise

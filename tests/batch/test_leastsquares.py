@@ -85,6 +85,22 @@ def test_moments_of_other_machines():
     assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
 
 
+def test_moments_that_do_not_do():
+    X, y = gaussian(30, 4)
+    everything, model = Moments.of(X, y), LeastSquaresAUC()
+    for side, counts in ((1, "9 positive and 0 negative"), (0, "0 positive and 21")):
+        with pytest.raises(ValueError, match=rf"{counts}.*both classes"):
+            model.fit_moments(Moments.of(X[y == side], y[y == side]))
+    with pytest.raises(ValueError, match="0 positive and 0 negative"):
+        model.fit_moments(Moments.empty(4))
+    for classes in ([0], [0, 1, 2], [1, 1], 1):
+        with pytest.raises(ValueError, match="two labels"):
+            model.fit_moments(everything, classes)
+    with pytest.raises(ValueError, match="not finite"):
+        model.fit_moments(everything._replace(mean=everything.mean * np.inf))
+    assert not hasattr(model, "coef_")
+
+
 def test_fit_forgets_and_partial_fit_does_not():
     X, y = gaussian(100, 3)
     model = LeastSquaresAUC().partial_fit(X, y).fit(X[:50], y[:50])

@@ -1,14 +1,18 @@
 """Cross-validation without refitting, against cross-validation by refitting."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import aucmax
 from aucmax import LeastSquaresAUC, LeastSquaresAUCCV
+from aucmax.batch import leastsquares_cv
 from data import closed_form, gaussian, mixed, scaled, wide
 
 L2S = [10.0, 1.0, 0.1, 1e-3]
@@ -158,3 +162,13 @@ def test_bad_input():
     one_class = [(np.arange(20, 40), np.flatnonzero(y[:20] == 0))]
     with pytest.raises(ValueError, match="no positive row"):
         LeastSquaresAUCCV(cv=one_class).fit(X, y)
+
+
+def test_too_few_steps_are_one_warning(monkeypatch):
+    X, y = gaussian(200, 30)
+    with warnings.catch_warnings(action="error"):
+        LeastSquaresAUCCV(solver="cg").fit(X, y)
+    monkeypatch.setattr(leastsquares_cv, "_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"of l2s, or use .*moments") as found:
+        LeastSquaresAUCCV(solver="cg").fit(X, y)
+    assert len(found) == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import MBA, LeastSquaresAUC
 from aucmax.batch import mba
@@ -94,3 +95,11 @@ def test_the_cost_does_not_depend_on_the_rows_drawn_twice():
     X = np.array([[0.0], [1.0]])
     model = MBA(0.0, batch_size=10, n_batches=1, random_state=0).fit(X, [0, 1])
     assert_array_equal(model.coef_, [[1.0]])  # every pair is the same
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.01])
+def test_too_few_rounds_are_a_warning(l1, monkeypatch):
+    monkeypatch.setattr(mba, "_WIDEST", 5)
+    monkeypatch.setattr(mba, "_MAX_ITER", 2)
+    with pytest.warns(ConvergenceWarning, match=r"MBA has not converged: .* Raise l2"):
+        MBA(l1=l1, random_state=0).fit(*gaussian(200, 30))

@@ -1,13 +1,17 @@
 """aucmax score: the lines of the input, untouched, with what the model says."""
 
 import bz2
+import errno
 import gzip
+import io
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +21,9 @@ import pytest
 from scipy import sparse
 
 import aucmax
-from aucmax.scoring import Model, as_text
+from aucmax.cli.screen import reading
+from aucmax.data.badlines import BadLines
+from aucmax.scoring import Model, as_text, write_scores
 from commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(50, seed=1)
@@ -262,15 +268,92 @@ def test_a_full_disk_is_named(model, data):
     assert result.exit_code == 1
     assert result.stderr == "Error: /dev/full: No space left on device\n"
     assert not os.path.isfile("/dev/full")  # a device is written to, not replaced
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            aucmax_command("score", model, data),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+    for unbuffered in ("", "1"):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                aucmax_command("score", model, data),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            )
+        assert done.returncode == 1
+        assert done.stderr == b"Error: standard output: No space left on device\n"
+
+
+class Slow(io.RawIOBase):
+    """Takes a few bytes at a time, and no more than there is room for."""
+
+    def __init__(self, room):
+        self.taken, self.room = bytearray(), room
+
+    def writable(self):
+        return True
+
+    def write(self, content):
+        part = bytes(content)[: min(100, self.room - len(self.taken))]
+        if not part:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.taken += part
+        return len(part)
+
+
+@pytest.mark.parametrize("room", [10**6, 1000])
+def test_output_in_small_parts_is_whole_or_an_error(model, data, monkeypatch, room):
+    expected = invoke("score", model, data).stdout_bytes
+    slow = Slow(room)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(slow, "utf-8"))
+    score = partial(
+        write_scores,
+        Model.load(model),
+        [str(data)],
+        None,
+        BadLines("fail"),
+        partial(reading, shown=False),
+    )
+    if room > len(expected):
+        assert score() == 50
+    else:
+        with pytest.raises(OSError, match="standard output"):
+            score()
+    assert bytes(slow.taken) == expected[:room]
+    assert sys.stdout.buffer is slow
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nobody limits the size of files")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "verb", ["score {m} {d}", "evaluate {m} {d} --json", "export {m}", "info {m}"]
+)
+def test_output_that_does_not_fit_is_an_error(
+    model, tmp_path, monkeypatch, verb, unbuffered
+):
+    """A file that has room for a part takes that part: the rest must not be lost."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    data = write_table(tmp_path / "new.csv", LINES)
+    words = verb.format(m=model, d=data).split()
+
+    def run(room):
+        limit = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({room}, {room})); "
+        with open(tmp_path / "out", "wb") as out:
+            done = subprocess.run(
+                [sys.executable, "-c", limit + COMMAND, *words],
+                stdout=out,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        return done, (tmp_path / "out").read_bytes()
+
+    done, whole = run(1 << 30)
+    assert (done.returncode, done.stderr) == (0, b"")
+    room = len(whole) // 3
+    done, part = run(room)
     assert done.returncode == 1
-    assert done.stderr == b"Error: standard output: No space left on device\n"
+    assert re.fullmatch(rb"Error: .*File too large.*\n", done.stderr)
+    assert part[: room // 2] == whole[: room // 2]  # seconds come last
+
+
+COMMAND = "import sys; sys.argv[0] = 'aucmax'; from aucmax.cli.main import app; app()"
 
 
 def test_scores_fit_their_room():

@@ -251,6 +251,16 @@ def test_a_full_disk(rows, tmp_path):
     assert "/dev/full" in result.stderr
 
 
+def test_a_solver_that_runs_out_of_rounds_is_a_note(rows, tmp_path):
+    result = invoke(
+        *("train", rows, "-o", tmp_path / "m.aucmax", "--algorithm", "BAM"),
+        *("--param", "max_iter=1", "--param", "tol=1e-9"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("Note: BAM has not converged within max_iter=1: ")
+    assert result.stderr.count("\n") == 1
+
+
 def test_data_are_not_overwritten(rows, tmp_path):
     before = rows.read_bytes()
     link = tmp_path / "link.svm"

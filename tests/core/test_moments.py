@@ -147,6 +147,8 @@ def test_one_class_and_no_rows():
     only = Moments.of(X, np.ones(30))
     assert_array_equal(only.rows, [30, 0])
     assert_array_equal(only.mean[1], 0.0)
+    for negative in (0, -1, False):
+        assert_array_equal(Moments.of(X, np.full(30, negative)).rows, [0, 30])
     assert_close(Moments.empty(2) + only, only)
     assert_close(only + Moments.empty(2), only)
     assert_close(only - Moments.empty(2), only)
@@ -238,6 +240,19 @@ def test_errors():
         Moments.of(X, y[:19])
     with pytest.raises(ValueError, match=r"sample_weight is -1.0 at row 0"):
         Moments.of(X, y, -np.ones(20))
+    for labels, named in (
+        (y + 1, r"1, 2;"),
+        (y - 1, r"-1, 0;"),
+        (2 * y, r"0, 2;"),
+        (np.full(20, 2), r"2;"),
+        (np.arange(20) % 3 - 1, r"-1, 0, 1;"),
+        (np.where(y == 1, np.nan, 0.0), r"0.0, nan;"),
+        (np.arange(20), r"0, 1, 2, 3, 4, …;"),
+        (np.array(["no", "yes"])[y], r"'no', 'yes';"),
+        (np.array(["no", 1], dtype=object)[y], r"'no'"),
+    ):
+        with pytest.raises(ValueError, match=rf"labels {named}.*pass y == label"):
+            Moments.of(X, labels)
     with pytest.raises(ValueError, match=r"100000 features would take 160\.0 GB"):
         Moments.empty(100_000)
     with pytest.raises(TypeError):

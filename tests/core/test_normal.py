@@ -70,19 +70,23 @@ def test_path_is_one_solution_after_the_other():
 
 def test_krylov_path_is_the_path():
     H, delta = quadratic(*gaussian(300, 20))
-    found = solve_krylov_path(lambda v: H @ v, delta, L2S, 1e-13, 100)
+    found = solve_krylov_path(lambda v: H @ v, delta, L2S, 1e-13, 100).w
     assert_allclose(found, solve_path(H, delta, L2S), rtol=1e-8, atol=1e-10)
     few = solve_krylov_path(lambda v: H @ v, delta, L2S, 1e-13, 3)
-    assert np.abs(few - found).max() > 1e-6  # it does stop
+    assert np.abs(few.w - found).max() > 1e-6  # it does stop
     rough = solve_krylov_path(lambda v: H @ v, delta, L2S, 0.5, 100)
-    left = [ridge(H, l2) @ w - delta for l2, w in zip(L2S, rough.T, strict=True)]
-    assert np.linalg.norm(left, axis=1).max() <= 0.5 * np.linalg.norm(delta)
+    for path in (few, rough):
+        left = [ridge(H, l2) @ w - delta for l2, w in zip(L2S, path.w.T, strict=True)]
+        residual = np.linalg.norm(left, axis=1).max() / np.linalg.norm(delta)
+        assert path.left == pytest.approx(residual, rel=1e-6)  # and says how far it is
+    assert residual <= 0.5
 
 
 def test_krylov_path_without_anything_to_learn():
     for delta in (np.zeros(3), np.array([1.0, 0.0, 0.0])):
         path = solve_krylov_path(lambda v: 2.0 * v, delta, np.array([2.0]), 1e-12, 10)
-        assert_allclose(path[:, 0], delta / 3.0)
+        assert_allclose(path.w[:, 0], delta / 3.0)
+        assert path.left <= path.tol
 
 
 def slow_lasso(H, delta, l2, l1, steps=200_000):
@@ -103,7 +107,8 @@ def slow_lasso(H, delta, l2, l1, steps=200_000):
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_lasso(l1, l2):
     H, delta = quadratic(*gaussian(100, 6))
-    found, n_iter = solve_lasso(H, delta, l2, l1, 10_000)
+    found, n_iter, left, tol = solve_lasso(H, delta, l2, l1, 10_000)
+    assert left <= tol
     assert_allclose(found, slow_lasso(H, delta, l2, l1), rtol=1e-7, atol=1e-9)
     assert 1 <= n_iter < 10_000
     # The conditions of a minimum.
@@ -115,7 +120,7 @@ def test_lasso(l1, l2):
 def test_lasso_selects_and_copes_with_copies():
     X, y = gaussian(200, 4)
     H, delta = quadratic(np.column_stack([X, X]), y)
-    w, n_iter = solve_lasso(H, delta, 0.0, 0.05, 10_000)
+    w, n_iter, *_ = solve_lasso(H, delta, 0.0, 0.05, 10_000)
     single = solve_lasso(H[:4, :4], delta[:4], 0.0, 0.05, 10_000)[0]
     assert_allclose(w[:4] + w[4:], single, atol=1e-9)
     assert n_iter < 1000

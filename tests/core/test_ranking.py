@@ -1,5 +1,7 @@
 """Kernels that count pairs, against loops over all pairs."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,6 +63,14 @@ def test_a_ladder_of_weights_is_one_of_repeated_rows(values, random):
     repeated = ladder(np.repeat(values, repeats))
     assert weighted.value.tolist() == repeated.value.tolist()
     assert weighted.below.tolist() == repeated.below.tolist()
+
+
+@patient
+@given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=200))
+def test_a_ladder_of_weights_adds_up_to_a_rounding(weight):
+    steps = ladder(np.arange(len(weight) * 1.0), np.array(weight))
+    for k, found in enumerate(steps.below):
+        assert found == pytest.approx(math.fsum(weight[:k]), rel=2.3e-16)
 
 
 @patient

@@ -1,6 +1,7 @@
 """operating_point: the best of all thresholds, tried one by one."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -108,6 +109,57 @@ def test_weights_are_repetitions(data, seed):
             np.repeat(y, times), np.repeat(score, times), **purpose
         )
         assert got == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tenths_are_tenths(seed):
+    """Sums of 0.1 are off by rounding: thresholds are those of exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    y, score = np.arange(40) % 2, rng.integers(0, 60, 40) * 1.0
+    times = rng.integers(1, 2 + seed % 3, 40)
+    for twentieths in range(21):
+        check_tenths(y, score, times, twentieths)
+
+
+def check_tenths(y, score, times, twentieths):
+    wanted = Fraction(twentieths, 20)
+
+    def exact(y, score, threshold):
+        """Return the weight of either class from the threshold up, in tenths."""
+        called = times * (score >= threshold)
+        return (Fraction(int(called @ (y == side)), 10) for side in (1, 0))
+
+    everything = [np.inf, *np.unique(score)[::-1]]
+    counted = [(*exact(y, score, t), t) for t in everything]
+    m, n, _ = counted[-1]
+    purposes = {
+        "fpr": (lambda tp, fp: fp / n <= wanted, lambda tp, fp: tp),
+        "tpr": (lambda tp, fp: tp / m >= wanted, lambda tp, fp: -fp),
+    }
+    if wanted > 0:
+        purposes |= {
+            "precision": (
+                lambda tp, fp: tp + fp > 0 and tp / (tp + fp) >= wanted,
+                lambda tp, fp: tp,
+            ),
+            "cost_ratio": (lambda tp, fp: True, lambda tp, fp: tp - wanted * fp),
+        }
+    for purpose, (feasible, value) in purposes.items():
+        fit = [(value(tp, fp), t) for tp, fp, t in counted if feasible(tp, fp)]
+        if fit:
+            best = next(t for v, t in fit if v == max(fit)[0])
+            given = {purpose: twentieths / 20, "sample_weight": times * 0.1}
+            assert operating_point(y, score, **given).threshold == best, purpose
+
+
+def test_tenths_of_many_rows_are_tenths():
+    y, score = np.arange(200_000) % 2, np.arange(200_000.0)
+    weight = np.full(200_000, 0.1)
+    for rate in (0.1, 0.3, 0.7):
+        for purpose in ("fpr", "tpr"):
+            point = operating_point(y, score, sample_weight=weight, **{purpose: rate})
+            assert point.threshold == operating_point(y, score, **{purpose: rate})[0]
+            assert getattr(point, purpose) == pytest.approx(rate, abs=1e-15)
 
 
 def test_nothing_at_all_is_reachable_with_infinite_scores():

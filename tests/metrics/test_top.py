@@ -171,6 +171,18 @@ def test_a_wrong_length_is_explained(measure, k, message):
         measure([0, 1, 0, 1], [1, 2, 3, 4], k)
 
 
+@pytest.mark.parametrize("n", [100, 1000, 100_000])
+def test_tenths_add_up(n):
+    """The list may be all of the rows: 0.1 times 100 is not below 10."""
+    y, score, weight = np.arange(n) % 2, np.arange(float(n)), np.full(n, 0.1)
+    for measure in (precision_at, lift_at):
+        found = measure(y, score, n // 10, sample_weight=weight)
+        assert found == pytest.approx(measure(y, score, n), rel=1e-14)
+    with pytest.raises(ValueError, match=rf"but there are {n // 10} rows only"):
+        precision_at(y, score, n // 10 + 1, sample_weight=weight)
+    assert lift_curve(y, score, sample_weight=weight).gain.max() == 1.0
+
+
 def test_types():
     y, score = [0, 1, 1], np.array([1, 2, 3], np.float32)
     for k in (np.int32(2), np.float32(0.5), 2, 0.5):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import approx_fprime
 
@@ -11,6 +11,7 @@ from data import (
     Coordinates,
     class_moments,
     gaussian,
+    heavy,
     mixed,
     pairwise,
     quadratic,
@@ -239,6 +240,35 @@ def test_the_penalty_is_the_one_of_the_closed_form_whatever_the_class_ratio():
         expected = np.linalg.solve(H + 0.5 * np.eye(3), delta)
         w = SPAM(1.0, max_iter=1000, random_state=0).fit(X, y).coef_[0]
         assert np.linalg.norm(w - expected) < 0.02 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"schedule": "constant", "precondition": False, "eta0": 50.0},
+        {"schedule": "constant", "eta0": 500.0},
+        {"schedule": "inv", "eta0": 500.0},
+    ],
+    ids=str,
+)
+def test_implicit_steps_that_diverge_are_an_error(steps, method):
+    """The weights may be finite still, and rank by accident."""
+    X, y = heavy()
+    for factor in (1.0, 1e-6, 1e6):  # a penalty would be in units of the features
+        with pytest.raises(ValueError, match=r"SPAM has diverged: .* smaller steps"):
+            getattr(SPAM(0.0, **steps, random_state=0), method)(factor * X, y)
+    for default in (SPAM(), SPAM(precondition=False), SPAM(schedule="constant")):
+        getattr(default.set_params(random_state=0), method)(X, y)
+
+
+def test_without_a_penalty_inverse_steps_are_constant():
+    X, y = gaussian(200)
+    one, other = (
+        SPAM(0.0, schedule=schedule, random_state=0).fit(X, y)
+        for schedule in ("inv", "constant")
+    )
+    assert_array_equal(one.coef_, other.coef_)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

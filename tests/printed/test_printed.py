@@ -252,7 +252,7 @@ def known_state(module, X, y, l2):
     rows, signed = as_rows(X), y.astype(float)
     known = tally.measure(rows, signed, X.shape[1])
     state = module.init(rows, len(y), X.shape[1])
-    tally.know(state, known, l2, False)
+    tally.know_ridge(state, known, np.full(state.hot.shape[1], float(l2)), False)
     state.hot[D] = 1.0
     return rows, signed, points.shares(signed, known.weight), state
 
@@ -265,10 +265,11 @@ def test_svrg(seed, layout, l2, l1):
     rng, w = generator(seed), np.zeros(X.shape[1])
     rows, signed, share, state = known_state(svrg, layout(X), y, l2)
     chance, curvature = svrg.prepare_printed(share, state)
-    hyper = fetch_ahead(rows), 0.3 / curvature, l2, l1
+    ridge = np.full(X.shape[1], l2)
+    hyper = fetch_ahead(rows), 0.3 / curvature, ridge, l1
     settings = {"schedule": "printed", "tol": 0.0, "random_state": seed}
     for epoch in range(3):
-        snapshot = points.take(rows, share, state.hot, state.cold, state.n)
+        snapshot = points.take(rows, share, state.hot, state.ref, state.n)
         svrg.start_at(snapshot, state)
         picked = svrg.draw_evenly(chance, rng)
         for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
@@ -288,12 +289,12 @@ def test_spdam(seed, layout):
     drawn = [spdam.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
     batches = np.concatenate(drawn)
     rows, _, share, state = known_state(spdam, layout(X), y, l2)
-    zero = points.take(rows, share, state.hot, state.cold, state.n)
+    zero = points.take(rows, share, state.hot, state.ref, state.n)
     spdam.start_at(zero, share, state)
     printed = pseudocode.spdam(X, y, l2, m, batches)
     # Theorem 5.1 of the thesis has σ without λ, and 8 for 4: see the pseudo-code.
     for k, ((sigma, tau, theta), expected) in enumerate(printed, 1):
-        hyper = sigma, tau, theta, len(y) / m, l2
+        hyper = sigma, tau, theta, len(y) / m, np.full(X.shape[1], l2)
         spdam.update(rows, share, batches[k - 1], np.array([m]), *state, *hyper)
         assert_same(state.hot[W], expected)
         if k % len(drawn[0]) == 0:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core.base import LinearRanker
+from aucmax.core.base import GRADIENT, LinearRanker
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import gather, one_blas_thread
 from aucmax.core.newton import (
@@ -107,6 +107,15 @@ def solver(
     return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 
+def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
+    """Return the gradient at which steps ran out, or zero if they did not.
+
+    Where some are left, and the gradient is above ``tol``, J cannot be seen to fall.
+    """
+    ended = found.n_iter >= max_iter and found.gradient_norm > tol
+    return found.gradient_norm if ended else 0.0
+
+
 def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
     """Return the class moments of the features, or raise an error if they are none."""
     n, d = n_rows(rows), ranker.n_features_in_
@@ -157,7 +166,7 @@ class BAM(LinearRanker):
     tol : float, default=1e-3
         Norm of the gradient to stop at, relative to that at zero.
     max_iter : int, default=100
-        Newton steps, at most.
+        Newton steps, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
 
     Attributes
     ----------
@@ -172,7 +181,7 @@ class BAM(LinearRanker):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X was a data frame.
     n_iter_ : int
-        Newton steps done; ``max_iter`` means that ``tol`` may not have been reached.
+        Newton steps done.
     objective_ : float
         J at the weights.
     gradient_norm_ : float
@@ -276,6 +285,7 @@ class BAM(LinearRanker):
             (found,) = together(rows, self.n_features_in_, [one])
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
+        self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)
         self.coef_ = found.w[np.newaxis]
         self.intercept_ = np.array([-0.5 * float((land.mean @ found.w).sum())])
         return self

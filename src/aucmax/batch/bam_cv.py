@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.batch.bam import LOSSES, Landscape, solver, survey
-from aucmax.core.base import LinearRanker
+from aucmax.batch.bam import LOSSES, Landscape, cut_short, solver, survey
+from aucmax.core.base import GRADIENT, LinearRanker
 from aucmax.core.folds import Index, area, folds, left_out, path_table, penalties
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Ridge, Solver, together
@@ -118,6 +118,7 @@ class Path(NamedTuple):
     weights: list[Float]
     areas: list[float]  # on the rows left out
     n_iter: int  # the most that a penalty took
+    left: float  # the largest gradient at which steps ran out
 
 
 class BAMCV(LinearRanker):
@@ -152,7 +153,8 @@ class BAMCV(LinearRanker):
     tol : float, default=1e-3
         As in :class:`BAM`; minima from folds are found to 5e-3 at best.
     max_iter : int, default=100
-        Newton steps for each penalty, at most.
+        Newton steps for each penalty, at most; one ``ConvergenceWarning`` says if they
+        were too few for some.
 
     Attributes
     ----------
@@ -285,14 +287,16 @@ class BAMCV(LinearRanker):
         with one_blas_thread():
             # The first loss chooses the scale for all.
             some = losses[:1] if len(lands) > 1 else losses
-            areas = self._areas(lands, some, parts)
+            areas, left = self._areas(lands, some, parts)
             best = int(len(lands) > 1 and _better(areas[1], areas[0]))
             land = lands[best]
-            (rest,) = self._areas([land], losses[len(some) :], parts)
+            (rest,), more = self._areas([land], losses[len(some) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, land.spread)
             all_rows = self._path(land, self.loss_, l2s, signed)
             (path,) = together(rows, self.n_features_in_, [all_rows])
+        # One warning for all of the fits, with the worst of them.
+        self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
         self.l2s_, self.l2_ = l2s, float(l2s[best])
         self.scale_ = land.scale
@@ -322,8 +326,8 @@ class BAMCV(LinearRanker):
 
     def _areas(
         self, lands: list[Scaled], losses: list[str], parts: list[Fold]
-    ) -> Float:
-        """Return the AUC of each scale, loss, penalty and fold."""
+    ) -> tuple[Float, float]:
+        """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, land.spread) for land in lands]
         paths = [
             self._path(land, loss, some, fold)
@@ -334,7 +338,8 @@ class BAMCV(LinearRanker):
         found = together(lands[0].X, self.n_features_in_, paths)
         areas = np.array([path.areas for path in found])
         shape = len(lands), len(losses), len(parts), len(l2s[0])
-        return areas.reshape(shape).swapaxes(2, 3)
+        left = max((path.left for path in found), default=0.0)
+        return areas.reshape(shape).swapaxes(2, 3), left
 
     def _path(
         self, land: Scaled, loss: str, l2s: Float, rows: Fold | Float
@@ -346,7 +351,7 @@ class BAMCV(LinearRanker):
         objective, start, path = (
             land.objective(shares(signed), loss),
             None,
-            Path([], [], 0),
+            Path([], [], 0, 0.0),
         )
         for l2 in l2s.tolist():
             ridge = l2 * land.square
@@ -356,7 +361,10 @@ class BAMCV(LinearRanker):
             path.weights.append(one.w)
             if fold:
                 path.areas.append(fold.area(start.scores))
-            path = path._replace(n_iter=max(path.n_iter, one.n_iter))
+            path = path._replace(
+                n_iter=max(path.n_iter, one.n_iter),
+                left=max(path.left, cut_short(one, tol, self.max_iter)),
+            )
         return path
 
     def _losses(self) -> list[str]:

@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from aucmax.core.base import LinearRanker, midway, ridge_of
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, one_blas_thread
-from aucmax.core.normal import solve_any
+from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
 from aucmax.core.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Rows, stored
 from aucmax.core.table import Float
@@ -66,7 +66,8 @@ class LeastSquaresAUC(LinearRanker):
         right-hand side of the equations: it makes no sense to solve them any better
         than it is known, and with more features than rows it does harm.
     max_iter : int, default=10000
-        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most.
+        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most; a
+        ``ConvergenceWarning`` says if they were too few.
 
     Attributes
     ----------
@@ -172,9 +173,10 @@ class LeastSquaresAUC(LinearRanker):
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
         system = AllPairs(rows, signed, tally)
-        l2 = ridge_of(self.l2, tally)
-        w, self.n_iter_ = system.solve(l2, self.tol, self.max_iter)
-        return self._finish(w, system.mean)
+        found = system.solve(ridge_of(self.l2, tally), self.tol, self.max_iter)
+        self._warn_above(found.tol, found.left, "the relative residual")
+        self.n_iter_ = found.n_iter
+        return self._finish(found.w, system.mean)
 
     @available_if(lambda self: self.solver != "cg")
     @_fit_context(prefer_skip_nested_validation=True)
@@ -223,7 +225,7 @@ class LeastSquaresAUC(LinearRanker):
         Parameters
         ----------
         moments : Moments
-            Those of all rows to learn from.
+            Those of all rows to learn from, some of them of either class.
         classes : array-like of shape (2,), default=(0, 1)
             The labels that the model is to give, the positive one last.
 
@@ -232,7 +234,18 @@ class LeastSquaresAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        self.classes_ = np.asarray(classes)
+        labels = np.asarray(classes)
+        if labels.shape != (2,) or labels[0] == labels[1]:
+            raise ValueError(f"classes={classes!r}: there must be two labels.")
+        if not moments.rows.all():
+            positive, negative = moments.rows.tolist()
+            raise ValueError(
+                f"The moments are of {positive:.0f} positive and {negative:.0f} "
+                "negative rows, but both classes are needed: add those of other rows."
+            )
+        if not moments.finite:
+            raise ValueError("The moments are not finite: sums exceed float64.")
+        self.classes_ = labels
         self.n_features_in_ = moments.mean.shape[1]
         return self._solve(moments)
 
@@ -240,7 +253,7 @@ class LeastSquaresAUC(LinearRanker):
         return Moments.empty(n_features)
 
     def _solve(self, moments: Moments) -> Self:
-        w, n_iter = np.zeros(self.n_features_in_), 1
+        found = Solution(np.zeros(self.n_features_in_))
         if moments.rows.all():
             H, delta, varies = moments.quadratic()
             l2: float | Float
@@ -251,11 +264,10 @@ class LeastSquaresAUC(LinearRanker):
             else:
                 l2 = float(self.l2)
             with one_blas_thread():
-                w, n_iter = solve_any(
-                    H, delta, varies, l2, float(self.l1), self.max_iter
-                )
-        self.state_, self.n_iter_ = moments, n_iter
-        return self._finish(w, moments.mean)
+                found = solve_any(H, delta, varies, l2, float(self.l1), self.max_iter)
+        self._warn_above(found.tol, found.left, STILL_CHANGES, "Raise max_iter.")
+        self.state_, self.n_iter_ = moments, found.n_iter
+        return self._finish(found.w, moments.mean)
 
     def _finish(self, w: Float, mean: Float) -> Self:
         self.coef_ = w[np.newaxis]

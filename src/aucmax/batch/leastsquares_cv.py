@@ -25,13 +25,14 @@ from aucmax.core.base import LinearRanker
 from aucmax.core.folds import Index, areas, folds, part, path_table, penalties
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
-from aucmax.core.normal import solve, solve_krylov_path, solve_path
+from aucmax.core.normal import Solution, solve, solve_krylov_path, solve_path
 from aucmax.core.rows import Rows
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, measure
 
 # Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
 _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
+_REMEDY = 'Leave out the smallest of l2s, or use solver="moments".'
 
 
 def spread(H: Float, count: int) -> Float:
@@ -199,15 +200,18 @@ class LeastSquaresAUCCV(LinearRanker):
                 self.l2s,
                 lambda count: np.geomspace(high, high * 10**-_DECADES, count),
             )
-            scores = []
+            scores, paths = [], []
             for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
                 tally = measure(rows, here, self.n_features_in_)
-                W = _krylov_path(AllPairs(rows, here, tally), l2s)
-                scores.append(areas(*part(X, signed, test), W, weighted))
+                paths.append(_krylov_path(AllPairs(rows, here, tally), l2s))
+                scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
             table = np.column_stack(scores)
-            W = _krylov_path(system, l2s)
+            paths.append(_krylov_path(system, l2s))
+        left = max(found.left for found in paths)
+        self._warn_above(_TOL, left, "the relative residual", _REMEDY)
+        W = paths[-1].w
         w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
         return self._finish(l2s, table, W, w, system.mean)
 
@@ -232,7 +236,7 @@ class LeastSquaresAUCCV(LinearRanker):
         return self
 
 
-def _krylov_path(system: AllPairs, l2s: Float) -> Float:
+def _krylov_path(system: AllPairs, l2s: Float) -> Solution:
     top = max(float(system.diagonal.max()), 1e-300)  # squares must not overflow
     return solve_krylov_path(
         lambda v: system.times(v) / top, system.delta / top, l2s / top, _TOL, _STEPS

@@ -26,7 +26,7 @@ from aucmax.core.base import LinearRanker, generator, midway, ridge_of
 from aucmax.core.implicit import SomePairs
 from aucmax.core.jit import kernel
 from aucmax.core.moments import check_features, in_threads, one_blas_thread
-from aucmax.core.normal import solve_any
+from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
 from aucmax.core.rows import Rows, copy_row, raw_add_row
 from aucmax.core.table import Float
 from aucmax.core.tally import Tally
@@ -193,14 +193,15 @@ class MBA(LinearRanker):
         rng = generator(self.random_state)
         pos, neg = draw(signed, self.batch_size, self.n_batches, rng)
         with one_blas_thread():
-            w, self.n_iter_ = self._solve(rows, pos, neg, tally)
-        self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([midway(w, tally.mean)])
+            found = self._solve(rows, pos, neg, tally)
+        what = STILL_CHANGES if self.l1 > 0.0 else "the relative residual"
+        self._warn_above(found.tol, found.left, what, "Raise l2.")
+        self.n_iter_ = found.n_iter
+        self.coef_ = found.w[np.newaxis]
+        self.intercept_ = np.array([midway(found.w, tally.mean)])
         return self
 
-    def _solve(
-        self, X: Rows, pos: Index, neg: Index, tally: Tally
-    ) -> tuple[Float, int]:
+    def _solve(self, X: Rows, pos: Index, neg: Index, tally: Tally) -> Solution:
         l2, l1, d = ridge_of(self.l2, tally), float(self.l1), self.n_features_in_
         if d > _WIDEST and l1 == 0.0:
             return SomePairs(X, pos, neg, tally).solve(l2, None, _MAX_ITER)

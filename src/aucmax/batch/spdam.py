@@ -367,7 +367,8 @@ class SPDAM(BatchAUC):
         thesis, on features as they are and on batches drawn anew, ``max_iter`` times as
         many as make up all rows, which takes ``l2`` to be above zero.
     max_iter : int, default=100
-        Passes over the data in ``fit``.
+        Passes over the data in ``fit``, at most; a ``ConvergenceWarning`` says if
+        ``tol`` was not reached. With ``tol=0`` all of them are asked for.
     tol : float or None, default=None
         Stop when the gradient, in unit-scale features, is no larger than this times
         that at zero. None stands for 1e-4, or for an eighth of the sampling error of

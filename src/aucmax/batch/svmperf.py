@@ -150,7 +150,7 @@ class SVMPerf(LinearRanker):
         Gap between J and a lower bound on it to stop at, relative to J or to 1 - J,
         whichever is less: J is one at zero.
     max_iter : int, default=1000
-        Rounds, at most.
+        Rounds, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class SVMPerf(LinearRanker):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X was a data frame.
     n_iter_ : int
-        Rounds done; ``max_iter`` means that ``tol`` may not have been reached.
+        Rounds done.
     objective_ : float
         J at the weights.
     gap_ : float
@@ -260,6 +260,8 @@ class SVMPerf(LinearRanker):
             found = minimise(objective, unit, float(self.tol), self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gap_ = found.gap
+        if found.n_iter >= self.max_iter:
+            self._warn_above(float(self.tol), found.gap, "the relative gap")
         self.coef_ = found.w[np.newaxis]
         self.intercept_ = np.array([-0.5 * float((pairs.mean @ found.w).sum())])
         return self

@@ -17,7 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
+from aucmax.files import whole_output
 
+_UNCONVERGED = "ConvergenceWarning"
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
 
@@ -27,7 +29,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
-            with warnings.catch_warnings():
+            with whole_output(), warnings.catch_warnings():
                 warnings.showwarning = partial(_note, warnings.showwarning)
                 return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -44,8 +46,9 @@ class _Commands(TyperGroup):
 
 
 def _note(otherwise: Any, message: Warning, category: type, *place: Any) -> None:
-    """Tell what is odd about the data, as a line for people."""
-    if issubclass(category, UnicodeWarning):
+    """Tell what is odd about the data or the model, as a line for people."""
+    # The name, as scikit-learn, whose warning it is, is slow to import.
+    if issubclass(category, UnicodeWarning) or category.__name__ == _UNCONVERGED:
         typer.echo(f"Note: {message}", err=True)
     else:
         otherwise(message, category, *place)

@@ -4,6 +4,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 ``classes_[1]`` and negative for ``classes_[0]``; zero is a row that is not there.
 """
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,9 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
 from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
-from aucmax.core.table import L2, Float
+from aucmax.core.spread import WIDEST, score_spread
+from aucmax.core.table import L2, SQ, Float
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
+GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
@@ -123,6 +127,20 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             signed *= weight
         return X, as_rows(X), signed
 
+    def _warn_above(
+        self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
+    ) -> None:
+        """Warn if a solver has ended with more ``left`` than it was to be."""
+        if left > tol:
+            rounds = getattr(self, "max_iter", None)
+            when = "" if rounds is None else f" within max_iter={rounds}"
+            warnings.warn(
+                f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
+                f"where {tol:.2g} is asked for. {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
     def _admit(self, state: Any) -> None:
         """Raise a ValueError if a state out of a file could upset a kernel."""
 
@@ -199,6 +217,8 @@ class OnlineAUC(LinearRanker):
 
     # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
     _learns_in_fit: ClassVar[bool] = False
+    # A deviation of scores that no learner of this loss needs.
+    _widest: ClassVar[float] = WIDEST
 
     def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
@@ -240,6 +260,10 @@ class OnlineAUC(LinearRanker):
     def _weights(self, state: Any) -> tuple[Float, float]:
         """Return the weights and the intercept."""
         raise NotImplementedError
+
+    def _squares(self, state: Any) -> tuple[Float, int]:
+        """Return where the class sums of squares begin: table, slot."""
+        return state.cold, SQ
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -317,10 +341,17 @@ class OnlineAUC(LinearRanker):
     def _finish(self, state: Any) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
+        problem = ""
         if not np.isfinite(coef).all():
+            problem = "its weights are not finite any more"
+        elif state.n.all():
+            spread = score_spread(coef, *self._squares(state), state.n)
+            if spread > self._widest:
+                problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
+        if problem:
             raise ValueError(
-                f"{type(self).__name__} has diverged: its weights are not finite any "
-                "more. Begin anew with smaller steps, such as the default ones."
+                f"{type(self).__name__} has diverged: {problem}. Begin anew with "
+                "smaller steps, such as the default ones."
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
@@ -380,6 +411,8 @@ class BatchAUC(LinearRanker):
         w, self.n_iter_, self.residual_ = self._solve(
             rows, signed, tally, tol, generator(self.random_state)
         )
+        if tol > 0.0:  # else all passes were asked for
+            self._warn_above(tol, self.residual_, GRADIENT)
         self.coef_ = w[np.newaxis]
         self.intercept_ = np.array([midway(w, tally.mean)])
         return self

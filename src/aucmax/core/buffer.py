@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.core.check import check_whole
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Index, Rows, count_row
 from aucmax.core.table import Float
@@ -25,6 +26,8 @@ from aucmax.core.table import Float
 VALUES, FEATURES = 0, 1  # of rows
 LENGTH, WEIGHT = 0, 1  # of slots
 
+_COUNTS = 2.0**53  # up to this, floats count
+MODULI = 2147483563, 2147483399  # of the random numbers
 SEED = 12345.0, 67890.0  # the same for every model, so that a stream needs no seed
 
 
@@ -44,16 +47,24 @@ def widened(state: Any, X: Rows, y: Float) -> Any:
     return state._replace(rows=wider)
 
 
-def check(state: Any, seen: Float, n_features: int) -> None:
+def check(state: Any, seen: Float, seed: Float, n_features: int) -> None:
     """Raise an error if kernels could not trust the buffer; for one out of a file."""
-    bounds = {
-        "features": (state.rows[FEATURES], n_features - 1),
-        "lengths": (state.slots[LENGTH], min(state.rows.shape[2], n_features)),
-        "counts": (seen, 2.0**53),
-    }
-    for name, (numbers, most) in bounds.items():
-        if not np.all((numbers >= 0) & (numbers <= most)):  # what is not finite, too
-            raise ValueError(f"the {name} of its buffer are out of range.")
+    width = state.rows.shape[2]
+    at = check_whole("features in its buffer", state.rows[FEATURES], 0, n_features - 1)
+    most = min(width, n_features)
+    lengths = check_whole("lengths in its buffer", state.slots[LENGTH], 0, most)
+    check_whole("counts of its buffer", seen, 0, _COUNTS)
+    check_seed(seed)
+    # A pair of rows has no more features than there are: none comes twice in a row.
+    inside = np.arange(1, width) < lengths[:, np.newaxis]
+    if np.any(inside & (np.diff(at) <= 0)):
+        raise ValueError("the features in its buffer are not in order.")
+
+
+def check_seed(seed: Float) -> None:
+    """Raise an error if these cannot be the state of ``uniform``."""
+    for number, modulus in zip(seed, MODULI, strict=True):
+        check_whole("random numbers of its state", number, 1, modulus - 1)
 
 
 @kernel

@@ -45,6 +45,16 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
         )
 
 
+def check_whole(
+    what: str, numbers: NDArray[Any], least: float, most: float
+) -> NDArray[np.int64]:
+    """Return numbers out of a file as an index or a count; raise an error if not so."""
+    fit = (numbers >= least) & (numbers <= most) & (numbers == np.floor(numbers))
+    if not fit.all():
+        raise ValueError(f"the {what} are out of range.")
+    return numbers.astype(np.int64)
+
+
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
     weight = np.asarray(sample_weight, dtype=np.float64)

@@ -62,13 +62,23 @@ def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
 
 @inlined
 def confident_step(m: float, v: float, phi: float, C: float) -> tuple[float, float]:
-    """Return α and √u of a step along z, of mean score ``m`` and variance ``v``."""
+    """Return α and √u of a step along z, of mean score ``m`` and variance ``v``.
+
+    Of the two forms of a root of a quadratic, (-b + r)/a and c/(b + r), each is the one
+    that adds: the other would be a small difference of large numbers where the score is
+    near its goal, or the step long.
+    """
     squared = phi * phi
     psi, zeta = 1.0 + 0.5 * squared, 1.0 + squared
     root = np.sqrt(0.25 * (m * squared) * (m * squared) + v * squared * zeta)
-    alpha = min(C, max(0.0, (root - m * psi) / (v * zeta)))
+    if m > 0.0:
+        goal = phi * np.sqrt(v)
+        alpha = (goal - m) * (goal + m) / (v * (root + m * psi))
+    else:
+        alpha = (root - m * psi) / (v * zeta)
+    alpha = min(C, max(0.0, alpha))
     shift = alpha * v * phi
-    return alpha, 0.5 * (np.sqrt(shift * shift + 4.0 * v) - shift)
+    return alpha, 2.0 * v / (np.sqrt(shift * shift + 4.0 * v) + shift)
 
 
 @vectorised

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from aucmax.core.normal import Solution
 from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Rows, n_rows
 from aucmax.core.table import ROUNDING, TINY, Float
@@ -37,10 +38,8 @@ class Implicit:
             v = unit * self.times(unit * v)
         return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
 
-    def solve(
-        self, l2: float | Float, tol: float | None, max_iter: int
-    ) -> tuple[Float, int]:
-        """Return the minimum of J by conjugate gradients, and their rounds."""
+    def solve(self, l2: float | Float, tol: float | None, max_iter: int) -> Solution:
+        """Return the minimum of J by conjugate gradients."""
         safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
         unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
         right = unit * self.delta
@@ -55,8 +54,11 @@ class Implicit:
             return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
 
         matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
-        v, _ = cg(matrix, right, rtol=tol, maxiter=max_iter, callback=count)
-        return unit * v, max(rounds, 1)
+        v, short = cg(matrix, right, rtol=tol, maxiter=max_iter, callback=count)
+        left = 0.0
+        if short:
+            left = float(np.linalg.norm(right - product(v)) / np.linalg.norm(right))
+        return Solution(unit * v, max(rounds, 1), left, tol)
 
 
 class AllPairs(Implicit):

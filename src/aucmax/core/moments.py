@@ -86,8 +86,8 @@ class Moments(NamedTuple):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
-            Which of them are positive: 1, or above zero, for those, and 0 or -1 for the
-            others; one class alone is fine.
+            Which of them are positive: 1 or True for those, and for the others 0,
+            False or, all of them, -1; one class alone is fine.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; weight k is the row k times over.
 
@@ -102,9 +102,10 @@ class Moments(NamedTuple):
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
-        signed = np.where(np.asarray(y) > 0, 1.0, -1.0)
-        if signed.shape != (X.shape[0],):
-            raise ValueError(f"y has shape {signed.shape}, X has {X.shape[0]} rows.")
+        labels = np.asarray(y)
+        if labels.shape != (X.shape[0],):
+            raise ValueError(f"y has shape {labels.shape}, X has {X.shape[0]} rows.")
+        signed = _signs(labels)
         if sample_weight is not None:
             signed *= row_weights(sample_weight, len(signed))
         check_values(X, present=signed != 0.0)
@@ -159,6 +160,26 @@ class Moments(NamedTuple):
                 f"Moments of {self.mean.shape[1]} and of {other.mean.shape[1]} "
                 "features do not go together."
             )
+
+
+def _signs(labels: NDArray[Any]) -> Float:
+    """Return 1 for the positive and -1 for the negative; refuse what may be neither.
+
+    With one class alone, nobody could tell which of 1 and 2 is the positive one.
+    """
+    positive = np.asarray(labels == 1, dtype=np.bool_)
+    for negative in (0, -1):
+        if np.all(positive | (labels == negative)):
+            return np.where(positive, 1.0, -1.0)
+    try:
+        found = np.unique(labels)
+    except TypeError:  # what cannot be sorted
+        found = labels
+    some = ", ".join(map(repr, found[:5].tolist())) + ", …" * (len(found) > 5)
+    raise ValueError(
+        f"y has the labels {some}; it must say which rows are positive, by 1 and 0, 1 "
+        "and -1, or True and False: pass y == label, for the positive label."
+    )
 
 
 def _by_side(job: Callable[..., Any], a: Moments, b: Moments) -> Moments:

@@ -9,6 +9,7 @@ explain.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,20 @@ _PIVOT, _JITTER = 1e-12, 1e-10
 # Eigenvalues are right to rounding error of the largest; beyond this spread of the
 # variances the smallest would not be known.
 _SPREAD = 1e10
-_STILL = 1e-11  # of the largest weight: a change that ends coordinate descent
+# Of the largest weight: a change that ends coordinate descent, and one that is small
+# enough if it has to end (where features are copies of others, it takes for ever).
+_STILL, _ENOUGH = 1e-11, 1e-4
+STILL_CHANGES = "the last change of a weight, relative to the largest,"  # for users
 _EVERY = 10  # steps of Lanczos' method between two looks at the residuals
+
+
+class Solution(NamedTuple):
+    """A minimum, and how near it is known to be."""
+
+    w: Float
+    n_iter: int = 1
+    left: float = 0.0  # of the equations, or what a round still changes: a share …
+    tol: float = 0.0  # … that was to be no more than this
 
 
 def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
@@ -52,34 +65,37 @@ def solve(H: Float, delta: Float, l2: float | Float) -> Float:
 @kernel
 def _descend(
     A: Float, delta: Float, threshold: float, w: Float, left: Float, max_iter: int
-) -> int:
+) -> tuple[int, float]:
     """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁ one weight at a time.
 
-    ``left`` is Δ - A w. Returns the number of rounds.
+    ``left`` is Δ - A w. Returns the number of rounds, and the change of a weight in the
+    last one, relative to the largest.
     """
+    change = 0.0
     for n_iter in range(1, max_iter + 1):
         largest = 0.0
         moved = 0.0
         for j in range(w.shape[0]):
             pull = left[j] + A[j, j] * w[j]
             new = np.sign(pull) * max(abs(pull) - threshold, 0.0) / A[j, j]
-            change = new - w[j]
-            if change != 0.0:
+            step = new - w[j]
+            if step != 0.0:
                 w[j] = new
                 for i in range(w.shape[0]):
-                    left[i] -= change * A[j, i]
+                    left[i] -= step * A[j, i]
             unit = np.sqrt(A[j, j])  # in units of the score
-            moved = max(moved, abs(change) * unit)
+            moved = max(moved, abs(step) * unit)
             largest = max(largest, abs(new) * unit)
+        change = moved / largest if largest > 0.0 else 0.0
         if moved <= _STILL * largest:
-            return n_iter
-    return max_iter
+            return n_iter, change
+    return max_iter, change
 
 
 def solve_lasso(
     H: Float, delta: Float, l2: float | Float, l1: float, max_iter: int
-) -> tuple[Float, int]:
-    """Return the minimum with l1 ‖w‖₁ added, and the rounds of coordinate descent.
+) -> Solution:
+    """Return the minimum with l1 ‖w‖₁ added, by coordinate descent.
 
     (scikit-learn's solver wants rows: a root of H, which is ill-conditioned or not
     there when features are copies of each other.)
@@ -87,8 +103,8 @@ def solve_lasso(
     A = H.copy()
     A[np.diag_indices_from(A)] += 0.5 * l2
     w = np.zeros(len(delta))
-    n_iter = _descend(A, delta, 0.5 * l1, w, delta.copy(), max_iter)
-    return w, n_iter
+    n_iter, change = _descend(A, delta, 0.5 * l1, w, delta.copy(), max_iter)
+    return Solution(w, n_iter, change, _ENOUGH)
 
 
 def solve_any(
@@ -98,15 +114,15 @@ def solve_any(
     l2: float | Float,
     l1: float,
     max_iter: int,
-) -> tuple[Float, int]:
-    """Return the minimum of J, zero for features that do not vary, and the rounds."""
-    w = np.zeros(len(varies))
-    n_iter = 1
+) -> Solution:
+    """Return the minimum of J, zero for features that do not vary."""
     if l1 > 0.0:
-        w[varies], n_iter = solve_lasso(H, delta, l2, l1, max_iter)
+        found = solve_lasso(H, delta, l2, l1, max_iter)
     else:
-        w[varies] = solve(H, delta, l2)
-    return w, n_iter
+        found = Solution(solve(H, delta, l2))
+    w = np.zeros(len(varies))
+    w[varies] = found.w
+    return found._replace(w=w)
 
 
 def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
@@ -132,7 +148,7 @@ def solve_krylov_path(
     l2s: Float,
     tol: float,
     max_iter: int,
-) -> Float:
+) -> Solution:
     """Return the minimum for each of ``l2s``, as columns, for H given as a product.
 
     A penalty does not change the Krylov space of H and Δ, so one run of Lanczos' method
@@ -142,7 +158,7 @@ def solve_krylov_path(
     basis = np.empty((m, len(delta)))
     size = float(np.linalg.norm(delta))
     if size == 0.0:
-        return np.zeros((len(delta), len(l2s)))
+        return Solution(np.zeros((len(delta), len(l2s))))
     along, beside = np.zeros(m), np.zeros(m)
     vector, last = delta / size, 0
     for last in range(m):
@@ -153,15 +169,16 @@ def solve_krylov_path(
         vector -= known.T @ (known @ vector)
         beside[last] = np.linalg.norm(vector)
         if beside[last] <= 1e-14 * along[: last + 1].max():
-            break  # the space is exhausted
+            beside[last] = 0.0  # the space is exhausted
+            break
         if last % _EVERY == 0:
             weights = _shifted(along[: last + 1], beside[:last], l2s)
             if np.abs(weights[-1]).max() * beside[last] <= tol:  # the residuals
                 break
         vector /= beside[last]
     weights = _shifted(along[: last + 1], beside[:last], l2s)
-    path: Float = basis[: last + 1].T @ (size * weights)
-    return path
+    residual = float(np.abs(weights[-1]).max()) * float(beside[last])
+    return Solution(basis[: last + 1].T @ (size * weights), last + 1, residual, tol)
 
 
 def _shifted(along: Float, beside: Float, l2s: Float) -> Float:

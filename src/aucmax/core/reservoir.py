@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.buffer import uniform
+from aucmax.core.buffer import check_seed, uniform
+from aucmax.core.check import check_whole
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import count_row, pack_row
 from aucmax.core.table import D, Float, U, W
@@ -40,6 +41,28 @@ def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
     shape = 2, values
     starts = np.zeros((2, ROWS + 1))
     return Reservoir(seed, np.zeros(2), starts, np.zeros(shape), np.zeros(shape))
+
+
+def check(rows: Reservoir, n: Float, n_features: int) -> None:
+    """Raise an error if kernels could not trust the rows; for those out of a file.
+
+    Of a class that has been seen, ``n`` above zero, there must be one to choose.
+    """
+    check_seed(rows.seed)
+    values = rows.where.shape[1]
+    kept = check_whole("counts of kept rows", rows.kept, 0, rows.starts.shape[1] - 1)
+    if np.any((n > 0.0) & (kept == 0)):
+        raise ValueError("there is no kept row of a class that was seen.")
+    for side, count in enumerate(kept):
+        what = "places of kept rows"
+        starts = check_whole(what, rows.starts[side, : count + 1], 0, values)
+        if starts[0] != 0 or np.any(np.diff(starts) < 0):
+            raise ValueError(f"the {what} are not in order.")
+        what = "features of kept rows"
+        at = check_whole(what, rows.where[side, : starts[-1]], 0, n_features - 1)
+        first = np.isin(np.arange(1, len(at)), starts)  # after the end of another row
+        if np.any((np.diff(at) <= 0) & ~first):
+            raise ValueError(f"the {what} are not in order.")
 
 
 @inlined

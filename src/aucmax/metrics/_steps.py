@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from aucmax.core.ranking import Scores, Weights, ladder, staircase
 from aucmax.metrics._check import classes
 
+# A difference of two sums, each rounded, over a third, and what it is compared with.
+_ROUNDING = 1e-15
+
 
 class Steps(NamedTuple):
     """For each distinct score, falling, the rows of either class from it up.
@@ -32,6 +35,15 @@ def steps(
     """Check the rows, sort each class and go down both together."""
     pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
     return Steps(*staircase(ladder(pos, w_pos), ladder(neg, w_neg)))
+
+
+def rounding(ranking: Steps) -> float:
+    """Return by what share of all the weight a sum may be off; counts are exact.
+
+    So weights of 0.1 are as good as none where a sum is compared with a number.
+    """
+    whole = all(np.array_equal(counts, np.rint(counts)) for counts in ranking[1:])
+    return 0.0 if whole else _ROUNDING
 
 
 def from_zero(counts: Weights) -> Weights:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.core.ranking import Weights
-from aucmax.metrics._steps import Steps, check_share, from_zero, steps
+from aucmax.metrics._steps import Steps, check_share, from_zero, rounding, steps
 
 
 class OperatingPoint(NamedTuple):
@@ -59,7 +59,8 @@ def operating_point(
     threshold : float, optional
         Call rows positive that score at least this.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over.
+        Weight k is the row k times over. Sums of weights meet a rate that they miss by
+        rounding: three of ten rows of weight 0.1 are 0.3 of them.
     pos_label : label, optional
         The positive class; by default the larger of the two labels.
 
@@ -107,14 +108,18 @@ def operating_point(
 def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
     """Return :func:`operating_point` of rows that have been ranked."""
     tp, fp = from_zero(ranking.tp), from_zero(ranking.fp)  # place 0: nothing is called
+    slack = rounding(ranking)
     if purpose == "fpr":
-        at = _first(tp, int(np.searchsorted(fp / fp[-1], wanted, side="right")) - 1)
+        most = wanted + slack
+        at = _first(tp, int(np.searchsorted(fp / fp[-1], most, side="right")) - 1)
     elif purpose == "tpr":
-        at = int(np.searchsorted(tp / tp[-1], wanted, side="left"))
+        at = int(np.searchsorted(tp / tp[-1], wanted - slack, side="left"))
     elif purpose == "precision":
-        at = _precise(tp, fp, wanted)
+        at = _precise(tp, fp, wanted, slack)
     elif purpose == "cost_ratio":
-        at = int(np.argmin(wanted * fp - tp))
+        cost = wanted * fp - tp
+        least = cost.min() + 2.0 * slack * (wanted * fp[-1] + tp[-1])
+        at = int(np.argmax(cost <= least))
     else:
         at = ranking.thresholds.size - int(
             np.searchsorted(ranking.thresholds[::-1], wanted, side="left")
@@ -140,9 +145,10 @@ def _first(counts: Weights, at: int) -> int:
     return int(np.searchsorted(counts, counts[at], side="left"))
 
 
-def _precise(tp: Weights, fp: Weights, wanted: float) -> int:
-    reached = tp[1:] / (tp[1:] + fp[1:])
-    fit = np.flatnonzero(reached >= wanted)
+def _precise(tp: Weights, fp: Weights, wanted: float, slack: float) -> int:
+    called = tp[1:] + fp[1:]
+    reached = tp[1:] / called
+    fit = np.flatnonzero(reached >= wanted - slack * (called[-1] / called))
     if fit.size == 0:
         raise ValueError(
             f"no threshold has a precision of {wanted:g}: the highest is "

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.ranking import Weights
 from aucmax.metrics._check import check_level
-from aucmax.metrics._steps import Steps, each, steps
+from aucmax.metrics._steps import Steps, each, rounding, steps
 
 
 class LiftCurve(NamedTuple):
@@ -349,7 +349,7 @@ def base_rate(ranking: Steps) -> float:
 def top(ranking: Steps, k: Any) -> tuple[float, float]:
     """Return the expected positives in the list that ``k`` means, and its length."""
     n = float(ranking.tp[-1] + ranking.fp[-1])
-    rows = _length(k, n)
+    rows = _length(k, n, rounding(ranking))
     return min(_hits(ranking, rows), rows), rows  # rounding could carry it past
 
 
@@ -377,7 +377,7 @@ def wilson(value: float, rows: float, level: float) -> PrecisionInterval:
     return PrecisionInterval(value, min(low, value), max(high, value))
 
 
-def _length(k: Any, n: float) -> float:
+def _length(k: Any, n: float, slack: float) -> float:
     if isinstance(k, float | np.floating):
         if not 0.0 < k < 1.0:
             raise ValueError(
@@ -394,9 +394,9 @@ def _length(k: Any, n: float) -> float:
             f"k={k!r} must be a number of rows, from 1 up, or a share of them, between "
             "0 and 1"
         )
-    if rows > n:
+    if rows > n * (1.0 + slack):
         raise ValueError(f"k={rows}, but there are {n:.15g} rows only")
-    return float(rows)
+    return min(float(rows), n)
 
 
 def _hits(ranking: Steps, rows: float) -> float:

@@ -296,6 +296,9 @@ class AdaOAM(OnlineAUC):
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
         return state
 
+    def _squares(self, state: State) -> tuple[Float, int]:
+        return state.V, covariance.SQ
+
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
     ) -> None:

@@ -379,6 +379,8 @@ class CBR(OnlineAUC):
         "random_state": ["random_state"],
     }
     l2 = 0.0  # there is no penalty: scales are those of the features alone
+    # The loss knows no margin: without ``precondition`` scores have units of the data.
+    _widest = np.inf
 
     def __init__(
         self,
@@ -420,7 +422,8 @@ class CBR(OnlineAUC):
         return widened(state, rows, signed)
 
     def _admit(self, state: Any) -> None:
-        check(state, state.z[SEEN : SEEN + 2], self.n_features_in_)
+        seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
+        check(state, seen, seed, self.n_features_in_)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool

@@ -18,8 +18,8 @@ Deviations from the paper, none of which moves the minimum:
   of unit-scale features, and p counts through effective rows 4p(1 - p)n, as in
   :mod:`aucmax.online.solam`. In these coordinates, divided by the root mean squared
   norm of a row, κ is one, and w, a, b and α take steps of one size, as in the paper;
-* *capped* steps: explicit ones, cut where the row's own residual vanishes. They cannot
-  overshoot, like the implicit steps of :mod:`aucmax.online.solam`; but those, taken at
+* *capped* steps: explicit ones, cut where the row's own residual vanishes. They do not
+  overshoot there, like the implicit steps of :mod:`aucmax.online.solam`; but those, at
   a constant size, do not have their mean at the minimum, as they weigh rows by their
   norms (``benchmarks/bench_fsauc.py`` has both). And a, b and α never take larger steps
   than ¼, or w could not follow;
@@ -509,7 +509,8 @@ class FSAUC(OnlineAUC):
     step : {"capped", "implicit", "explicit"}, default="capped"
         Explicit steps are those of the paper and diverge if ``eta0`` is too large.
         Capped ones end where the residual of the row is zero; implicit ones take it
-        after the step.
+        after the step. Both may diverge, if it is far too large and there are no balls.
+        That is an error.
     precondition : bool, default=True
         Whether features are centred and scaled inside, by class moments. The objective
         is the same without, the number of passes to its minimum is not.

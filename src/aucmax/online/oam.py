@@ -504,7 +504,8 @@ class OAM(OnlineAUC):
         return widened(state, rows, signed)
 
     def _admit(self, state: Any) -> None:
-        check(state, state.z[SEEN : SEEN + 2], self.n_features_in_)
+        seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
+        check(state, seen, seed, self.n_features_in_)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool

@@ -37,6 +37,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
+from aucmax.core.buffer import check_seed
 from aucmax.core.covariance import (
     MEAN,
     REF,
@@ -168,7 +169,8 @@ class OPAUC(OnlineAUC):
         (in proportion to t), or the last iterate.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the step at a row is shortened so as not to overshoot along the row, or
-        not. Explicit steps are those of the paper and diverge if ``eta0`` is too large.
+        not. Explicit steps are those of the paper and diverge if ``eta0`` is too large;
+        with sketches, others may as well. That is an error.
     precondition : bool, default=True
         Whether steps are scaled feature by feature, by class moments. The objective is
         the same without, the number of passes to its minimum is not.
@@ -279,8 +281,17 @@ class OPAUC(OnlineAUC):
             covariance.know(state, tally, *hyper)
         return state
 
+    def _admit(self, state: Any) -> None:
+        if self.rank is not None:
+            check_seed(state.z[opaucr.SEED :])
+
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         return state if self.rank is None else super()._fitted_to(state, rows, stream)
+
+    def _squares(self, state: Any) -> tuple[Float, int]:
+        if self.rank is not None:
+            return super()._squares(state)
+        return state.V, covariance.SQ
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool

@@ -309,7 +309,8 @@ class SOLAM(OnlineAUC):
         for :math:`\zeta`, a plain number.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the residual of a row is taken after or before its own step. Explicit
-        steps are those of the paper and diverge if ``eta0`` is too large.
+        steps are those of the paper and diverge if ``eta0`` is too large; implicit ones
+        may, if it is far too large and there is no ball. That is an error.
     precondition : bool, default=True
         Whether features are centred and scaled inside, by class moments. The objective
         is the same without, the number of passes to its minimum is not.

@@ -14,7 +14,9 @@ of the penalty.
 Deviations from the paper, none of which moves the minimum:
 
 * the *implicit* step: the residual is taken at the new w, which divides it by
-  1 + 2η(1-p)‖x‖² (or 2ηp‖x‖²). It cannot diverge, so no step size has to be found;
+  1 + 2η(1-p)‖x‖² (or 2ηp‖x‖²). It does not overshoot its row's goal, however long the
+  row, so that steps that fall need not be tuned. But the goal, the mean score of the
+  other class, moves along: large steps that do not fall can diverge, which is an error;
 * rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`), so
   that raw features do as well as standardised ones;
 * step sizes count effective rows (:mod:`aucmax.core.steps`);
@@ -294,7 +296,8 @@ class SPAM(OnlineAUC):
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "inv", "constant", "printed"}, default="invsqrt"
         How the step size falls: with the square root of the number of rows; with the
-        number of rows (Theorem 3 of the paper); not at all. "printed" is
+        number of rows (Theorem 3 of the paper), the faster the larger ``l2`` is, and
+        with ``l2=0`` like "constant"; not at all. "printed" is
         :math:`\eta_t = \eta / \sqrt t` with ``eta0`` for :math:`\eta`, a plain number,
         and the proximal map after each step, which costs O(d).
     average : bool, default=True
@@ -302,7 +305,8 @@ class SPAM(OnlineAUC):
         (in proportion to t), or the last iterate.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the residual of a row is taken after or before its own step. Explicit
-        steps are those of the paper and diverge if ``eta0`` is too large.
+        steps are those of the paper and diverge if ``eta0`` is too large; implicit ones
+        may, if it is large and steps do not fall. That is an error.
     precondition : bool, default=True
         Whether features are centred and scaled inside, by class moments. The objective
         is the same without, the number of passes to its minimum is not.

@@ -333,6 +333,10 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
+    def _admit(self, state: State) -> None:
+        rows = reservoir.Reservoir(*state[5:])
+        reservoir.check(rows, state.n, self.n_features_in_)
+
     def _hyper(self) -> tuple[bool, float, float, float, L2]:
         printed, askip = self.schedule == "printed", float(getattr(self, "askip", 0.0))
         return printed, float(self.eta0), float(self.rskip), askip, self._penalty()
@@ -419,7 +423,9 @@ class SAM(PairSampler):
     l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=0.1
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
+        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
+        ``l2=0`` not at all.
     schedule : {"inv", "printed"}, default="inv"
         Steps fall with their number, and the penalty is applied by its proximal map; or
         with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
@@ -517,7 +523,9 @@ class ASAM(PairSampler):
     l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
+        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
+        ``l2=0`` not at all.
     schedule : {"inv", "printed"}, default="inv"
         Steps fall with their number, and the penalty is applied by its proximal map; or
         with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.

@@ -37,7 +37,9 @@ class PSAM(PairSampler):
     l2 : float or "auto", default="auto"
         Ridge penalty, the papers' :math:`\lambda`.
     eta0 : float, default=1.0
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`.
+        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
+        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
+        ``l2=0`` not at all.
     schedule : {"inv", "printed"}, default="inv"
         Steps fall with their number, and the penalty is applied by its proximal map; or
         with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.

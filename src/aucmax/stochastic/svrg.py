@@ -237,7 +237,8 @@ class SVRGAUC(BatchAUC):
         Whether steps are as above; or as in the thesis, at rows drawn evenly, with
         ``eta0`` a plain number, and each epoch from where the last one ended.
     max_iter : int, default=100
-        Passes over the data in ``fit``.
+        Passes over the data in ``fit``, at most; a ``ConvergenceWarning`` says if
+        ``tol`` was not reached. With ``tol=0`` all of them are asked for.
     tol : float or None, default=None
         Stop when the gradient, in unit-scale features, is no larger than this times
         that at zero. None stands for 1e-4, or for an eighth of the sampling error of

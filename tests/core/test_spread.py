@@ -1,0 +1,48 @@
+"""The spread of scores, from class moments, against the scores themselves."""
+
+import numpy as np
+import pytest
+
+from aucmax import ASAM, CBR, FSAUC, OAM, OPAUC, PSAM, SAM, SOLAM, SPAM, AdaOAM, UniExp
+from aucmax.core.spread import score_spread
+from data import heavy
+
+LEARNERS = [
+    *(ASAM(), CBR(), CBR(covariance="diag"), FSAUC(), OAM(), OPAUC(), OPAUC(rank=3)),
+    *(PSAM(), SAM(), SOLAM(), SPAM(), AdaOAM(), UniExp()),
+]
+
+
+def factorial():
+    """Return features that are uncorrelated within each class, and overall."""
+    levels = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+    X, y = levels[:, :4] * [1e-3, 1.0, 1e3, 5.0] + [0.0, 50.0, 0.0, -7.0], levels[:, 4]
+    X = np.vstack([X, X[y > 0] + 0.0])  # a class twice as often: balance is in it
+    return np.column_stack([X, np.full(len(X), 3.3)]), np.append(y, np.ones(16))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda m: repr(m))
+def test_is_the_deviation_of_the_scores(learner, method):
+    X, y = factorial()
+    model = getattr(learner, method)(X, y)
+    tables = model._class_sums(model.state_)
+    w = np.array([300.0, 0.2, -1e-3, 0.0, 1e9])  # the last is constant
+    found = score_spread(w, *tables, model.state_.n)
+    assert found == pytest.approx(np.std(X[:, :4] @ w[:4]), rel=1e-9)
+    for factor in (1e-100, 1e100):
+        other = score_spread(factor * w, *tables, model.state_.n)
+        assert other == pytest.approx(factor * found, rel=1e-12)
+    assert score_spread(1e200 * w, *tables, model.state_.n) == np.inf
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "learner",
+    [SOLAM(None, eta0=500), FSAUC(None, eta0=500), OPAUC(rank=5, eta0=500)],
+    ids=lambda m: repr(m),
+)
+def test_scores_that_explode_are_an_error(learner, method):
+    learner.set_params(random_state=0)
+    with pytest.raises(ValueError, match=r"has diverged: scores deviate by \de\+"):
+        getattr(learner, method)(*heavy())
