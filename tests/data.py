@@ -211,6 +211,7 @@ class Coordinates:
             square = self.size()
             off, least = x - self.ref, 16 * self.n.sum() / self.rows
             wild = (self.nonzero >= least) & (off**2 > 100 * square)
+            wild &= square > 1e-15 * self.ref**2  # else it has been constant
             x = np.where(wild, self.ref + np.sign(off) * 10 * np.sqrt(square), x)
         self.sums[side] += weight * x
         self.squares[side] += weight * x.astype(np.longdouble) ** 2

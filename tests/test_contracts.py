@@ -51,6 +51,7 @@ from aucmax import (
     OAM,
     OPAUC,
     PSAM,
+    SAM,
     SOLAM,
     SPAM,
     SPDAM,
@@ -986,6 +987,101 @@ def test_ordinary_scores_are_far_from_divergence(estimator, method, data):
     # As if features were uncorrelated, which the scores themselves do not say.
     spread = np.linalg.norm(model.coef_[0] * X.std(axis=0))
     assert spread < WIDEST / 100
+
+
+def informative(n, seed, d=3):
+    """Return rows of which the first feature tells the classes apart, alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + 1.3 * rng.standard_normal(n) > 0.6).astype(int)
+
+
+def methods_of(estimator):
+    return [method for method in METHODS if hasattr(estimator, method)]
+
+
+each_method = pytest.mark.parametrize(
+    ("estimator", "method"),
+    [(estimator, method) for estimator in PLAIN for method in methods_of(estimator)],
+    ids=name,
+)
+
+
+@each_method
+def test_units_of_one_feature_do_not_matter(estimator, method):
+    X, y = informative(3000, 0)
+    X_test, y_test = informative(4000, 1)
+    expected = area(trained(estimator, X, y, method), X_test, y_test)
+    assert expected > 0.75
+    for column in (0, 1):
+        for factor in (1e-6, 1e-4, 1e4, 1e6):
+            unit = np.ones(3)
+            unit[column] = factor
+            model = trained(estimator, X * unit, y, method)
+            found = area(model, X_test * unit, y_test)
+            assert abs(found - expected) < 0.002, (column, factor)
+
+
+@each_method
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_a_feature_may_be_far_from_zero(estimator, method, layout):
+    """As a date in seconds is: millions of spreads."""
+    X, y = informative(3000, 0)
+    X_test, y_test = informative(4000, 1)
+    expected = area(trained(estimator, X, y, method), X_test, y_test)
+    for offset in (1e6, 4e6):
+        away = np.array([offset, 0.0, -offset])
+        model = trained(estimator, layout(X + away), y, method)
+        # Rounding decides which pairs have a loss: the last weights of SAM, which are
+        # no mean, are others then.
+        within = 0.01 if type(estimator) is SAM else 0.002
+        assert abs(area(model, X_test + away, y_test) - expected) < within, offset
+
+
+SLEEPY = {"tiny": 1e-6, "small": 1e-2, "zero": 0.0}
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("asleep", SLEEPY)
+@pytest.mark.parametrize("informs", [True, False], ids=["informative", "noise"])
+@pytest.mark.parametrize(
+    "estimator", [one for one in PLAIN if hasattr(one, "partial_fit")], ids=name
+)
+def test_a_feature_may_wake_up(estimator, informs, asleep, layout):
+    """What it was like before does not spoil what is learnt."""
+    X, y = informative(1600, 0, d=2)
+    X_test, y_test = informative(4000, 1, d=2)
+    sleeper = 0 if informs else 1
+    X[:400, sleeper] *= SLEEPY[asleep]
+    awake = area(trained(estimator, X[400:], y[400:], "fit"), X_test, y_test)
+    model = trained(estimator, layout(X), y, "partial_fit")
+    assert area(model, X_test, y_test) > awake - 0.01
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        one
+        for one in PLAIN
+        if hasattr(one, "partial_fit") and type(one) is not LeastSquaresAUC
+    ],
+    ids=name,
+)
+def test_one_wild_row_does_not_spoil_a_stream(estimator, distance):
+    """A row far out, on the wrong side: what was learnt stays, and so does learning.
+
+    Not so LeastSquaresAUC: it is the minimum of a loss that such a row dominates.
+    """
+    X, y = informative(1200, 0)
+    X_test, y_test = informative(4000, 1)
+    model = trained(estimator, X[:600], y[:600], "partial_fit")
+    before = area(model, X_test, y_test)
+    wild = -distance * model.coef_ / np.linalg.norm(model.coef_)
+    model.partial_fit(wild, [1])
+    assert area(model, X_test, y_test) > before - 0.02
+    model.partial_fit(X[600:], y[600:])
+    assert area(model, X_test, y_test) > before - 0.05
 
 
 # 7. Errors and warnings that say what and where

@@ -306,7 +306,8 @@ def longest(X: Rows, share: Float, state: State) -> float:
     found = np.zeros(len(present))
     state.dual[BAR] = 1.0
     ends = np.arange(1, len(present) + 1)
-    stretch(X, share, present, ends, *state[:3], state.n, 2, found)
+    table = state.hot, state.ref, state.dual
+    stretch(X, share, present, ends, *table, state.n, 2, found)
     return float(found.max())
 
 
@@ -323,17 +324,8 @@ def widest(
     found = np.zeros(len(batches))
     each, in_all = _POWER
     times = max(each, ceil(in_all / len(batches)))
-    stretch(
-        X,
-        share,
-        *visit(batches, rng),
-        state.hot,
-        state.ref,
-        state.dual,
-        state.n,
-        times,
-        found,
-    )
+    table = state.hot, state.ref, state.dual
+    stretch(X, share, *visit(batches, rng), *table, state.n, times, found)
     return _SAFETY * float(found.max())
 
 

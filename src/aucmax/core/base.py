@@ -182,16 +182,17 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
 
     def _sound(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
         """Raise an error if sums over X are not finite or a class has no rows."""
-        # Slot by slot: NumPy's loops over two columns would have two steps each.
-        if not all(np.isfinite(slot).all() for some in sums for slot in some):
-            self._refuse(X, signed)
-            raise ValueError("Sums over X exceed the range of float64; rescale it.")
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:
+                self._refuse(X, signed)
                 raise ValueError(
                     f"No row of class {label} has a weight above zero; both classes "
                     "are needed."
                 )
+        # Slot by slot: NumPy's loops over two columns would have two steps each.
+        if not all(np.isfinite(slot).all() for some in sums for slot in some):
+            self._refuse(X, signed)
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -119,7 +119,8 @@ def learn(
     least = settled(n, rows, precondition)
     for j in range(x.shape[0]):
         there = x[j] != -V[REF, j]
-        x[j] = tamed(x[j], V[SQ, j] + V[SQ + 1, j], V[NZ, j], least)
+        squares = V[SQ, j] + V[SQ + 1, j]
+        x[j] = tamed(x[j], V[REF, j], squares, V[NZ, j], least)
         V[SUM + side, j] += weight * x[j]
         V[SQ + side, j] += weight * (x[j] * x[j])
         V[NZ, j] += weight if there else 0.0

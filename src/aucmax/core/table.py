@@ -25,7 +25,7 @@ Squares are summed about the reference point, because a feature may be a million
 from zero, as a date in seconds is: about zero, its spread would be lost in rounding.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +104,28 @@ def settled(n: Float, rows: float, precondition: bool) -> float:
 
 
 @inlined
-def tamed(off: float, squares: float, often: float, least: float) -> float:
+def tamed(off: float, ref: float, squares: float, often: float, least: float) -> float:
     """Return ``off``, or what it counts as if it is an outlier.
 
     ``squares`` is the sum of the squares so far, ``often`` the weight of the rows that
     made it up, and ``least`` that of the rows it takes to call anything an outlier.
+    What has been constant has none.
     """
     wild = often >= least and off * off * often > OUTLIER * squares
-    return np.copysign(np.sqrt(OUTLIER * squares / often), off) if wild else off
+    if wild and squares > ROUNDING * often * (ref * ref):
+        return np.copysign(np.sqrt(OUTLIER * squares / often), off)
+    return off
+
+
+@inlined
+def tame(
+    x: Float, features: Any, length: int, cold: Float, ref: Float, least: float
+) -> None:
+    """Bring the outliers of a packed row as near as they count."""
+    for k in range(length):
+        j = features[k]
+        squares = cold[SQ, j] + cold[SQ + 1, j]
+        x[k] = ref[j] + tamed(x[k] - ref[j], ref[j], squares, cold[NZ, j], least)
 
 
 @inlined
@@ -126,7 +140,7 @@ def learn(
     least: float,
 ) -> None:
     """Add a value of feature ``j``, whose reference point is ``ref``."""
-    off = tamed(x - ref, cold[SQ, j] + cold[SQ + 1, j], cold[NZ, j], least)
+    off = tamed(x - ref, ref, cold[SQ, j] + cold[SQ + 1, j], cold[NZ, j], least)
     hot[SUM + side, j] += weight * (ref + off)
     cold[SQ + side, j] += weight * (off * off)
     cold[NZ, j] += weight if x != 0.0 else 0.0

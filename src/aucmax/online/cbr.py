@@ -89,7 +89,9 @@ from aucmax.core.table import (
     Float,
     W,
     refresh,
+    second_moment,
     settled,
+    tame,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.core.tile import HALF, add_products
@@ -178,13 +180,22 @@ def update(
         side = POS if y[i] > 0.0 else NEG
         other = NEG if side == POS else POS
 
+        length = pack_row(X, i, x, features)
+
         # Running class statistics, where the exact ones are not known.
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
             least = settled(n, z[ROWS], precondition)
             learn_row(X, i, weight, side, hot, cold, ref, centred, least)
-            if n[POS] > 0.0 and n[NEG] > 0.0 and z[ROWS] >= z[RENEW_AT]:
+            both = n[POS] > 0.0 and n[NEG] > 0.0
+            off = z[ROWS] >= z[RENEW_AT]
+            if both and precondition:  # what has grown much cannot wait
+                to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
+                for k_x in range(length):
+                    j = features[k_x]
+                    off |= second_moment(hot, cold, j, to_pos, to_neg) * hot[D, j] > 4.0
+            if both and off:
                 z[1], z[2], z[3], z[4] = refresh(
                     hot, cold, ref, 1.0 / n[POS], 1.0 / n[NEG], NO_PENALTY, precondition
                 )
@@ -209,7 +220,8 @@ def update(
                                 R[b, b:begin] = c[b:begin]
 
         # What is to be known of the pairs of the row.
-        length = pack_row(X, i, x, features)
+        if learns and precondition:
+            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         unpack(x, features, length, unit, shift, e[:d])
         covary(S, R, e, c)
         s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])

@@ -50,6 +50,7 @@ from aucmax.core.table import (
     W,
     refresh,
     settled,
+    tame,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
 
@@ -138,6 +139,8 @@ def update(
 
         # Steps along the pairs of the row that have a loss.
         length = pack_row(X, i, x, features)
+        if learns and precondition:
+            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         pairs = filled(seen, other, size)
         if pairs > 0:
             share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one

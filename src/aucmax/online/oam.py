@@ -69,6 +69,7 @@ from aucmax.core.table import (
     W,
     refresh,
     settled,
+    tame,
 )
 from aucmax.core.tally import (
     NEG,
@@ -174,6 +175,8 @@ def update(
                     if z[HOLES] == 0.0:
                         shift[:] = ref
         length = pack_row(X, i, x, features)
+        if learns and precondition:
+            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         if length < hot.shape[1] and z[HOLES] == 0.0:
             z[HOLES] = 1.0
             shift[:] = 0.0

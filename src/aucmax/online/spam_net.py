@@ -38,7 +38,6 @@ from aucmax.core.table import (
     SUM,
     D,
     Float,
-    U,
     W,
     class_scores,
     refresh,
@@ -47,7 +46,6 @@ from aucmax.core.table import (
 )
 from aucmax.core.tally import NEG, POS, RENEW
 
-G = U  # the slot of the average, of which there is none
 _STRETCH = 16.0  # steps at least between two visits of all weights
 
 # The numbers in State.z, after those of aucmax.core.tally: steps; mean scores
@@ -59,8 +57,9 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) g, frequencies, sums of squares
+    cold: Float  # (4, d) unused, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    g: Float  # (d,) the sum of the gradients, taken negative
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (13,) numbers, see above
 
@@ -68,18 +67,24 @@ class State(NamedTuple):
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold, ref = tables.empty(n_features, precondition)
-    return State(hot, cold, ref, np.zeros(2), np.zeros(13))
+    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), np.zeros(13))
 
 
 @inlined
 def leader(
-    hot: Float, cold: Float, j: int, l2: L2, l1: float, eta: float, paid: float
+    hot: Float,
+    cold: Float,
+    g: Float,
+    j: int,
+    l2: L2,
+    l1: float,
+    eta: float,
+    paid: float,
 ) -> float:
     """Return w_j."""
-    g, step = cold[G, j], eta * hot[D, j]
-    l2_j = ridge(cold, j, l2)
-    excess = max(abs(g) - paid * l1, 0.0)
-    return np.copysign(excess, g) * (step / (1.0 + step * paid * l2_j))
+    step = eta * hot[D, j]
+    excess = max(abs(g[j]) - paid * l1, 0.0)
+    return np.copysign(excess, g[j]) * (step / (1.0 + step * paid * ridge(cold, j, l2)))
 
 
 @kernel
@@ -90,6 +95,7 @@ def update(
     hot: Float,
     cold: Float,
     ref: Float,
+    g: Float,
     n: Float,
     z: Float,
     learns: bool,
@@ -120,33 +126,43 @@ def update(
             renew = z[0] >= z[5]
         p, to_pos, to_neg, to_mean = rates(n, z[0])
         pq = p * (1.0 - p)
-        if learns and precondition:
-            meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
+        length = centred_row(X, i, ref, features, x, at)
+        if learns:
+            s = 0.0
+            for k in range(length):
+                s += hot[W, at[k]] * x[k]
+            if side == POS:
+                a += weight * to_pos * (s - a)
+            else:
+                b += weight * to_neg * (s - b)
+            if precondition:
+                _, d_a, d_b, _ = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
+                a, b = a + d_a, b + d_b
         if renew:
             z[1], z[2], z[3], z[4] = refresh(
                 hot, cold, ref, to_pos, to_neg, l2, precondition
             )
             z[5] = RENEW * z[0]
             features = listed(X, ref)
+            length = centred_row(X, i, ref, features, x, at)
 
         # A new η for all, and what has been put off.
         if renew or t == 0.0 or (since >= _STRETCH and touched >= d):
             new = step_size(schedule, eta0, z[1], z[2], t + 1.0, 4.0 * pq, pq * z[3])
             for j in range(d):
                 if hot[D, j] > 0.0:
-                    w = leader(hot, cold, j, l2, l1, eta, paid)
+                    w = leader(hot, cold, g, j, l2, l1, eta, paid)
                     hot[W, j] = w
                     if t > 0.0:
-                        cold[G, j] += (1.0 / new - 1.0 / eta) * (w / hot[D, j])
+                        g[j] += (1.0 / new - 1.0 / eta) * (w / hot[D, j])
             a, b = class_scores(hot, ref, to_pos, to_neg)
             eta, since, touched = new, 0.0, 0.0
 
         # The weights of the row's features, as of now; its score and its length.
-        length = centred_row(X, i, ref, features, x, at)
         s = x_x = 0.0
         for k in range(length):
             j = at[k]
-            w = leader(hot, cold, j, l2, l1, eta, paid)
+            w = leader(hot, cold, g, j, l2, l1, eta, paid)
             a += (w - hot[W, j]) * (hot[SUM, j] * to_pos - ref[j])
             b += (w - hot[W, j]) * (hot[SUM + 1, j] * to_neg - ref[j])
             hot[W, j] = w
@@ -161,8 +177,8 @@ def update(
         paid += pq * weight * to_mean
         for k in range(length):
             j = at[k]
-            cold[G, j] += c / eta * x[k]
-            w = leader(hot, cold, j, l2, l1, eta, paid)
+            g[j] += c / eta * x[k]
+            w = leader(hot, cold, g, j, l2, l1, eta, paid)
             a += (w - hot[W, j]) * (hot[SUM, j] * to_pos - ref[j])
             b += (w - hot[W, j]) * (hot[SUM + 1, j] * to_neg - ref[j])
             hot[W, j] = w
@@ -172,19 +188,19 @@ def update(
 
 
 @kernel
-def _all(hot: Float, cold: Float, z: Float, l2: L2, l1: float) -> Float:
+def _all(hot: Float, cold: Float, g: Float, z: Float, l2: L2, l1: float) -> Float:
     w = np.zeros(hot.shape[1])
     for j in range(hot.shape[1]):
-        w[j] = leader(hot, cold, j, l2, l1, z[ETA], z[PAID])
+        w[j] = leader(hot, cold, g, j, l2, l1, z[ETA], z[PAID])
     return w
 
 
 def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     """Return the weights, as of now, and the intercept."""
-    hot, cold, _, n, z = state
+    hot, cold, _, g, n, z = state
     if z[T] == 0.0:
         return np.zeros(hot.shape[1]), 0.0
-    w = _all(hot, cold, z, l2, l1)
+    w = _all(hot, cold, g, z, l2, l1)
     return w, tables.threshold(w, hot[SUM:], n)
 
 
