@@ -51,7 +51,9 @@ class LeastSquaresAUC(LinearRanker):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty. For a whole path of penalties, see :class:`LeastSquaresAUCCV`.
+        Ridge penalty, of the weights of features as given. With "auto" each feature has
+        its own, which depends on no unit and falls with the rows: as in :class:`BAM`,
+        for the square loss. For a whole path, see :class:`LeastSquaresAUCCV`.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero.
     solver : {"auto", "moments", "cg"}, default="auto"

@@ -26,6 +26,7 @@ from aucmax.core.folds import Index, areas, folds, part, path_table, penalties
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
 from aucmax.core.normal import Solution, solve, solve_krylov_path, solve_path
+from aucmax.core.penalty import squared_sizes
 from aucmax.core.rows import Rows
 from aucmax.core.table import Float
 from aucmax.core.tally import NEG, POS, measure
@@ -45,11 +46,13 @@ def spread(H: Float, count: int) -> Float:
     return np.geomspace(high, low, count)
 
 
-def path(moments: Moments, l2s: Float) -> Float:
+def path(moments: Moments, l2s: Float, scale: Float) -> Float:
     """Return the minimum for each penalty, as columns."""
     H, delta, varies = moments.quadratic()
+    unit = scale[varies]
     found = np.zeros((len(varies), len(l2s)))
-    found[varies] = solve_path(H, delta, l2s)
+    solutions = solve_path(H / np.outer(unit, unit), delta / unit, l2s)
+    found[varies] = solutions / unit[:, np.newaxis]
     return found
 
 
@@ -67,8 +70,9 @@ class LeastSquaresAUCCV(LinearRanker):
     Parameters
     ----------
     l2s : int or array-like of shape (n_l2s,), default=50
-        The penalties, or how many to spread over the range from one that leaves next to
-        nothing of the weights to next to none.
+        The penalties, of the weights of features as given; or how many to spread over
+        the range from one that leaves next to nothing of the weights to next to none,
+        and these are penalties of the weights times ``scale_``: no unit matters.
     cv : int, cross-validation generator or iterable, default=5
         Number of folds (stratified; no more than the smaller class has rows), or
         whatever else scikit-learn takes for ``cv``.
@@ -93,6 +97,9 @@ class LeastSquaresAUCCV(LinearRanker):
         The penalty with the highest mean AUC; of equal ones the largest.
     l2s_ : ndarray of shape (n_l2s,)
         All penalties, falling.
+    scale_ : ndarray of shape (n_features,)
+        The root mean square of the differences of pairs, those of zero left out (the
+        same for all features of texts, see :class:`BAM`); ones if penalties were given.
     scores_ : ndarray of shape (n_l2s, n_folds)
         AUC on each fold of the weights from the other folds.
     coef_path_ : ndarray of shape (n_l2s, n_features)
@@ -125,11 +132,18 @@ class LeastSquaresAUCCV(LinearRanker):
         "cv": ["cv_object"],
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
-    _results: ClassVar[tuple[str, ...]] = ("l2_", "l2s_", "scores_", "coef_path_")
+    _results: ClassVar[tuple[str, ...]] = (
+        "l2_",
+        "l2s_",
+        "scale_",
+        "scores_",
+        "coef_path_",
+    )
 
     n_iter_: int
     l2_: float
     l2s_: Float
+    scale_: Float
     scores_: Float
     coef_path_: Float
 
@@ -169,6 +183,12 @@ class LeastSquaresAUCCV(LinearRanker):
         self._sound(X, signed, whole.rows, whole.mean, whole.scatter)
         parts = folds(self.cv, X, signed, "LeastSquaresAUC")
         H, delta, varies = whole.quadratic()
+        diagonal = np.ones(d)
+        diagonal[varies] = np.diag(H)
+        often = whole.nonzero / whole.weight[:, np.newaxis]
+        scale = self._scale(whole.weight, often, diagonal)
+        unit = scale[varies]
+        H, delta = H / np.outer(unit, unit), delta / unit
         with one_blas_thread():
             l2s = penalties(self.l2s, lambda count: spread(H, count))
 
@@ -180,22 +200,32 @@ class LeastSquaresAUCCV(LinearRanker):
             return gather(rows, signed, d, train)
 
         def score(job: tuple[Moments, Index]) -> Float:
-            return areas(*part(X, signed, job[1]), path(job[0], l2s), weighted)
+            return areas(*part(X, signed, job[1]), path(job[0], l2s, scale), weighted)
 
         jobs = ((outside(fold), fold[1]) for fold in parts)
         scores = np.column_stack(list(in_threads(score, jobs)))
         with one_blas_thread():
             best = int(np.argmax(scores.mean(axis=1)))
             w = np.zeros(d)
-            w[varies] = solve(H, delta, float(l2s[best]))
-            return self._finish(l2s, scores, path(whole, l2s), w, whole.mean)
+            w[varies] = solve(H, delta, float(l2s[best])) / unit
+            W = path(whole, l2s, scale)
+            return self._finish(l2s, scale, scores, W, w, whole.mean)
+
+    def _scale(self, weight: Float, often: Float, diagonal: Float) -> Float:
+        """Return what the weights are multiplied with before they are penalised."""
+        if not isinstance(self.l2s, Integral):
+            return np.ones(len(diagonal))
+        size = np.sqrt(squared_sizes(weight, often, diagonal))
+        return np.where(size > 0.0, size, 1.0)
 
     def _fit_without_moments(
         self, X: Any, rows: Rows, signed: Float, weighted: bool
     ) -> Self:
-        system = AllPairs(rows, signed, self._tally(X, rows, signed))
+        whole = self._tally(X, rows, signed)
+        system = AllPairs(rows, signed, whole)
+        scale = self._scale(whole.weight, whole.often, system.diagonal)
         with one_blas_thread():
-            high = 2.0 * system.largest()
+            high = 2.0 * system.largest(1.0 / scale)
             l2s = penalties(
                 self.l2s,
                 lambda count: np.geomspace(high, high * 10**-_DECADES, count),
@@ -205,29 +235,29 @@ class LeastSquaresAUCCV(LinearRanker):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
                 tally = measure(rows, here, self.n_features_in_)
-                paths.append(_krylov_path(AllPairs(rows, here, tally), l2s))
+                paths.append(_krylov_path(AllPairs(rows, here, tally), l2s, scale))
                 scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
             table = np.column_stack(scores)
-            paths.append(_krylov_path(system, l2s))
+            paths.append(_krylov_path(system, l2s, scale))
         left = max(found.left for found in paths)
         self._warn_above(_TOL, left, "the relative residual", _REMEDY)
         W = paths[-1].w
         w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
-        return self._finish(l2s, table, W, w, system.mean)
+        return self._finish(l2s, scale, table, W, w, system.mean)
 
     @property
     def path_(self) -> dict[str, Float]:
         """The path, ready to plot or to put in a data frame.
 
         Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
-        "norm" (Euclidean, of the weights).
+        "norm" (Euclidean, of the weights times ``scale_``).
         """
-        return path_table(self.l2s_, self.scores_, self.coef_path_)
+        return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)
 
     def _finish(
-        self, l2s: Float, scores: Float, W: Float, w: Float, mean: Float
+        self, l2s: Float, scale: Float, scores: Float, W: Float, w: Float, mean: Float
     ) -> Self:
-        self.l2s_, self.scores_ = l2s, scores
+        self.l2s_, self.scale_, self.scores_ = l2s, scale, scores
         self.l2_ = float(l2s[int(np.argmax(scores.mean(axis=1)))])
         self.coef_path_ = W.T.copy()
         self.coef_ = w[np.newaxis]
@@ -236,8 +266,14 @@ class LeastSquaresAUCCV(LinearRanker):
         return self
 
 
-def _krylov_path(system: AllPairs, l2s: Float) -> Solution:
-    top = max(float(system.diagonal.max()), 1e-300)  # squares must not overflow
-    return solve_krylov_path(
-        lambda v: system.times(v) / top, system.delta / top, l2s / top, _TOL, _STEPS
+def _krylov_path(system: AllPairs, l2s: Float, scale: Float) -> Solution:
+    # Squares must not overflow.
+    top = max(float((system.diagonal / scale**2).max()), 1e-300)
+    found = solve_krylov_path(
+        lambda v: system.times(v / scale) / scale / top,
+        system.delta / scale / top,
+        l2s / top,
+        _TOL,
+        _STEPS,
     )
+    return found._replace(w=found.w / scale[:, np.newaxis])

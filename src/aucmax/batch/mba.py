@@ -92,7 +92,10 @@ class MBA(LinearRanker):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty; the paper's :math:`\lambda_2` is half of it.
+        Ridge penalty, of the weights of features as given; the paper's
+        :math:`\lambda_2` is half of it. With "auto" each feature has its own, which
+        depends on no unit and falls with the rows: as in :class:`BAM`, for the square
+        loss.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero. The paper's
         :math:`\lambda_1` is half of it.

@@ -351,7 +351,10 @@ class SPDAM(BatchAUC):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty; the thesis' :math:`\lambda` before it halves the objective.
+        Ridge penalty, of the weights of features as given; the thesis' :math:`\lambda`
+        before it halves the objective. With "auto" each feature has its own, which
+        depends on no unit and falls with the rows: as in :class:`BAM`, for the square
+        loss.
     batch_size : float or int, default=0.1
         Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
     schedule : {"rounds", "printed"}, default="rounds"

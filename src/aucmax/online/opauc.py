@@ -152,7 +152,9 @@ class OPAUC(OnlineAUC):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty. The paper's :math:`\lambda` is :math:`l_2/2`.
+        Ridge penalty, of the weights of features as given; the paper's
+        :math:`\lambda` is :math:`l_2/2`. With "auto" each feature has its own, which
+        depends on no unit: 1e-3 times its mean square where it is not zero.
     eta0 : float, default=1.0
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "printed"}, default="invsqrt"

@@ -21,7 +21,8 @@ Deviations from the paper, none of which moves the minimum:
   that raw features do as well as standardised ones;
 * step sizes count effective rows (:mod:`aucmax.core.steps`);
 * a, b are followed exactly by inner products, in O(nnz);
-* the proximal map is applied to a stretch of steps at once, in O(1) a step;
+* the proximal map is applied to a stretch of steps at once, in O(1) a step; that of the
+  l1 penalty is another algorithm's, :mod:`aucmax.online.spam_net`;
 * dense rows are taken four at a time where moments are known, which changes nothing but
   the speed (:mod:`aucmax.core.groups`);
 * a weighted average of the iterates is returned (the paper recommends one).
@@ -288,10 +289,12 @@ class SPAM(OnlineAUC):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
+        Ridge penalty, of the weights of features as given; the papers' :math:`\beta` is
+        :math:`p(1-p)\,l_2`. With "auto" each feature has its own, which depends on no
+        unit: 1e-3 times its mean square where it is not zero.
     l1 : float, default=0.0
-        Lasso penalty; above zero this is SPAM-NET. The papers' :math:`\beta_1` is
-        :math:`p(1-p)\,l_1`.
+        Lasso penalty; above zero this is SPAM-NET, and some weights are exactly zero.
+        The papers' :math:`\beta_1` is :math:`p(1-p)\,l_1`.
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "inv", "constant", "printed"}, default="invsqrt"
@@ -302,7 +305,7 @@ class SPAM(OnlineAUC):
         and the proximal map after each step, which costs O(d).
     average : bool, default=True
         Whether the weights are an average of the iterates, later ones weighing more
-        (in proportion to t), or the last iterate.
+        (in proportion to t), or the last iterate. With ``l1`` they are the last.
     step : {"implicit", "explicit"}, default="implicit"
         Whether the residual of a row is taken after or before its own step. Explicit
         steps are those of the paper and diverge if ``eta0`` is too large; implicit ones

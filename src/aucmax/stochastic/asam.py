@@ -421,7 +421,9 @@ class SAM(PairSampler):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, the papers' :math:`\lambda`.
+        Ridge penalty, of the weights of features as given; the papers' :math:`\lambda`.
+        With "auto" each feature has its own, which depends on no unit: 1e-3 times its
+        mean square where it is not zero.
     eta0 : float, default=0.1
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
         steps fall with the number of pairs, the faster the larger ``l2`` is, and with
@@ -521,7 +523,9 @@ class ASAM(PairSampler):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, the papers' :math:`\lambda`.
+        Ridge penalty, of the weights of features as given; the papers' :math:`\lambda`.
+        With "auto" each feature has its own, which depends on no unit: 1e-3 times its
+        mean square where it is not zero.
     eta0 : float, default=1.0
         First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
         steps fall with the number of pairs, the faster the larger ``l2`` is, and with

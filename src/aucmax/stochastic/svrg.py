@@ -228,7 +228,9 @@ class SVRGAUC(BatchAUC):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
+        Ridge penalty, of the weights of features as given; the papers' :math:`\beta` is
+        :math:`p(1-p)\,l_2`. With "auto" each feature has its own, which depends on no
+        unit and falls with the rows: as in :class:`BAM`, for the square loss.
     l1 : float, default=0.0
         Lasso penalty. The papers' :math:`\beta_1` is :math:`p(1-p)\,l_1`.
     eta0 : float, default=0.3
