@@ -199,32 +199,21 @@ class Coordinates:
         self.nonzero = np.zeros(d)
         self.ref = np.zeros(d)
         self.D = np.zeros(d) if precondition else np.ones(d)
-        self.seen = []
+        self.mark = np.zeros(d)
 
-    def add(self, x, positive, weight, stream=True):
-        """Count a row in; in a stream, outliers count as ten times the usual."""
-        self.seen.append((x, positive, weight))
-        self.rows += 1
+    def add(self, x, positive, weight):
         side = 0 if positive else 1
+        self.rows += 1
         self.n[side] += weight
-        if stream and self.precondition:
-            square = self.size()
-            off, least = x - self.ref, 16 * self.n.sum() / self.rows
-            wild = (self.nonzero >= least) & (off**2 > 100 * square)
-            wild &= square > 1e-15 * self.ref**2  # else it has been constant
-            x = np.where(wild, self.ref + np.sign(off) * 10 * np.sqrt(square), x)
+        self.own = weight / self.n[side] / 2
         self.sums[side] += weight * x
         self.squares[side] += weight * x.astype(np.longdouble) ** 2
-        self.nonzero += weight * (self.seen[-1][0] != 0)
+        self.nonzero += weight * (x != 0)
 
     def known(self):
-        """Begin again, all rows as they are."""
-        rows, self.seen = self.seen, []
-        self.rows = 0
-        for part in (self.n, self.sums, self.squares, self.nonzero):
-            part[:] = 0
-        for row in rows:
-            self.add(*row, stream=False)
+        """Take what was added as known before the first step."""
+        self.renew()
+        self.mark = self.D.copy()
 
     def size(self):
         """Return the mean square of a feature about its reference, zeros left out."""
@@ -278,16 +267,20 @@ class Coordinates:
     def meet(self, x, w, past=()):
         """Return w after the scales of the features of x were brought up to date.
 
-        The weights of the ``past`` follow as well.
+        The weights of the ``past`` follow if a feature wakes up.
         """
         if not self.precondition:
             return w
-        target = self.scales()
-        off = np.abs(self.D * (self.spread() + self.ridge / 4) - 1) > 0.25
-        stale = (x != 0.0) & np.where(target > 0.0, off, self.D > 0)
-        follow = np.where(self.D > 0.0, target / np.where(self.D > 0.0, self.D, 1.0), 1)
-        follow = np.where(stale, follow, 1.0)
-        self.D = np.where(stale, target, self.D)
+        old, target, spread = self.D, self.scales(), self.spread()
+        off = np.abs(old * (spread + self.ridge / 4) - 1) > 0.25
+        stale = (x != 0.0) & np.where(target > 0.0, off, old > 0)
+        self.D = np.where(stale, target, old)
+        alone = self.own * (x - self.ref) ** 2 >= spread / 2
+        woken = stale & (16 * target < self.mark) & (target < old) & ~alone
+        late = np.sqrt(np.where(woken, target / np.where(woken, self.mark, 1.0), 1.0))
+        self.mark = np.where(woken, target, self.mark)
+        self.mark = np.where(stale, np.maximum(self.mark, target), self.mark)
         for k in range(len(past)):
-            past[k] = past[k] * follow
-        return w * follow
+            past[k] = past[k] * late
+        follow = np.where(old > 0.0, target / np.where(old > 0.0, old, 1.0), 1.0)
+        return np.where(stale, w * follow, w)

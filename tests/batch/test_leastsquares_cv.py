@@ -13,7 +13,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 import aucmax
 from aucmax import LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax.batch import leastsquares_cv
-from data import closed_form, gaussian, mixed, scaled, wide
+from data import closed_form, gaussian, mixed, quadratic, scaled, wide
 
 L2S = [10.0, 1.0, 0.1, 1e-3]
 
@@ -95,10 +95,11 @@ def test_the_path():
     assert np.all(np.diff(model.l2s_) < 0.0)
     assert model.scores_.shape == (30, 5)
     assert model.coef_path_.shape == (30, X.shape[1])
-    spread = X.std(axis=0)
+    H, _ = quadratic(X, y)
+    assert_allclose(model.scale_, np.sqrt(np.diag(H)))  # no value is zero
     for l2, w in zip(model.l2s_, model.coef_path_, strict=True):
-        expected = LeastSquaresAUC(l2).fit(X, y).coef_[0]
-        assert_allclose(w * spread, expected * spread, rtol=1e-5, atol=1e-8)
+        expected = LeastSquaresAUC(l2).fit(X / model.scale_, y).coef_[0]
+        assert_allclose(w * model.scale_, expected, rtol=1e-5, atol=1e-8)
     path = model.path_
     assert_allclose(path["auc"], model.scores_.mean(axis=1))
     assert_allclose(path["error"], model.scores_.std(axis=1, ddof=1) / np.sqrt(5))
@@ -135,9 +136,10 @@ def test_many_features():
     X, y = wide()
     model = LeastSquaresAUCCV(8, cv=3).fit(X, y)
     assert model.scores_.shape == (8, 3)
-    exact = LeastSquaresAUC(model.l2_, tol=1e-10).fit(X, y)
-    error = np.linalg.norm(model.coef_ - exact.coef_)
-    assert error < 1e-3 * np.linalg.norm(exact.coef_)
+    assert len(np.unique(model.scale_)) == 1  # as of texts
+    exact = LeastSquaresAUC(model.l2_, tol=1e-10).fit(X / model.scale_[0], y).coef_[0]
+    error = np.linalg.norm(model.coef_[0] * model.scale_ - exact)
+    assert error < 1e-3 * np.linalg.norm(exact)
 
 
 def test_saved(tmp_path):
@@ -147,7 +149,7 @@ def test_saved(tmp_path):
     twin = aucmax.load(tmp_path / "model.aucmax")
     assert twin.l2_ == model.l2_
     assert isinstance(twin.l2_, float)
-    for name in ("l2s_", "scores_", "coef_path_", "coef_"):
+    for name in ("l2s_", "scale_", "scores_", "coef_path_", "coef_"):
         assert_array_equal(getattr(twin, name), getattr(model, name))
     assert_array_equal(twin.path_["auc"], model.path_["auc"])
 

@@ -48,7 +48,8 @@ def reference(X, y, weight, model, passes):
             table.add(x, side == 0, share)
             if table.n.all():
                 w = w if full else table.meet(x, w)
-                if table.rows >= table.renew_at:
+                grown = model.precondition and np.any(table.spread() * table.D > 4)
+                if table.rows >= table.renew_at or (full and grown):
                     old = table.D
                     table.renew()
                     if full:

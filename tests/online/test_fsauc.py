@@ -73,7 +73,6 @@ def reference(X, y, weight, model, passes, tighter=1.0):
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
-        table.renew()
         balance = 4 * table.p * (1 - table.p)
         planned, length = stages(len(here) * passes, balance)
     w = w1 = np.zeros(X.shape[1])

@@ -122,8 +122,17 @@ def reference(X, y, weight, model, passes, step):
             stale = chosen & (np.abs(old - new) > 0.25 * new)
             follow = np.where(stale & (old > 0), new / np.where(old > 0, old, 1), 1.0)
             w = w * follow
-            iterates[:] = [one * follow for one in iterates]
             table["D"] = np.where(stale, new, old)
+            mark = table.get("mark", np.zeros(d))
+            if passes is None:  # the past follows if a feature wakes up
+                i = seen.stop - 1
+                own = weight[i] / weight[seen][y[seen] == y[i]].sum() / 2
+                alone = own * (X[i] - ref) ** 2 >= v / 2
+                woken = stale & (16 * new < mark) & (new < old) & ~alone
+                late = np.sqrt(np.where(woken, new / np.where(woken, mark, 1), 1.0))
+                iterates[:] = [one * late for one in iterates]
+                mark = np.where(woken, new, mark)
+            table["mark"] = np.where(stale, np.maximum(mark, new), mark)
         share = v * table["D"]
         table["norm"] = share.sum() or 1.0
         table["width"] = table["norm"] / share.max() if share.any() else 1.0
@@ -278,7 +287,6 @@ def reference_of_sketches(X, y, weight, model, passes):
         table.add(X[i], y[i] == 1, weight[i])
     if passes:
         table.known()
-        table.renew()
     random = numbers(model.rank)
     R = np.array([next(random) for _ in y])
     w = np.zeros(d)

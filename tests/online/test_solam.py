@@ -54,7 +54,6 @@ def reference(X, y, weight, model, passes):
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
-        table.renew()
     w = np.zeros(X.shape[1])
     iterates, gammas = [], []
     a = b = alpha = kappa = due = since = 0.0

@@ -61,7 +61,6 @@ def reference(X, y, weight, model, passes):
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
-        table.renew()
     w = np.zeros(X.shape[1])
     iterates = []
     due = since = 0
@@ -217,7 +216,6 @@ def leader(X, y, weight, model, passes):
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
-        table.renew()
     g, paid, eta, t, since, touched = np.zeros(d), 0.0, 0.0, 0, 0, 0
 
     def now():

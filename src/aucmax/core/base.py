@@ -21,7 +21,7 @@ from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
 from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
 from aucmax.core.spread import WIDEST, score_spread
-from aucmax.core.table import L2, SQ, Float
+from aucmax.core.table import L2, SQ, Float, W
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
 
 GRADIENT = "the gradient, relative to that at zero,"  # for users
@@ -262,9 +262,12 @@ class OnlineAUC(LinearRanker):
         """Return the weights and the intercept."""
         raise NotImplementedError
 
-    def _squares(self, state: Any) -> tuple[Float, int]:
-        """Return where the class sums of squares begin: table, slot."""
-        return state.cold, SQ
+    def _last(self, state: Any) -> tuple[Float, Float, int]:
+        """Return the last iterate, and where the class sums of squares begin.
+
+        Not the average: after a wild row, it scores such rows as it would have before.
+        """
+        return state.hot[W], state.cold, SQ
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -346,7 +349,7 @@ class OnlineAUC(LinearRanker):
         if not np.isfinite(coef).all():
             problem = "its weights are not finite any more"
         elif state.n.all():
-            spread = score_spread(coef, *self._squares(state), state.n)
+            spread = score_spread(*self._last(state), state.n)
             if spread > self._widest:
                 problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
         if problem:

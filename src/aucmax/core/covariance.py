@@ -20,14 +20,13 @@ import numpy as np
 from aucmax.core.check import check_width
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.table import (
+    ASLEEP,
     L2,
     ROUNDING,
     TINY,
     TOLERANCE,
     Float,
     fitting_scale,
-    settled,
-    tamed,
 )
 from aucmax.core.tally import NEG, POS, Tally, centres
 
@@ -37,7 +36,8 @@ from aucmax.core.tally import NEG, POS, Tally, centres
 W, D, MEAN, REF, SUM = range(5)
 SQ = SUM + 2  # the diagonals once more, side by side
 NZ = SQ + 2
-SLOTS = 9
+MARK = NZ + 1  # the scale that the mean was learnt with
+SLOTS = 10
 
 # A variance below this share of the second moment is rounding error.
 _ROUNDING = 1e-13
@@ -101,29 +101,13 @@ def multiply(S: Float, w: Float, out: Float) -> None:
 
 
 @vectorised
-def learn(
-    V: Float,
-    S: Float,
-    n: Float,
-    x: Float,
-    side: int,
-    weight: float,
-    rows: float,
-    precondition: bool,
-) -> None:
-    """Add the centred row ``x`` to the statistics of its class; O(d²).
-
-    Outliers in it are tamed, see aucmax.core.table; ``rows`` have been seen so far.
-    """
+def learn(V: Float, S: Float, n: Float, x: Float, side: int, weight: float) -> None:
+    """Add the centred row ``x`` to the statistics of its class; O(d²)."""
     n[side] += weight
-    least = settled(n, rows, precondition)
     for j in range(x.shape[0]):
-        there = x[j] != -V[REF, j]
-        squares = V[SQ, j] + V[SQ + 1, j]
-        x[j] = tamed(x[j], V[REF, j], squares, V[NZ, j], least)
         V[SUM + side, j] += weight * x[j]
         V[SQ + side, j] += weight * (x[j] * x[j])
-        V[NZ, j] += weight if there else 0.0
+        V[NZ, j] += weight if x[j] != -V[REF, j] else 0.0
     add_outer(S[side], weight, x)
 
 
@@ -159,15 +143,19 @@ def gradient(
 
 
 @inlined
-def _fit_scale(V: Float, j: int, scale: float) -> None:
+def _fit_scale(V: Float, j: int, scale: float, variance: float, own: float) -> None:
     """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows.
 
-    So does the mean of the iterates.
+    The mean of the iterates does if the feature wakes up: see aucmax.core.table.
     """
-    if V[D, j] > 0.0:
-        V[W, j] *= scale / V[D, j]
-        V[MEAN, j] *= scale / V[D, j]
+    old = V[D, j]
+    if old > 0.0:
+        V[W, j] *= scale / old
     V[D, j] = scale
+    if ASLEEP * scale < V[MARK, j] and scale < old and own < 0.5 * variance:
+        V[MEAN, j] *= np.sqrt(scale / V[MARK, j])
+        V[MARK, j] = scale
+    V[MARK, j] = max(V[MARK, j], scale)
 
 
 @inlined
@@ -188,29 +176,25 @@ def ridge(V: Float, j: int, l2: L2) -> float:
 
 
 @vectorised
-def _fitting(V: Float, j: int, to_pos: float, to_neg: float, l2: L2) -> float:
-    """Return the scale that fits the class moments."""
-    return fitting_scale(variance_of(V, j, to_pos, to_neg), ridge(V, j, l2))
-
-
-@vectorised
 def rescale(
-    V: Float, n: Float, x: Float, l2: L2, precondition: bool
+    V: Float, n: Float, x: Float, own: float, l2: L2, precondition: bool
 ) -> tuple[float, float]:
     """Take scales from the statistics, where the row is off the reference; O(d).
 
     Not elsewhere: the scale of a rare feature would grow from row to row, and its
     weight with it. Scales are those of :mod:`aucmax.core.table`, about the balanced
-    mean of the classes. Returns, classes balanced, the mean squared norm of a row about
+    mean of the classes; ``own`` is the share of the row in a second moment, over its
+    square. Returns, classes balanced, the mean squared norm of a row about
     that mean, and how many features of the largest share in it would make it up.
     """
     to_pos, to_neg = 0.5 / n[POS], 0.5 / n[NEG]
     if precondition:
         for j in range(x.shape[0]):
             if x[j] != 0.0:
-                scale = _fitting(V, j, to_pos, to_neg, l2)
+                variance = variance_of(V, j, to_pos, to_neg)
+                scale = fitting_scale(variance, ridge(V, j, l2))
                 if abs(V[D, j] - scale) > TOLERANCE * scale:
-                    _fit_scale(V, j, scale)
+                    _fit_scale(V, j, scale, variance, own * x[j] * x[j])
     return _norm(V, to_pos, to_neg)
 
 
@@ -246,6 +230,7 @@ def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
         V[D] = np.divide(
             1.0, curvature, out=np.zeros_like(curvature), where=variance > 0.0
         )
+    V[MARK] = V[D]
     norm = float((variance * V[D]).sum())
     state.z[KNOWN] = tally.rows.sum()
     state.z[NORM] = state.z[WIDTH] = 1.0

@@ -27,13 +27,14 @@ from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
 from aucmax.core.table import (
     L2,
+    NZ,
+    SQ,
     SUM,
     TOLERANCE,
     D,
     Float,
     U,
     W,
-    learn,
     off_scale,
     rescale,
 )
@@ -576,50 +577,46 @@ def learn_row(
     cold: Float,
     ref: Float,
     listed: Listed,
-    least: float,
 ) -> None:
-    """Add row ``i`` of a stream to the class moments of the table.
-
-    ``least`` is the weight of as many rows as it takes to tell an outlier.
-    """
+    """Add row ``i`` of a stream to the class moments of the table."""
     x = _dense_row(X, i, len(ref))
-    for j in np.flatnonzero((x != 0.0) | (ref != 0.0)):
-        value, centre = float(x[j]), float(ref[j])
-        learn(hot, cold, int(j), weight, side, value, centre, least)
+    hot[SUM + side] += weight * x
+    cold[SQ + side] += weight * (x - ref) ** 2
+    cold[NZ] += weight * (x != 0.0)
 
 
 @overload(learn_row, jit_options=SIMD)
-def _learn_row_dense(X, i, weight, side, hot, cold, ref, listed, least):
+def _learn_row_dense(X, i, weight, side, hot, cold, ref, listed):
     if isinstance(X, types.Array):
 
-        def loop(X, i, weight, side, hot, cold, ref, listed, least):
+        def loop(X, i, weight, side, hot, cold, ref, listed):
             for j in range(X.shape[1]):
                 x = np.float64(X[i, j])
-                learn(hot, cold, j, weight, side, x, ref[j], least)
+                off = x - ref[j]
+                hot[SUM + side, j] += weight * x
+                cold[SQ + side, j] += weight * off * off
+                cold[NZ, j] += weight if x != 0.0 else 0.0
 
         return loop
 
 
 @overload(learn_row, jit_options=INLINE)
-def _learn_row_csr(X, i, weight, side, hot, cold, ref, listed, least):
+def _learn_row_csr(X, i, weight, side, hot, cold, ref, listed):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, weight, side, hot, cold, ref, listed, least):
-            k, stop = X.indptr[i], X.indptr[i + 1]
-            for m in range(listed.shape[0] + 1):  # merge two sorted lists
-                end = m == listed.shape[0]
-                feature = np.uint32(0) if end else listed[m]
-                while k < stop and (end or X.indices[k] < feature):
-                    x = np.float64(X.data[k])
-                    learn(hot, cold, X.indices[k], weight, side, x, 0.0, least)
-                    k += np.uint64(1)
-                if not end:
-                    x = np.float64(0.0)
-                    if k < stop and X.indices[k] == feature:
-                        x = np.float64(X.data[k])
-                        k += np.uint64(1)
-                    centre = ref[feature]
-                    learn(hot, cold, int(feature), weight, side, x, centre, least)
+        def loop(X, i, weight, side, hot, cold, ref, listed):
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j, x = X.indices[k], np.float64(X.data[k])
+                hot[SUM + side, j] += weight * x
+                cold[SQ + side, j] += weight * x * x
+                cold[NZ, j] += weight if x != 0.0 else 0.0
+            # A branch here would count references, at every row (see CONTRIBUTING).
+            stop = X.indptr[i + 1] if listed.shape[0] > 0 else X.indptr[i]
+            for k in range(X.indptr[i], stop):
+                j, x = X.indices[k], np.float64(X.data[k])
+                cold[SQ + side, j] -= 2.0 * weight * x * ref[j]
+            for j in listed:
+                cold[SQ + side, j] += weight * ref[j] * ref[j]
 
         return loop
 
@@ -630,20 +627,26 @@ def meet_row(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float | None,
     to_pos: float,
     to_neg: float,
     l2: L2,
+    past: float | None,
+    own: float,
 ) -> tuple[float, float, float, float]:
     """Rescale the features that row ``i`` has, from the class moments so far.
 
-    Returns by how much that changes the row's own score, the mean scores of the
+    ``own`` makes the share of the row in a second moment of its square. Returns by how
+    much that changes the row's own score, the mean scores of the
     classes, and the squared norm Σ w²/D.
     """
     x = _dense_row(X, i, len(ref))
     before = hot[W].copy()
     pull = np.divide(hot[W], hot[D], out=np.zeros_like(before), where=hot[D] > 0.0)
     for j in np.flatnonzero(x):
-        rescale(hot, cold, int(j), to_pos, to_neg, l2)
+        off = float(x[j] - ref[j])
+        share = own * off * off
+        rescale(hot, cold, mark, int(j), to_pos, to_neg, l2, past, share)
     change = hot[W] - before
     return (
         float(change @ (x - ref)),
@@ -654,10 +657,10 @@ def meet_row(
 
 
 @overload(meet_row, jit_options=SIMD)
-def _meet_row_dense(X, i, hot, cold, ref, to_pos, to_neg, l2):
+def _meet_row_dense(X, i, hot, cold, ref, mark, to_pos, to_neg, l2, past, own):
     if isinstance(X, types.Array):
 
-        def loop(X, i, hot, cold, ref, to_pos, to_neg, l2):
+        def loop(X, i, hot, cold, ref, mark, to_pos, to_neg, l2, past, own):
             s = a = b = q = 0.0
             misfits = 0  # a loop that only reads runs in SIMD, and mostly that is all
             for j in range(X.shape[1]):
@@ -668,8 +671,12 @@ def _meet_row_dense(X, i, hot, cold, ref, to_pos, to_neg, l2):
             for j in range(X.shape[1]):
                 if X[i, j] != 0.0:
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
-                    change = rescale(hot, cold, j, to_pos, to_neg, l2)
-                    s += change * (X[i, j] - ref[j])
+                    off = X[i, j] - ref[j]
+                    share = own * off * off
+                    change = rescale(
+                        hot, cold, mark, j, to_pos, to_neg, l2, past, share
+                    )
+                    s += change * off
                     a += change * (hot[SUM, j] * to_pos - ref[j])
                     b += change * (hot[SUM + 1, j] * to_neg - ref[j])
                     q += change * pull
@@ -679,10 +686,10 @@ def _meet_row_dense(X, i, hot, cold, ref, to_pos, to_neg, l2):
 
 
 @overload(meet_row, jit_options=INLINE)
-def _meet_row_csr(X, i, hot, cold, ref, to_pos, to_neg, l2):
+def _meet_row_csr(X, i, hot, cold, ref, mark, to_pos, to_neg, l2, past, own):
     if isinstance(X, types.BaseTuple):
 
-        def loop(X, i, hot, cold, ref, to_pos, to_neg, l2):
+        def loop(X, i, hot, cold, ref, mark, to_pos, to_neg, l2, past, own):
             s = a = b = q = 0.0
             # Nobody can guess which scale is off, so the search has no branch.
             for start in range(X.indptr[i], X.indptr[i + 1], _WORD):
@@ -697,8 +704,12 @@ def _meet_row_csr(X, i, hot, cold, ref, to_pos, to_neg, l2):
                     misfits = without_first(misfits)
                     j, x = X.indices[at], np.float64(X.data[at])
                     pull = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
-                    change = rescale(hot, cold, j, to_pos, to_neg, l2)
-                    s += change * (x - ref[j])
+                    off = x - ref[j]
+                    share = own * off * off
+                    change = rescale(
+                        hot, cold, mark, j, to_pos, to_neg, l2, past, share
+                    )
+                    s += change * off
                     a += change * (hot[SUM, j] * to_pos - ref[j])
                     b += change * (hot[SUM + 1, j] * to_neg - ref[j])
                     q += change * pull

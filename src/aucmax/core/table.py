@@ -25,7 +25,7 @@ Squares are summed about the reference point, because a feature may be a million
 from zero, as a date in seconds is: about zero, its spread would be lost in rounding.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,9 @@ _CANCELLED = 1e-10
 # scale of a feature seen k times is not known better than to 1/√k, and to mend it at
 # each visit of a rare feature took a quarter of a stream's time.
 TOLERANCE = 0.25
-# Once a feature has been seen so often, a value counts as no farther from its reference
-# point than ten times the root mean square of those before, so that one wild row does
-# not upset means and scales. (A feature that has become larger for good gets there all
-# the same, by a factor of up to 1 + 100/k at its k-th value.)
-_SETTLED = 16.0
-OUTLIER = 100.0
+# When a scale falls by more than this, the feature was asleep when the average's past
+# was learnt.
+ASLEEP = 16.0
 
 
 class L2(NamedTuple):
@@ -92,58 +89,6 @@ def second_moment(
     mean = 0.5 * (hot[SUM, j] * to_pos + hot[SUM + 1, j] * to_neg)
     second = 0.5 * (cold[SQ, j] * to_pos + cold[SQ + 1, j] * to_neg)
     return second if second > max(ROUNDING * (mean * mean), TINY) else 0.0
-
-
-@inlined
-def settled(n: Float, rows: float, precondition: bool) -> float:
-    """Return the weight of as many rows as it takes to tell an outlier.
-
-    Where features are not scaled inside, nothing is: moments are those of the papers.
-    """
-    return _SETTLED * (n[0] + n[1]) / rows if precondition else np.inf
-
-
-@inlined
-def tamed(off: float, ref: float, squares: float, often: float, least: float) -> float:
-    """Return ``off``, or what it counts as if it is an outlier.
-
-    ``squares`` is the sum of the squares so far, ``often`` the weight of the rows that
-    made it up, and ``least`` that of the rows it takes to call anything an outlier.
-    What has been constant has none.
-    """
-    wild = often >= least and off * off * often > OUTLIER * squares
-    if wild and squares > ROUNDING * often * (ref * ref):
-        return np.copysign(np.sqrt(OUTLIER * squares / often), off)
-    return off
-
-
-@inlined
-def tame(
-    x: Float, features: Any, length: int, cold: Float, ref: Float, least: float
-) -> None:
-    """Bring the outliers of a packed row as near as they count."""
-    for k in range(length):
-        j = features[k]
-        squares = cold[SQ, j] + cold[SQ + 1, j]
-        x[k] = ref[j] + tamed(x[k] - ref[j], ref[j], squares, cold[NZ, j], least)
-
-
-@inlined
-def learn(
-    hot: Float,
-    cold: Float,
-    j: int,
-    weight: float,
-    side: int,
-    x: float,
-    ref: float,
-    least: float,
-) -> None:
-    """Add a value of feature ``j``, whose reference point is ``ref``."""
-    off = tamed(x - ref, ref, cold[SQ, j] + cold[SQ + 1, j], cold[NZ, j], least)
-    hot[SUM + side, j] += weight * (ref + off)
-    cold[SQ + side, j] += weight * (off * off)
-    cold[NZ, j] += weight if x != 0.0 else 0.0
 
 
 @inlined
@@ -181,24 +126,46 @@ def fitting_scale(second: float, l2_j: float) -> float:
 
 @inlined
 def rescale(
-    hot: Float, cold: Float, j: int, to_pos: float, to_neg: float, l2: L2
+    hot: Float,
+    cold: Float,
+    mark: Float | None,
+    j: int,
+    to_pos: float,
+    to_neg: float,
+    l2: L2,
+    past: float | None,
+    own: float,
 ) -> float:
     """Take the scale of feature ``j`` from the class moments; return the change of w_j.
 
-    A weight is a sum of steps times a scale, so it follows the scale, and so does its
-    past in the average. Otherwise the first large value of a feature that had been
-    small would upset the score by any factor, and the average for good (cf. Ross,
-    Mineiro and Langford, "Normalized online learning", UAI 2013).
+    A weight is a sum of steps times a scale, so it follows the scale. Otherwise the
+    first large value of a feature that had been small would upset the score by any
+    factor (cf. Ross, Mineiro and Langford, "Normalized online learning", UAI 2013).
+
+    The average's ``past`` stays what it was: most changes of scale are noise, or one
+    wild row. Only if a feature wakes up does it follow, so as to be the same in units
+    of the feature's spread: if the scale falls far below the one that the past was
+    learnt with, which is ``mark``, and that is not the doing of this row, whose share
+    in the second moment is ``own``. With ``past=None`` it follows as the weight does.
     """
     if not off_scale(hot, cold, j, to_pos, to_neg, l2, TOLERANCE):
         return 0.0
     old = hot[D, j]
     second = second_moment(hot, cold, j, to_pos, to_neg)
-    hot[D, j] = fitting_scale(second, ridge(cold, j, l2))
-    growth = hot[D, j] / old - 1.0 if old > 0.0 else 0.0
+    new = fitting_scale(second, ridge(cold, j, l2))
+    growth = new / old - 1.0 if old > 0.0 else 0.0
     change = hot[W, j] * growth
+    hot[D, j] = new
     hot[W, j] += change
-    cold[U, j] += cold[U, j] * growth
+    if past is None or mark is None:
+        cold[U, j] += cold[U, j] * growth
+        return change
+    cold[U, j] += past * change
+    if ASLEEP * new < mark[j] and new < old and own < 0.5 * second:
+        total = past * hot[W, j]  # less U, that is the sum of the past
+        cold[U, j] = total - np.sqrt(new / mark[j]) * (total - cold[U, j])
+        mark[j] = new
+    mark[j] = max(mark[j], new)
     return change
 
 

@@ -170,6 +170,8 @@ def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     state.z[NORM : HARDEST + 1] = refresh(
         state.hot, state.cold, state.ref, to_pos, to_neg, l2, precondition
     )
+    if hasattr(state, "mark"):
+        state.mark[:] = state.hot[D]
 
 
 def know_ridge(state: Any, tally: Tally, l2: Float, precondition: bool = True) -> None:

@@ -59,7 +59,7 @@ _RADIUS = np.sqrt(2.0)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (10, d) see aucmax.core.covariance; then Σ g²
+    V: Float  # (11, d) see aucmax.core.covariance; then Σ g²
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
@@ -108,11 +108,12 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight, rows, precondition)
+            learn(V, S, n, x, side, weight)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, n, x, l2, precondition)
+                own = 0.5 * weight / n[side]
+                norm, width = rescale(V, n, x, own, l2, precondition)
 
         # The gradient, and a step as large as its coordinate has been small.
         gradient(V, S, n, x, side, g)
@@ -298,8 +299,8 @@ class AdaOAM(OnlineAUC):
     def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
         return state
 
-    def _squares(self, state: State) -> tuple[Float, int]:
-        return state.V, covariance.SQ
+    def _last(self, state: State) -> tuple[Float, Float, int]:
+        return state.V[W], state.V, covariance.SQ
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool

@@ -90,8 +90,6 @@ from aucmax.core.table import (
     W,
     refresh,
     second_moment,
-    settled,
-    tame,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
 from aucmax.core.tile import HALF, add_products
@@ -186,8 +184,7 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = settled(n, z[ROWS], precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
+            learn_row(X, i, weight, side, hot, cold, ref, centred)
             both = n[POS] > 0.0 and n[NEG] > 0.0
             off = z[ROWS] >= z[RENEW_AT]
             if both and precondition:  # what has grown much cannot wait
@@ -220,8 +217,6 @@ def update(
                                 R[b, b:begin] = c[b:begin]
 
         # What is to be known of the pairs of the row.
-        if learns and precondition:
-            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         unpack(x, features, length, unit, shift, e[:d])
         covary(S, R, e, c)
         s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])

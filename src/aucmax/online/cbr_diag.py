@@ -49,8 +49,6 @@ from aucmax.core.table import (
     Float,
     W,
     refresh,
-    settled,
-    tame,
 )
 from aucmax.core.tally import NEG, NORM, POS, RENEW, RENEW_AT, ROWS
 
@@ -124,12 +122,23 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = settled(n, z[ROWS], precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
+            learn_row(X, i, weight, side, hot, cold, ref, centred)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:
-                    meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
+                    meet_row(
+                        X,
+                        i,
+                        hot,
+                        cold,
+                        ref,
+                        None,
+                        to_pos,
+                        to_neg,
+                        NO_PENALTY,
+                        None,
+                        0.0,
+                    )
                 if z[ROWS] >= z[RENEW_AT]:
                     z[1], z[2], z[3], z[4] = refresh(
                         hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
@@ -139,8 +148,6 @@ def update(
 
         # Steps along the pairs of the row that have a loss.
         length = pack_row(X, i, x, features)
-        if learns and precondition:
-            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         pairs = filled(seen, other, size)
         if pairs > 0:
             share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one

@@ -84,7 +84,6 @@ from aucmax.core.table import (
     norms,
     rebase,
     refresh,
-    settled,
     soften,
     unit_magnitudes,
 )
@@ -240,8 +239,7 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = settled(n, rows, precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, features, least)
+            learn_row(X, i, weight, side, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 done += 1.0 if printed else 0.0  # a step at which nothing moves
                 continue
@@ -249,7 +247,9 @@ def update(
             if precondition:
                 if near:
                     size -= reach_row(X, i, hot, ref, features, start, scale)
-                change = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)[3]
+                change = meet_row(
+                    X, i, hot, cold, ref, None, to_pos, to_neg, l2, None, 0.0
+                )[3]
                 reach = max(reach + scale * scale * change, 0.0)
                 if near:
                     size += reach_row(X, i, hot, ref, features, start, scale)

@@ -68,8 +68,6 @@ from aucmax.core.table import (
     U,
     W,
     refresh,
-    settled,
-    tame,
 )
 from aucmax.core.tally import (
     NEG,
@@ -98,6 +96,7 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    mark: Float  # (d,) the scales that the average was learnt with
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
     n: Float  # (2,) weight of the positives and of the negatives seen
@@ -109,7 +108,15 @@ def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(13)
     z[SEED:] = buffers.SEED
-    return State(hot, cold, ref, *buffers.empty(buffer_size), np.zeros(2), z)
+    return State(
+        hot,
+        cold,
+        ref,
+        np.zeros(n_features),
+        *buffers.empty(buffer_size),
+        np.zeros(2),
+        z,
+    )
 
 
 @kernel
@@ -120,6 +127,7 @@ def update(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float,
     rows: Float,
     slots: Float,
     n: Float,
@@ -160,12 +168,24 @@ def update(
         if learns:
             z[ROWS] += 1.0
             n[side] += weight
-            least = settled(n, z[ROWS], precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, centred, least)
+            learn_row(X, i, weight, side, hot, cold, ref, centred)
             if n[POS] > 0.0 and n[NEG] > 0.0:
                 to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                 if precondition:
-                    meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
+                    own = 0.5 * weight / n[side]
+                    meet_row(
+                        X,
+                        i,
+                        hot,
+                        cold,
+                        ref,
+                        mark,
+                        to_pos,
+                        to_neg,
+                        NO_PENALTY,
+                        z[SUM_GAMMA],
+                        own,
+                    )
                 if z[ROWS] >= z[RENEW_AT]:
                     z[1], z[2], z[3], z[4] = refresh(
                         hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
@@ -175,8 +195,6 @@ def update(
                     if z[HOLES] == 0.0:
                         shift[:] = ref
         length = pack_row(X, i, x, features)
-        if learns and precondition:
-            tame(x, features, length, cold, ref, settled(n, z[ROWS], True))
         if length < hot.shape[1] and z[HOLES] == 0.0:
             z[HOLES] = 1.0
             shift[:] = 0.0

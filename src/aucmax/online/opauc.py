@@ -63,7 +63,7 @@ T, SUM_GAMMA = 4, 5
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (9, d) see aucmax.core.covariance
+    V: Float  # (10, d) see aucmax.core.covariance
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above
@@ -112,11 +112,12 @@ def update(
         copy_row(X, i, 1.0, V[REF], x)
         if learns:
             rows += 1.0
-            learn(V, S, n, x, side, weight, rows, precondition)
+            learn(V, S, n, x, side, weight)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             if rows > known:
-                norm, width = rescale(V, n, x, l2, precondition)
+                own = 0.5 * weight / n[side]
+                norm, width = rescale(V, n, x, own, l2, precondition)
 
         # The gradient, and a step that does not overshoot along x - c.
         x_x, trace = gradient(V, S, n, x, side, g)
@@ -290,10 +291,10 @@ class OPAUC(OnlineAUC):
     def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
         return state if self.rank is None else super()._fitted_to(state, rows, stream)
 
-    def _squares(self, state: Any) -> tuple[Float, int]:
+    def _last(self, state: Any) -> tuple[Float, Float, int]:
         if self.rank is not None:
-            return super()._squares(state)
-        return state.V, covariance.SQ
+            return super()._last(state)
+        return state.V[W], state.V, covariance.SQ
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool

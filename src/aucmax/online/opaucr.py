@@ -63,7 +63,6 @@ from aucmax.core.table import (
     L2,
     Float,
     penalise,
-    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
 
@@ -150,8 +149,7 @@ def update(
             rows += 1.0
             n[side] += weight
             if rows > known:
-                least = settled(n, rows, precondition)
-                learn_row(X, i, weight, side, hot, cold, ref, features, least)
+                learn_row(X, i, weight, side, hot, cold, ref, features)
                 if precondition and t > 0.0:
                     to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
                     resize_row(

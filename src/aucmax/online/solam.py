@@ -54,7 +54,6 @@ from aucmax.core.rows import (
 from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
 from aucmax.core.table import (
     L2,
-    OUTLIER,
     SUM,
     D,
     Float,
@@ -64,7 +63,6 @@ from aucmax.core.table import (
     penalise,
     rebase,
     refresh,
-    settled,
     soften,
     unit_magnitudes,
 )
@@ -88,6 +86,7 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    mark: Float  # (d,) the scales that the average was learnt with
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (17,) numbers, see above
 
@@ -97,7 +96,7 @@ def init(n_features: int, precondition: bool) -> State:
     hot, cold, ref = tables.empty(n_features, precondition)
     z = np.zeros(17)
     z[SCALE] = 1.0
-    return State(hot, cold, ref, np.zeros(2), z)
+    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), z)
 
 
 @kernel
@@ -108,6 +107,7 @@ def update(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float,
     n: Float,
     z: Float,
     ahead: int,
@@ -147,8 +147,7 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = settled(n, rows, precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, features, least)
+            learn_row(X, i, weight, side, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 if printed:  # nothing moves, but zeros enter the mean
                     t += 1.0
@@ -160,7 +159,19 @@ def update(
             if precondition:
                 if l1_ball:
                     size -= sum_row(X, i, hot, ref, features)
-                change = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)[3]
+                change = meet_row(
+                    X,
+                    i,
+                    hot,
+                    cold,
+                    ref,
+                    mark,
+                    to_pos,
+                    to_neg,
+                    l2,
+                    sum_scaled,
+                    0.5 * weight / n[side],
+                )[3]
                 if l1_ball:
                     size += sum_row(X, i, hot, ref, features)
                 else:
@@ -192,11 +203,7 @@ def update(
         gamma = (
             step_size(schedule, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
         )
-        # What is not a feature's weight has a pace of its own, and sees a wild row as
-        # if it were nearer: otherwise a, b and alpha would take long to come back.
-        near = 1.0
-        if precondition and x_x > OUTLIER * norm:
-            near = np.sqrt(OUTLIER * norm / x_x)
+        # What is not a feature's weight has a pace of its own.
         pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
         if printed:
             pace = gamma
@@ -205,11 +212,11 @@ def update(
         if side == POS:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
-            g_alpha = -share * near * s
+            g_alpha = -share * s
         else:
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
-            g_alpha = share * near * s
+            g_alpha = share * s
         follow, forget = pace * share, pace * 2.0 * pq
         if implicit:
             c = -g * (gamma / (1.0 + gamma * share * x_x))
@@ -221,9 +228,9 @@ def update(
 
         # Step down in (w, a, b); up in alpha is done.
         if side == POS:
-            a += follow * (near * s - a)
+            a += follow * (s - a)
         else:
-            b += follow * (near * s - b)
+            b += follow * (s - b)
         if printed and l2.plain > 0.0:  # the penalty is a part of the gradient
             shrink = 1.0 - gamma * pq * l2.plain
             scale, s = scale * shrink, s * shrink
@@ -250,7 +257,7 @@ def update(
             if abs(scale) < _SMALL:
                 rebase(hot, cold, scale, sum_scaled)
                 scale, sum_scaled = 1.0, 0.0
-        kappa = max(kappa, near * np.sqrt(max(x_x, 0.0)))
+        kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
         a = clip(a, radius * kappa)
         b = clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)

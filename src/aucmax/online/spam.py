@@ -72,7 +72,6 @@ from aucmax.core.table import (
     class_scores,
     penalise,
     refresh,
-    settled,
     soften,
 )
 from aucmax.core.tally import NEG, POS, RENEW
@@ -93,6 +92,7 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    mark: Float  # (d,) the scales that the average was learnt with
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (12,) numbers, see above
 
@@ -100,7 +100,7 @@ class State(NamedTuple):
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold, ref = tables.empty(n_features, precondition)
-    return State(hot, cold, ref, np.zeros(2), np.zeros(12))
+    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), np.zeros(12))
 
 
 @kernel
@@ -111,6 +111,7 @@ def update(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float,
     n: Float,
     z: Float,
     plan: Float,
@@ -152,14 +153,25 @@ def update(
             weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
             rows += 1.0
             n[side] += weight
-            least = settled(n, rows, precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, features, least)
+            learn_row(X, i, weight, side, hot, cold, ref, features)
             share = weight / n[side]
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
-                d_s, d_a, d_b, _ = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
+                d_s, d_a, d_b, _ = meet_row(
+                    X,
+                    i,
+                    hot,
+                    cold,
+                    ref,
+                    mark,
+                    to_pos,
+                    to_neg,
+                    l2,
+                    sum_gamma,
+                    0.5 * share,
+                )
             if rows >= renew_at:
                 pq = p * (1.0 - p)
                 penalise(hot, cold, l2, pq * due, sum_gamma)
@@ -242,7 +254,7 @@ def update(
 
 def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, _, n, z = state
+    hot, cold, _, _, n, z = state
     if not n.all() or z[SUM_GAMMA] > 0.0:
         return tables.averaged(hot, cold, n, z[SUM_GAMMA])
     last, pq = hot.copy(order="K"), float(np.prod(n / n.sum()))

@@ -42,7 +42,6 @@ from aucmax.core.table import (
     class_scores,
     refresh,
     ridge,
-    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW
 
@@ -119,8 +118,7 @@ def update(
         if learns:
             z[0] += 1.0
             n[side] += weight
-            least = settled(n, z[0], precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, features, least)
+            learn_row(X, i, weight, side, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             renew = z[0] >= z[5]
@@ -136,7 +134,9 @@ def update(
             else:
                 b += weight * to_neg * (s - b)
             if precondition:
-                _, d_a, d_b, _ = meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
+                _, d_a, d_b, _ = meet_row(
+                    X, i, hot, cold, ref, None, to_pos, to_neg, l2, None, 0.0
+                )
                 a, b = a + d_a, b + d_b
         if renew:
             z[1], z[2], z[3], z[4] = refresh(

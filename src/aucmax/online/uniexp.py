@@ -52,7 +52,6 @@ from aucmax.core.table import (
     Float,
     class_scores,
     refresh,
-    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, Tally, know
 
@@ -67,6 +66,7 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    mark: Float  # (d,) the scales that the average was learnt with
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (9,) numbers, see above
 
@@ -74,7 +74,7 @@ class State(NamedTuple):
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
     hot, cold, ref = tables.empty(n_features, precondition)
-    return State(hot, cold, ref, np.zeros(2), np.zeros(9))
+    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), np.zeros(9))
 
 
 @inlined
@@ -99,6 +99,7 @@ def update(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float,
     n: Float,
     z: Float,
     ahead: int,
@@ -131,13 +132,25 @@ def update(
         if learn is not None:
             rows += 1.0
             n[side] += weight
-            least = settled(n, rows, precondition)
-            learn_row(X, i, weight, side, hot, cold, ref, features, least)
+            learn_row(X, i, weight, side, hot, cold, ref, features)
             if n[POS] == 0.0 or n[NEG] == 0.0:
                 continue
             p, to_pos, to_neg, to_mean = rates(n, rows)
             if precondition:
-                meet_row(X, i, hot, cold, ref, to_pos, to_neg, NO_PENALTY)
+                own = 0.5 * weight / n[side]
+                meet_row(
+                    X,
+                    i,
+                    hot,
+                    cold,
+                    ref,
+                    mark,
+                    to_pos,
+                    to_neg,
+                    NO_PENALTY,
+                    sum_gamma,
+                    own,
+                )
             if rows >= renew_at:
                 # New reference points: the scores stay, so the bias does not.
                 a, b = class_scores(hot, ref, to_pos, to_neg)
@@ -172,7 +185,7 @@ def update(
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, _, n, z = state
+    hot, cold, _, _, n, z = state
     return tables.averaged(hot, cold, n, z[SUM_GAMMA])
 
 

@@ -60,14 +60,12 @@ from aucmax.core.rows import (
 from aucmax.core.steps import rates
 from aucmax.core.table import (
     L2,
-    OUTLIER,
     SUM,
     D,
     Float,
     W,
     penalise,
     refresh,
-    settled,
 )
 from aucmax.core.tally import NEG, POS, RENEW, Tally
 
@@ -87,6 +85,7 @@ class State(NamedTuple):
     hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
     cold: Float  # (4, d) the average's part, frequencies, sums of squares
     ref: Float  # (d,) reference points
+    mark: Float  # (d,) the scales that the average was learnt with
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (13,) numbers, see above
     seed: Float  # the rest is rows kept for pairs: see aucmax.core.reservoir
@@ -100,7 +99,8 @@ def init(n_features: int, precondition: bool, rng: np.random.RandomState) -> Sta
     """Return the state before the first row."""
     hot, cold, ref = tables.empty(n_features, precondition)
     rows = reservoir.empty(n_features, rng)
-    return State(hot, cold, ref, np.zeros(2), np.zeros(13), *rows)
+    mark = np.zeros(n_features)
+    return State(hot, cold, ref, mark, np.zeros(2), np.zeros(13), *rows)
 
 
 @kernel
@@ -121,18 +121,6 @@ def mean_length(
 def step_size(eta0: float, length: float, convexity: float, t: float) -> float:
     """Return 1/(μ (t + t₀)), t₀ from the first step size eta0/length."""
     return eta0 / (length + eta0 * convexity * t)
-
-
-@inlined
-def pair_step(proximal: bool, eta: float, loss: float, q: float, far: float) -> float:
-    """Return how far to go along a pair of squared length ``q``.
-
-    A plain step along a pair much longer than most would throw the weights away: one
-    wild row is enough. So beyond ``far`` it is cut.
-    """
-    if proximal:
-        return loss / max(q, loss / eta)
-    return eta if q <= far else eta * (far / q)
 
 
 @inlined
@@ -168,7 +156,6 @@ def update(
     ``askip=0`` is SAM: no mean.
     """
     mildest, hardest, length = z[3], z[4], 1.0 if printed else z[6]
-    far = np.inf if printed else OUTLIER * length
     t, due, since, sum_gamma = z[7], z[8], z[9], z[10]
     stretch = rskip if printed else max(rskip, hot.shape[1] // _FEATURES)
     most = np.inf if printed else 0.5  # is taken off at once
@@ -184,8 +171,9 @@ def update(
         eta = step_size(eta0, length, mildest, t)
         loss = 1.0 - score_pair_row(X, i, other, hot)
         if loss > 0.0:
-            q = length_pair_row(X, i, other, hot, room)
-            c = pair_step(proximal, eta, loss, q, far)
+            c = eta
+            if proximal:
+                c = loss / max(length_pair_row(X, i, other, hot, room), loss / eta)
             move_pair_row(X, i, other, hot, cold, c, sum_gamma)
 
         due += eta
@@ -209,6 +197,7 @@ def learn_rows(
     hot: Float,
     cold: Float,
     ref: Float,
+    mark: Float,
     n: Float,
     z: Float,
     seed: Float,
@@ -241,14 +230,26 @@ def learn_rows(
         rows += 1.0
         z[N_POS + side] += 1.0
         n[side] += weight
-        least = settled(n, rows, precondition)
-        learn_row(X, i, weight, side, hot, cold, ref, centred, least)
+        learn_row(X, i, weight, side, hot, cold, ref, centred)
 
         if n[POS] > 0.0 and n[NEG] > 0.0:
             # Running class statistics.
             _, to_pos, to_neg, _ = rates(n, rows)
             if precondition:
-                meet_row(X, i, hot, cold, ref, to_pos, to_neg, l2)
+                own = 0.5 * weight / n[side]
+                meet_row(
+                    X,
+                    i,
+                    hot,
+                    cold,
+                    ref,
+                    mark,
+                    to_pos,
+                    to_neg,
+                    l2,
+                    sum_gamma,
+                    own,
+                )
             if rows >= renew_at:
                 penalise(hot, cold, l2, due, sum_gamma)
                 due = since = 0.0
@@ -272,9 +273,10 @@ def learn_rows(
                 s -= kept_score(hot, features, values, start, stop)
                 loss = 1.0 - sign * s
                 if loss > 0.0:
-                    q = distance_row(X, i, hot, features, values, start, stop)
-                    far = np.inf if printed else OUTLIER * length
-                    c = pair_step(proximal, eta, loss, q, far)
+                    c = eta
+                    if proximal:
+                        q = distance_row(X, i, hot, features, values, start, stop)
+                        c = loss / max(q, loss / eta)
                     raw_move_row(X, i, hot, cold, sign * c, sum_gamma)
                     move_kept(
                         hot, cold, features, values, start, stop, -sign * c, sum_gamma
@@ -334,7 +336,7 @@ class PairSampler(OnlineAUC):
         return state
 
     def _admit(self, state: State) -> None:
-        rows = reservoir.Reservoir(*state[5:])
+        rows = reservoir.Reservoir(*state[6:])
         reservoir.check(rows, state.n, self.n_features_in_)
 
     def _hyper(self) -> tuple[bool, float, float, float, L2]:
@@ -372,7 +374,7 @@ class PairSampler(OnlineAUC):
             left -= _PIECE
         for side, deck in enumerate(sides):  # for a stream that goes on from here
             some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
-            fill(rows, some, side, *state[5:])
+            fill(rows, some, side, *state[6:])
         self.n_iter_ = self.max_iter
         return self._finish(state)
 
