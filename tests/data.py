@@ -276,7 +276,7 @@ class Coordinates:
         stale = (x != 0.0) & np.where(target > 0.0, off, old > 0)
         self.D = np.where(stale, target, old)
         alone = self.own * (x - self.ref) ** 2 >= spread / 2
-        woken = stale & (16 * target < self.mark) & (target < old) & ~alone
+        woken = stale & (256 * target < self.mark) & (target < old) & ~alone
         late = np.sqrt(np.where(woken, target / np.where(woken, self.mark, 1.0), 1.0))
         self.mark = np.where(woken, target, self.mark)
         self.mark = np.where(stale, np.maximum(self.mark, target), self.mark)

@@ -128,7 +128,7 @@ def reference(X, y, weight, model, passes, step):
                 i = seen.stop - 1
                 own = weight[i] / weight[seen][y[seen] == y[i]].sum() / 2
                 alone = own * (X[i] - ref) ** 2 >= v / 2
-                woken = stale & (16 * new < mark) & (new < old) & ~alone
+                woken = stale & (256 * new < mark) & (new < old) & ~alone
                 late = np.sqrt(np.where(woken, new / np.where(woken, mark, 1), 1.0))
                 iterates[:] = [one * late for one in iterates]
                 mark = np.where(woken, new, mark)

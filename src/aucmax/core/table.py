@@ -55,7 +55,7 @@ _CANCELLED = 1e-10
 TOLERANCE = 0.25
 # When a scale falls by more than this, the feature was asleep when the average's past
 # was learnt.
-ASLEEP = 16.0
+ASLEEP = 256.0
 
 
 class L2(NamedTuple):
@@ -79,6 +79,16 @@ def empty(n_features: int, precondition: bool) -> tuple[Float, Float, Float]:
     if not precondition:
         hot[D] = 1.0
     return hot, cold, np.zeros(n_features)
+
+
+@inlined
+def assign(out: Float, values: Float) -> None:
+    """Write ``values`` to ``out``, of the same length.
+
+    (What ``out[:] = values`` says when lengths differ takes seconds to compile.)
+    """
+    for j in range(out.shape[0]):
+        out[j] = values[j]
 
 
 @inlined

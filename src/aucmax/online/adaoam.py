@@ -45,7 +45,11 @@ from aucmax.core.covariance import (
 )
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
-from aucmax.core.table import L2, Float
+from aucmax.core.table import (
+    L2,
+    Float,
+    assign,
+)
 from aucmax.core.tally import NEG, POS, Tally
 
 # The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
@@ -102,7 +106,7 @@ def update(
         side = POS if y[i] > 0.0 else NEG
         if rows == 0.0 and known == 0.0:
             copy_row(X, i, 1.0, V[REF], x)
-            V[REF] = x
+            assign(V[REF], x)
 
         # Class means and covariances.
         copy_row(X, i, 1.0, V[REF], x)

@@ -88,6 +88,7 @@ from aucmax.core.table import (
     D,
     Float,
     W,
+    assign,
     refresh,
     second_moment,
 )
@@ -161,7 +162,8 @@ def update(
     width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
     mean, c = np.zeros(width), np.zeros(width)
     mu = mean[begin : begin + d]
-    mean[: 2 * size], mu[:] = score, hot[W]
+    assign(mean[: 2 * size], score)
+    assign(mu, hot[W])
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
     slot_of, coefs = np.empty(size, np.int64), np.zeros((size, size + HALF))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
@@ -212,9 +214,9 @@ def update(
                             covary(S, R, e, c)
                             mean[b] = dot(e, mean[begin:])
                             if twice == 0:
-                                R[b, begin:] = c[begin:]
+                                assign(R[b, begin:], c[begin:])
                             else:
-                                R[b, b:begin] = c[b:begin]
+                                assign(R[b, b:begin], c[b:begin])
 
         # What is to be known of the pairs of the row.
         unpack(x, features, length, unit, shift, e[:d])
@@ -271,9 +273,10 @@ def update(
             add_rows(drop, w, r, 0, width, c)
             for a in range(slot):
                 R[a, slot] = c[a]
-            R[slot, slot:] = c[slot:]
+            assign(R[slot, slot:], c[slot:])
             R[slot, slot], mean[slot] = e_e, s
-    score[:], hot[W] = mean[: 2 * size], mu
+    assign(score, mean[: 2 * size])
+    assign(hot[W], mu)
 
 
 def weights(state: State) -> tuple[Float, float]:

@@ -67,6 +67,7 @@ from aucmax.core.table import (
     Float,
     U,
     W,
+    assign,
     refresh,
 )
 from aucmax.core.tally import (
@@ -152,7 +153,7 @@ def update(
     dx, shift = np.zeros(hot.shape[1]), np.zeros(hot.shape[1])
     steps = np.empty(size)
     if z[HOLES] == 0.0:
-        shift[:] = ref
+        assign(shift, ref)
     last = order.shape[0] - 1
     for k in range(order.shape[0]):
         fetch_row(X, order[min(k + ahead, last)])
@@ -193,7 +194,7 @@ def update(
                     z[RENEW_AT] = RENEW * z[ROWS]
                     centred = listed(X, ref)
                     if z[HOLES] == 0.0:
-                        shift[:] = ref
+                        assign(shift, ref)
         length = pack_row(X, i, x, features)
         if length < hot.shape[1] and z[HOLES] == 0.0:
             z[HOLES] = 1.0
