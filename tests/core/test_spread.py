@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from aucmax import ASAM, CBR, FSAUC, OAM, OPAUC, PSAM, SAM, SOLAM, SPAM, AdaOAM, UniExp
+from aucmax.core import covariance
 from aucmax.core.spread import score_spread
 from data import heavy
 
@@ -26,14 +27,20 @@ def factorial():
 def test_is_the_deviation_of_the_scores(learner, method):
     X, y = factorial()
     model = getattr(learner, method)(X, y)
-    tables = model._class_sums(model.state_)
-    w = np.array([300.0, 0.2, -1e-3, 0.0, 1e9])  # the last is constant
-    found = score_spread(w, *tables, model.state_.n)
-    assert found == pytest.approx(np.std(X[:, :4] @ w[:4]), rel=1e-9)
+    _, *table = model._last(model.state_)
+    state = model.state_
+    ref = state.ref if hasattr(state, "ref") else state.V[covariance.REF]
+    w = np.array([300.0, 0.2, -1e-3, 0.0, 0.0])
+    # About the reference points, which are the means of what is far from zero.
+    second = np.mean([np.mean((X[y == c] - ref) ** 2, axis=0) for c in (-1, 1)], axis=0)
+    found = score_spread(w, *table, state.n)
+    assert found == pytest.approx(np.sqrt(w**2 @ second), rel=1e-9)
+    if method == "fit":
+        assert found == pytest.approx(np.std(X @ w), rel=1e-9)
     for factor in (1e-100, 1e100):
-        other = score_spread(factor * w, *tables, model.state_.n)
+        other = score_spread(factor * w, *table, state.n)
         assert other == pytest.approx(factor * found, rel=1e-12)
-    assert score_spread(1e200 * w, *tables, model.state_.n) == np.inf
+    assert score_spread(1e200 * w, *table, state.n) == np.inf
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -124,7 +124,7 @@ class LeastSquaresAUCCV(LinearRanker):
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> model = LeastSquaresAUCCV().fit(X, y)
     >>> print(f"AUC {model.path_['auc'].max():.2f} with l2 {model.l2_:.2g}")
-    AUC 0.91 with l2 1.6
+    AUC 0.91 with l2 0.53
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

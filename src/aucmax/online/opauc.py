@@ -53,6 +53,7 @@ from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.steps import INVSQRT, explicit, step_size
 from aucmax.core.table import (
     L2,
+    SQ,
     Float,
     assign,
 )
@@ -297,7 +298,7 @@ class OPAUC(OnlineAUC):
 
     def _last(self, state: Any) -> tuple[Float, Float, int]:
         if self.rank is not None:
-            return super()._last(state)
+            return opaucr.last(state), state.cold, SQ
         return state.V[W], state.V, covariance.SQ
 
     def _update(

@@ -59,11 +59,7 @@ from aucmax.core.sketch import (
     whole,
 )
 from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import (
-    L2,
-    Float,
-    penalise,
-)
+from aucmax.core.table import L2, D, Float, W, penalise
 from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
 
 _STRETCH = 256  # steps at most between two proximal maps
@@ -226,6 +222,12 @@ def know(state: State, tally: Tally, l2: L2, precondition: bool) -> None:
     state.z[RENEW_AT] = RENEW * state.z[ROWS]
     state.z[ROWS] = 0.0
     state.n[:] = 0.0
+
+
+def last(state: State) -> Float:
+    """Return the last iterate, multiplied out."""
+    w: Float = state.hot[W] + state.hot[D] * (state.B @ state.k[Q])
+    return w
 
 
 def weights(state: State, l2: L2) -> tuple[Float, float]:
