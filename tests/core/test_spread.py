@@ -46,7 +46,7 @@ def test_is_the_deviation_of_the_scores(learner, method):
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(
     "learner",
-    [SOLAM(None, eta0=500), FSAUC(None, eta0=500), OPAUC(rank=5, eta0=500)],
+    [SOLAM(None, eta0=500), FSAUC(None, eta0=500)],
     ids=lambda m: repr(m),
 )
 def test_scores_that_explode_are_an_error(learner, method):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
-from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side
+from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side, stored
 from aucmax.core.spread import WIDEST, score_spread
 from aucmax.core.table import L2, SQ, Float, W
 from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
@@ -340,15 +340,16 @@ class OnlineAUC(LinearRanker):
         for order in visits(signed, None):
             self._update(rows, signed, order, state, learn=True)
         self.n_iter_ = 1 if first else self.n_iter_
-        return self._finish(state)
+        # To look at all features is not worth it after a few sparse rows.
+        return self._finish(state, look=stored(rows) >= self.n_features_in_)
 
-    def _finish(self, state: Any) -> Self:
+    def _finish(self, state: Any, look: bool = True) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
         problem = ""
         if not np.isfinite(coef).all():
             problem = "its weights are not finite any more"
-        elif state.n.all():
+        elif look and state.n.all():
             spread = score_spread(*self._last(state), state.n)
             if spread > self._widest:
                 problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"

@@ -79,6 +79,20 @@ def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, sums: Float) 
 
 
 @kernel
+def _divide(
+    sums: Float, weight: Float, mean: Float, variance: Float, often: Float
+) -> None:
+    """Turn sums into moments."""
+    for j in range(sums.shape[1]):
+        for side in range(2):
+            m = sums[_SUM + side, j] / weight[side]
+            mean[side, j] = m
+            square = sums[_SQUARES + side, j] / weight[side]
+            variance[side, j] = max(square - m * m, 0.0)
+            often[side, j] = sums[_COUNT + side, j] / weight[side]
+
+
+@kernel
 def _look_closer(X: Any, y: Float, mean: Float, doubtful: Any, sums: Float) -> None:
     """Add up the squares of the ``doubtful`` features, about the class means."""
     x = np.zeros(mean.shape[1])
@@ -118,14 +132,9 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
                 mine += its
     weight, rows, sums = total
     mean, variance, often = np.empty((3, 2, n_features))
+    _divide(sums, weight, mean, variance, often)
     with np.errstate(all="ignore"):  # the caller looks at the result
-        for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
-            np.divide(sums[_SUM + side], weight[side], out=mean[side])
-            np.divide(sums[_SQUARES + side], weight[side], out=variance[side])
-            np.divide(sums[_COUNT + side], weight[side], out=often[side])
-        variance -= mean**2
-        np.maximum(variance, 0.0, out=variance)
-        doubtful = np.flatnonzero(np.any(variance < _DOUBTFUL * mean**2, axis=0))
+        doubtful = np.flatnonzero((variance < _DOUBTFUL * mean * mean).any(axis=0))
         if len(doubtful):
             squares = np.zeros((2, len(doubtful)))
             _look_closer(X, y, mean, doubtful, squares)
@@ -150,19 +159,35 @@ def noise(tally: Tally, pairs: float = np.inf) -> float:
 def centres(tally: Tally) -> Float:
     """Return reference points: the balanced mean, or zero if that is near."""
     mean = 0.5 * (tally.mean[POS] + tally.mean[NEG])
-    spread = 0.5 * sum(tally.variance[s] + (tally.mean[s] - mean) ** 2 for s in (0, 1))
+    apart = 0.5 * (tally.mean[POS] - tally.mean[NEG])
+    spread = 0.5 * (tally.variance[POS] + tally.variance[NEG]) + apart * apart
     return np.where(mean * mean > MEAN_TO_SPREAD**2 * spread, mean, 0.0)
+
+
+@kernel
+def _enter(
+    hot: Float,
+    cold: Float,
+    ref: Float,
+    weight: Float,
+    mean: Float,
+    variance: Float,
+    often: Float,
+) -> None:
+    """Write moments to a table, squares about the reference points."""
+    for j in range(ref.shape[0]):
+        for side in range(2):
+            off = mean[side, j] - ref[j]
+            hot[SUM + side, j] = weight[side] * mean[side, j]
+            cold[SQ + side, j] = weight[side] * (variance[side, j] + off * off)
+        cold[NZ, j] = weight[POS] * often[POS, j] + weight[NEG] * often[NEG, j]
 
 
 def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     """Give a learner exact statistics in place of running ones."""
     state.ref[:] = centres(tally) if precondition else 0.0
-    for side in (POS, NEG):  # one by one: NumPy's loops would have two steps each
-        weight, mean = tally.weight[side], tally.mean[side]
-        state.hot[SUM + side] = weight * mean
-        about = tally.variance[side] + (mean - state.ref) ** 2
-        state.cold[SQ + side] = weight * about
-    state.cold[NZ] = tally.weight @ tally.often
+    weight, _, *moments = tally
+    _enter(state.hot, state.cold, state.ref, weight, *moments)
     state.n[:] = tally.weight
     to_pos, to_neg = (1.0 / tally.weight).tolist()
     rows = tally.rows.sum()
