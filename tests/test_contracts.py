@@ -1430,7 +1430,11 @@ def edited(path, edit):
     ("edit", "text"),
     [
         (lambda header: header.update(format="other"), "not one of aucmax"),
-        (lambda header: header.update(version=99), "version 99"),
+        (lambda header: header.update(version=99), "version 99.*Upgrade"),
+        (
+            lambda header: header.update(version=1),
+            "version 1 .*too old: train it again",
+        ),
         (lambda header: header.update({"class": "os.system"}), "os.system"),
         (lambda header: header.update({"class": "Pipeline"}), "Pipeline"),
         (lambda header: header.pop("class"), "class"),

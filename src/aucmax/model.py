@@ -22,7 +22,7 @@ import aucmax
 from aucmax.files import replacing
 
 FORMAT = "aucmax model"
-VERSION = 1
+VERSION = 2  # 1: other statistics of the features
 
 _ATTRIBUTES = ("n_features_in_", "n_iter_")
 _WRONG = (
@@ -151,11 +151,14 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         ) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not one of aucmax.")
-    if header.get("version") != VERSION:
+    version = header.get("version")
+    if version != VERSION:
+        old = isinstance(version, int) and version < VERSION
+        remedy = "It is too old: train it again." if old else "Upgrade aucmax."
         raise ValueError(
-            f"{path} has version {header.get('version')!r} of the format, written by "
+            f"{path} has version {version!r} of the format, written by "
             f"{header.get('written_by')!r}; this is aucmax {aucmax.__version__}, which "
-            f"reads version {VERSION}. Upgrade aucmax."
+            f"reads version {VERSION}. {remedy}"
         )
     return header, tensors
 
