@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import aucmax
+from aucmax.model import VERSION
 from aucmax.scoring import Model
 from commands import fields, invoke, table, write_table
 
@@ -22,7 +23,7 @@ def test_info_says_it_all(model):
     assert found["training"]["positives"] == 60
     assert found["task"] == "yes against no"
     assert found["bytes"] == model.stat().st_size
-    assert found["format_version"] == 1
+    assert found["format_version"] == VERSION
     sizes = [abs(entry["weight"]) for entry in found["largest_weights"]]
     assert sizes == sorted(sizes, reverse=True)
     features = {entry["feature"] for entry in found["largest_weights"]}
