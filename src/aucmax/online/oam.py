@@ -460,7 +460,7 @@ class OAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(B nnz), B the buffer size; memory is eight numbers a feature and the
+    A row costs O(B nnz), B the buffer size; memory is ten numbers a feature and the
     buffered rows. ``fit`` reads the data once more, for exact class moments;
     ``partial_fit`` uses running ones.
 

@@ -356,7 +356,7 @@ class SPAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), memory is eight numbers a feature, and ten more in a ``fit`` of
+    A row costs O(nnz), memory is ten numbers a feature, and ten more in a ``fit`` of
     dense rows. ``fit`` reads the data once more, for exact class moments;
     ``partial_fit`` uses running ones. The expected error falls like O(log t / t) under
     Theorem 3 of the paper.

@@ -246,7 +246,7 @@ class UniExp(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), memory is eight numbers a feature. ``fit`` reads the data once
+    A row costs O(nnz), memory is ten numbers a feature. ``fit`` reads the data once
     more, for exact class moments; ``partial_fit`` uses running ones. There is no
     penalty: where a linear score separates the classes the loss has no minimum, and the
     weights grow, ever more slowly, with the number of passes. One row with a label that

@@ -468,7 +468,7 @@ class SAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is eleven numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
     Without the mean, a first step as large as that of ASAM would cost accuracy.
@@ -572,7 +572,7 @@ class ASAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is eleven numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 

@@ -82,7 +82,7 @@ class PSAM(PairSampler):
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is nine numbers a feature, and
+    A pair costs the non-zeros of its two rows; memory is eleven numbers a feature, and
     for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
