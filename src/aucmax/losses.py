@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from aucmax.core.check import row_weights
 from aucmax.core.pairs import POINTS, Point, shares
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 NAMES = tuple(POINTS)
 

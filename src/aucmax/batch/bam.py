@@ -35,8 +35,7 @@ from aucmax.core.newton import (
 )
 from aucmax.core.pairs import POINTS, shares
 from aucmax.core.penalty import default_ridge
-from aucmax.core.rows import Rows, n_rows, stored
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Rows, n_rows, n_values
 
 LOSSES = ("squared_hinge", "logistic", "sigmoid", "exponential")
 # Second derivative for a pair that is not told apart; of the sigmoid, the largest.
@@ -119,7 +118,7 @@ def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
 def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
     """Return the class moments of the features, or raise an error if they are none."""
     n, d = n_rows(rows), ranker.n_features_in_
-    if d <= _WIDEST and n * d**2 <= max(_ROUNDS * stored(rows), 64 * n * d):
+    if d <= _WIDEST and n * d**2 <= max(_ROUNDS * n_values(rows), 64 * n * d):
         moments = gather(rows, signed, d)
         ranker._sound(X, signed, moments.rows, moments.mean, moments.scatter)
         H, _, varies = moments.quadratic()

@@ -28,8 +28,7 @@ from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Ridge, Solver, together
 from aucmax.core.pairs import shares
 from aucmax.core.penalty import squared_sizes
-from aucmax.core.rows import Rows
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Rows
 
 AUTO = ("squared_hinge", "logistic")
 

@@ -27,8 +27,7 @@ from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
 from aucmax.core.penalty import CURVATURE, default_ridge
-from aucmax.core.rows import Rows, stored
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Rows, n_values
 
 # Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
 # conjugate gradients cost two hundred a stored value, out of memory.
@@ -283,4 +282,4 @@ def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
         raise ValueError('solver="cg" knows no l1 penalty; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:
         return solver == "cg"
-    return d > _WIDEST or _ROUNDS * stored(X) < n * d**2
+    return d > _WIDEST or _ROUNDS * n_values(X) < n * d**2

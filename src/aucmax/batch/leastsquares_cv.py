@@ -22,14 +22,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.batch.leastsquares import without_moments
 from aucmax.core.base import LinearRanker
+from aucmax.core.engine import NEG, POS
 from aucmax.core.folds import Index, areas, folds, part, path_table, penalties
 from aucmax.core.implicit import AllPairs
 from aucmax.core.moments import Moments, gather, in_threads, one_blas_thread
 from aucmax.core.normal import Solution, solve, solve_krylov_path, solve_path
 from aucmax.core.penalty import squared_sizes
-from aucmax.core.rows import Rows
-from aucmax.core.table import Float
-from aucmax.core.tally import NEG, POS, measure
+from aucmax.core.rows import Float, Rows
+from aucmax.core.tally import measure
 
 # Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
 _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0

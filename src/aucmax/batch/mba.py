@@ -27,8 +27,7 @@ from aucmax.core.implicit import SomePairs
 from aucmax.core.jit import kernel
 from aucmax.core.moments import check_features, in_threads, one_blas_thread
 from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
-from aucmax.core.rows import Rows, copy_row, raw_add_row
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Rows, copy_row, raw_add_row
 from aucmax.core.tally import Tally
 
 Index = NDArray[np.int64]

@@ -54,20 +54,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import BatchAUC
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.points import (
-    MOVES,
-    lowest,
-    residual,
-    rise,
-    shares,
-    take,
+from aucmax.core.engine import (
+    MILDEST,
+    SUM,
+    TO_NEG,
+    TO_POS,
+    D,
+    Known,
+    Table,
+    W,
+    add_row,
+    class_scores,
+    dot_row,
 )
-from aucmax.core.rows import Rows, add_row, as_hot, dot_row, listed, zeros_for
-from aucmax.core.table import SUM, D, Float, W, class_scores
-from aucmax.core.tally import MILDEST, Tally, know_ridge
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.points import MOVES, lowest, residual, rise, shares, take
+from aucmax.core.rows import Float, Rows, as_table, zeros_for
+from aucmax.core.tally import Tally, fit_table_to_ridge
 
 _ROUND = 3  # passes of steps between two gradients
 _POWER = 2, 8  # power iterations a batch, from where the one before ended; in all
@@ -80,39 +85,31 @@ BAR, U, ADD = range(3)
 class State(NamedTuple):
     """The solver; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) unused, frequencies, sums of squares
-    ref: Float  # (d,) reference points
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
     dual: Float  # (4, d) see above, and one unused
     beta: Float  # (rows,) the dual variables
-    n: Float  # (2,) weight of the positives and of the negatives
-    z: Float  # (6,) see aucmax.core.tally
 
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known."""
-    hot, cold, ref = tables.empty(n_features, precondition=True)
-    dual = zeros_for(X, 4, n_features)
-    beta, n, z = np.zeros(n_samples), np.zeros(2), np.zeros(6)
-    return State(as_hot(hot, X), cold, ref, dual, beta, n, z)
+    table = engine.empty(n_features, precondition=True)
+    table = table._replace(feat=as_table(table.feat, X))
+    return State(table, zeros_for(X, 4, n_features), np.zeros(n_samples))
 
 
 @inlined
-def _means(
-    hot: Float, ref: Float, j: int, to_pos: float, to_neg: float
-) -> tuple[float, float]:
+def _means(table: Table, j: int) -> tuple[float, float]:
     """Return the centred class means of feature ``j``."""
-    return hot[SUM, j] * to_pos - ref[j], hot[SUM + 1, j] * to_neg - ref[j]
+    feat, r, stats = table.feat, table.ref[j], table.stats
+    return feat[SUM, j] * stats[TO_POS] - r, feat[SUM + 1, j] * stats[TO_NEG] - r
 
 
 @inlined
-def _bar_scores(
-    hot: Float, ref: Float, dual: Float, to_pos: float, to_neg: float
-) -> tuple[float, float]:
+def _bar_scores(table: Table, dual: Float) -> tuple[float, float]:
     """Return the mean scores of the classes by w̄; O(d)."""
     a = b = 0.0
-    for j in range(hot.shape[1]):
-        m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
+    for j in range(dual.shape[1]):
+        m_pos, m_neg = _means(table, j)
         a += dual[BAR, j] * m_pos
         b += dual[BAR, j] * m_neg
     return a, b
@@ -124,13 +121,8 @@ def update(
     share: Float,
     order: NDArray[np.int64],
     ends: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    dual: Float,
-    beta: Float,
-    n: Float,
-    z: Float,
+    state: State,
+    how: Known,
     sigma: float,
     tau: float,
     theta: float,
@@ -141,23 +133,23 @@ def update(
 
     ``ratio`` is how many batches all rows would make. O(d) a batch beside its rows.
     """
-    to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    features = listed(X, ref)
+    table, dual, beta = state
+    feat, ref, listed = table.feat, table.ref, how.listed
     k = 0
     for batch in range(ends.shape[0]):
         # The dual variables of the batch, and u with them.
-        a, b = _bar_scores(hot, ref, dual, to_pos, to_neg)
+        a, b = _bar_scores(table, dual)
         sum_pos = sum_neg = 0.0
-        for j in range(hot.shape[1]):
+        for j in range(dual.shape[1]):
             dual[ADD, j] = 0.0
         while k < ends[batch]:
             i = order[k]
-            s = dot_row(X, i, dual, BAR, ref, features)
+            s = dot_row(X, i, dual, BAR, ref, listed)
             s -= a if share[i] > 0.0 else b
             new = (beta[i] + sigma * s) / (1.0 + sigma)
             change = 2.0 * abs(share[i]) * (new - beta[i])
             beta[i] = new
-            add_row(X, i, change, dual, ADD, ref, features)
+            add_row(X, i, change, dual, ADD, ref, listed)
             if share[i] > 0.0:
                 sum_pos += change
             else:
@@ -166,27 +158,25 @@ def update(
 
         # The weights: a diagonal system plus ΔΔᵀ, by Sherman and Morrison.
         along = gain = 0.0
-        for j in range(hot.shape[1]):
-            m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
+        for j in range(dual.shape[1]):
+            m_pos, m_neg = _means(table, j)
             delta = m_pos - m_neg
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
             u_bar = dual[U, j] + ratio * add
             dual[U, j] += add
-            step = tau * hot[D, j]
+            step = tau * feat[D, j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
-            dual[BAR, j] = (hot[W, j] + step * (delta - u_bar)) * shrink
+            dual[BAR, j] = (feat[W, j] + step * (delta - u_bar)) * shrink
             along += delta * dual[BAR, j]
             gain += delta * delta * step * shrink
         along /= 1.0 + gain
-        for j in range(hot.shape[1]):
-            m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
-            step = tau * hot[D, j]
-            w = (
-                dual[BAR, j]
-                - step / (1.0 + 0.5 * l2[j] * step) * (m_pos - m_neg) * along
-            )
-            dual[BAR, j] = w + theta * (w - hot[W, j])
-            hot[W, j] = w
+        for j in range(dual.shape[1]):
+            m_pos, m_neg = _means(table, j)
+            step = tau * feat[D, j]
+            shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
+            w = dual[BAR, j] - step * shrink * (m_pos - m_neg) * along
+            dual[BAR, j] = w + theta * (w - feat[W, j])
+            feat[W, j] = w
 
 
 @kernel
@@ -195,10 +185,8 @@ def stretch(
     share: Float,
     order: NDArray[np.int64],
     ends: NDArray[np.int64],
-    hot: Float,
-    ref: Float,
-    dual: Float,
-    n: Float,
+    state: State,
+    how: Known,
     times: int,
     found: Float,
 ) -> None:
@@ -206,36 +194,36 @@ def stretch(
 
     By power iteration, ``times`` a batch, from the vector in BAR.
     """
-    to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    features = listed(X, ref)
+    table, dual, _ = state
+    feat, ref, listed = table.feat, table.ref, how.listed
     start = 0
     for batch in range(ends.shape[0]):
         for _ in range(times):
-            a, b = _bar_scores(hot, ref, dual, to_pos, to_neg)
+            a, b = _bar_scores(table, dual)
             sum_pos = sum_neg = 0.0
-            for j in range(hot.shape[1]):
+            for j in range(dual.shape[1]):
                 dual[ADD, j] = 0.0
             for k in range(start, ends[batch]):
                 i = order[k]
-                s = dot_row(X, i, dual, BAR, ref, features)
+                s = dot_row(X, i, dual, BAR, ref, listed)
                 s -= a if share[i] > 0.0 else b
                 s *= 2.0 * abs(share[i])
-                add_row(X, i, s, dual, ADD, ref, features)
+                add_row(X, i, s, dual, ADD, ref, listed)
                 if share[i] > 0.0:
                     sum_pos += s
                 else:
                     sum_neg += s
             size = 0.0
-            for j in range(hot.shape[1]):
-                m_pos, m_neg = _means(hot, ref, j, to_pos, to_neg)
+            for j in range(dual.shape[1]):
+                m_pos, m_neg = _means(table, j)
                 dual[ADD, j] -= sum_pos * m_pos + sum_neg * m_neg
-                size += hot[D, j] * dual[ADD, j] * dual[ADD, j]
+                size += feat[D, j] * dual[ADD, j] * dual[ADD, j]
             size = np.sqrt(size)
             if size == 0.0:
                 break  # this batch has no row that is off the mean of its class
             found[batch] = size * ends.shape[0]
-            for j in range(hot.shape[1]):
-                dual[BAR, j] = hot[D, j] * dual[ADD, j] / size
+            for j in range(dual.shape[1]):
+                dual[BAR, j] = feat[D, j] * dual[ADD, j] / size
         start = ends[batch]
 
 
@@ -300,14 +288,12 @@ def draw(
     return np.concatenate(parts), m * np.arange(1, batches + 1)
 
 
-def longest(X: Rows, share: Float, state: State) -> float:
+def longest(X: Rows, share: Float, state: State, how: Known) -> float:
     """Return the largest ‖x̄‖²: the eigenvalue of a batch of one row, in two rounds."""
     present = np.flatnonzero(share)
     found = np.zeros(len(present))
     state.dual[BAR] = 1.0
-    ends = np.arange(1, len(present) + 1)
-    table = state.hot, state.ref, state.dual
-    stretch(X, share, present, ends, *table, state.n, 2, found)
+    stretch(X, share, present, np.arange(1, len(present) + 1), state, how, 2, found)
     return float(found.max())
 
 
@@ -316,27 +302,27 @@ def widest(
     share: Float,
     batches: list[NDArray[np.int64]],
     state: State,
+    how: Known,
     rng: np.random.RandomState,
 ) -> float:
     """Return κ²."""
-    scale = state.hot[D]
+    scale = state.table.feat[D]
     state.dual[BAR] = np.sqrt(scale) * rng.standard_normal(len(scale))
     found = np.zeros(len(batches))
     each, in_all = _POWER
     times = max(each, ceil(in_all / len(batches)))
-    table = state.hot, state.ref, state.dual
-    stretch(X, share, *visit(batches, rng), *table, state.n, times, found)
+    stretch(X, share, *visit(batches, rng), state, how, times, found)
     return _SAFETY * float(found.max())
 
 
 def start_at(point: Float, share: Float, state: State) -> None:
     """Begin a round at ``point``, with the dual variables that belong to it."""
-    hot, _, ref, dual, beta, n, _ = state
-    d = hot.shape[1]
-    hot[W] = dual[BAR] = point[:d]
-    a, b = class_scores(hot, ref, *(1.0 / n).tolist())
+    table, dual, beta = state
+    d = len(table.ref)
+    table.feat[W] = dual[BAR] = point[:d]
+    a, b = class_scores(table)
     beta[:] = point[2 * d :] - np.where(share > 0.0, a, b)
-    m_pos, m_neg = hot[SUM:] / n[:, np.newaxis] - ref
+    m_pos, m_neg = table.feat[SUM : SUM + 2] / table.n[:, np.newaxis] - table.ref
     # Half the gradient of the loss is u + Δ(Δ·w) - Δ.
     dual[U] = 0.5 * point[d : 2 * d] - (m_pos - m_neg) * (a - b - 1.0)
 
@@ -460,27 +446,29 @@ class SPDAM(BatchAUC):
         state = init(X, len(y), d)
         if self.schedule == "printed":
             return self._run_printed(X, y, tally, state, rng, l2)
-        know_ridge(state, tally, l2)
-        share = shares(y, tally.weight)
-        zero = point = take(X, share, state.hot, state.ref, state.n)
-        scale = residual(zero, state.hot[D], l2, 0.0)
+        table, feat = state.table, state.table.feat
+        fit_table_to_ridge(table, tally, l2)
+        share, how = shares(y, tally.weight), engine.visit(X, table, False, True)
+        zero = point = take(X, share, table, how)
+        scale = residual(zero, feat[D], l2, 0.0)
         if scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
         batches = partition(y, self.batch_size, rng)
-        kappa2 = widest(X, share, batches, state, rng)
+        kappa2 = widest(X, share, batches, state, how, rng)
         # Rows that do not differ within a class: any κ² will do.
         kappa2 = kappa2 if kappa2 > 0.0 else 1.0
         passes, left, moves = 0, 1.0, list[Float]()
         while passes < self.max_iter and left > tol:
             start_at(point, share, state)
-            hyper = pace(len(batches), kappa2, 0.5 * state.z[MILDEST])
+            hyper = pace(len(batches), kappa2, 0.5 * table.stats[MILDEST])
             for _ in range(min(_ROUND, max(self.max_iter - passes - 1, 1))):
                 order, ends = visit(batches, rng)
-                update(X, share, order, ends, *state, *hyper, float(len(ends)), l2)
+                ratio = float(len(ends))
+                update(X, share, order, ends, state, how, *hyper, ratio, l2)
                 passes += 1
             if passes == self.max_iter:
-                return state.hot[W].copy(), passes, left
-            end = take(X, share, state.hot, state.ref, state.n)
+                return feat[W].copy(), passes, left
+            end = take(X, share, table, how)
             passes += 1
             if not rise(point, end, d, l2, 0.0) <= 0.0:
                 kappa2 *= 2.0
@@ -488,7 +476,7 @@ class SPDAM(BatchAUC):
             end = lowest(end, [end - point, *moves], d, l2)
             moves = [end - point, *moves][:MOVES]
             point = end
-            left = residual(point, state.hot[D], l2, 0.0) / scale
+            left = residual(point, feat[D], l2, 0.0) / scale
         return point[:d].copy(), passes, left
 
     def _run_printed(
@@ -504,16 +492,17 @@ class SPDAM(BatchAUC):
         if isinstance(self.l2, str) or self.l2 == 0.0:
             raise ValueError("The printed step sizes need an l2 that is above zero.")
         n = int(np.count_nonzero(y))
-        know_ridge(state, tally, l2, precondition=False)
-        state.hot[D] = 1.0
-        share = shares(y, tally.weight)
+        table, feat = state.table, state.table.feat
+        fit_table_to_ridge(table, tally, l2, precondition=False)
+        feat[D] = 1.0
+        share, how = shares(y, tally.weight), engine.visit(X, table, False, True)
         m = rows_a_batch(self.batch_size, n)
-        hyper = printed_pace(n, m, longest(X, share, state) or 1.0, 0.5 * self.l2)
-        zero = take(X, share, state.hot, state.ref, state.n)
+        hyper = printed_pace(n, m, longest(X, share, state, how) or 1.0, 0.5 * self.l2)
+        zero = take(X, share, table, how)
         start_at(zero, share, state)
         for _ in range(self.max_iter):
-            update(X, share, *draw(y, m, rng), *state, *hyper, n / m, l2)
-        end = take(X, share, state.hot, state.ref, state.n)
-        scale = residual(zero, state.hot[D], l2, 0.0)
-        left = residual(end, state.hot[D], l2, 0.0) / scale if scale > 0.0 else 0.0
-        return end[: len(state.hot[W])].copy(), self.max_iter, left
+            update(X, share, *draw(y, m, rng), state, how, *hyper, n / m, l2)
+        end = take(X, share, table, how)
+        scale = residual(zero, feat[D], l2, 0.0)
+        left = residual(end, feat[D], l2, 0.0) / scale if scale > 0.0 else 0.0
+        return end[: len(table.ref)].copy(), self.max_iter, left

@@ -31,7 +31,7 @@ from aucmax.core.pairs import Hinge, shares
 from aucmax.core.penalty import default_ridge
 from aucmax.core.planes import Planes
 from aucmax.core.products import times
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 _LEAST = 1e-10  # penalty on the weight of a feature of unit scale: as good as none
 _CURVATURE = 0.5  # as if: the hinge has none, the mean over pairs has about that

@@ -18,11 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
+from aucmax.core.engine import L2, NEG, POS, SQ, W, visit
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
-from aucmax.core.rows import Rows, as_hot, as_rows, side_by_side, stored
+from aucmax.core.rows import Float, Rows, as_rows, as_table, n_values
 from aucmax.core.spread import WIDEST, score_spread
-from aucmax.core.table import L2, SQ, Float, W
-from aucmax.core.tally import NEG, NOISE, POS, Tally, know, measure, noise
+from aucmax.core.state import arrays, with_arrays
+from aucmax.core.tally import NOISE, Tally, fit_table, measure, noise
 
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -228,34 +229,34 @@ class OnlineAUC(LinearRanker):
     def _begin(self, rows: Rows, tally: Tally) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
         state = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, self._penalty(), bool(self.precondition))
+        fit_table(state.table, tally, self._penalty(), bool(self.precondition))
         return state
 
     def _penalty(self) -> L2:
         """Return the penalty as kernels take it."""
-        if not isinstance(self.l2, str):
-            return L2(float(self.l2), 0.0)
+        l2 = getattr(self, "l2", 0.0)
+        if not isinstance(l2, str):
+            return L2(float(l2), 0.0)
         _refuse_printed(self)
         return L2(0.0, DEFAULT_L2)
 
-    def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
-        """Return the state as rows of this layout like it stored.
+    def _visit(self, rows: Rows, state: Any, learn: bool) -> Any:
+        """Return how the kernel is to visit rows; ``learn`` their statistics too."""
+        return visit(rows, state.table, learn, self.precondition, self._penalty())
 
-        What learns statistics as well needs all there is of a feature side by side.
-        """
-        if not stream:
-            return state._replace(hot=as_hot(state.hot, rows))
-        hot, cold = side_by_side(state.hot, state.cold, rows)
-        return state._replace(hot=hot, cold=cold)
+    def _fitted_to(self, state: Any, rows: Rows) -> Any:
+        """Return the state, stored as rows of this layout like it."""
+        table = state.table
+        return state._replace(table=table._replace(feat=as_table(table.feat, rows)))
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         """Return the state with room for these rows, if it keeps any."""
         return state
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Any
     ) -> None:
-        """Take the state past the rows ``order``; ``learn`` their statistics too."""
+        """Take the state past the rows ``order``, visited as ``_visit`` says."""
         raise NotImplementedError
 
     def _weights(self, state: Any) -> tuple[Float, float]:
@@ -267,7 +268,11 @@ class OnlineAUC(LinearRanker):
 
         Not the average: after a wild row, it scores such rows as it would have before.
         """
-        return state.hot[W], state.cold, SQ
+        return state.table.feat[W], state.table.feat, SQ
+
+    def _class_weights(self, state: Any) -> Float:
+        """Return the weight of the positives and of the negatives seen."""
+        return state.table.n
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -295,9 +300,9 @@ class OnlineAUC(LinearRanker):
         state = self._with_room(self._begin(rows, tally), rows, signed)
         none_left_out = tally.rows.sum() == len(signed)
         for epoch in range(self.max_iter):
-            learn = self._learns_in_fit and epoch == 0
+            how = self._visit(rows, state, self._learns_in_fit and epoch == 0)
             for order in visits(signed, rng if self.shuffle else None, none_left_out):
-                self._update(rows, signed, order, state, learn=learn)
+                self._update(rows, signed, order, state, how)
         self.n_iter_ = self.max_iter
         return self._finish(state)
 
@@ -333,24 +338,29 @@ class OnlineAUC(LinearRanker):
         rows, signed = self._stream(X, y, classes, sample_weight)
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
-        state = type(state)(*(np.require(part, None, "W") for part in state))
-        state = self._fitted_to(state, rows, stream=True)
+        parts = arrays(state)
+        state = with_arrays(
+            state, {name: np.require(part, None, "W") for name, part in parts.items()}
+        )
+        state = self._fitted_to(state, rows)
         state = self._with_room(state, rows, signed)
         self.state_ = state
+        how = self._visit(rows, state, learn=True)
         for order in visits(signed, None):
-            self._update(rows, signed, order, state, learn=True)
+            self._update(rows, signed, order, state, how)
         self.n_iter_ = 1 if first else self.n_iter_
         # To look at all features is not worth it after a few sparse rows.
-        return self._finish(state, look=stored(rows) >= self.n_features_in_)
+        return self._finish(state, look=n_values(rows) >= self.n_features_in_)
 
     def _finish(self, state: Any, look: bool = True) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
+        weights = self._class_weights(state)
         problem = ""
         if not np.isfinite(coef).all():
             problem = "its weights are not finite any more"
-        elif look and state.n.all():
-            spread = score_spread(*self._last(state), state.n)
+        elif look and weights.all():
+            spread = score_spread(*self._last(state), weights)
             if spread > self._widest:
                 problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
         if problem:
@@ -428,11 +438,10 @@ def resize(estimator: Any, n_features: int) -> None:
 
     A feature that has not occurred is one that has always been zero.
     """
-    fresh = estimator._start(n_features)
-    state = estimator.state_
+    fresh = arrays(estimator._start(n_features))
     parts = {}
-    for name, old in state._asdict().items():
-        new = np.asarray(getattr(fresh, name))
+    for name, old in arrays(estimator.state_).items():
+        new = np.asarray(fresh[name])
         # A length of zero is one that grows with the data.
         shape = tuple(
             mine or its for mine, its in zip(new.shape, old.shape, strict=True)
@@ -445,7 +454,7 @@ def resize(estimator: Any, n_features: int) -> None:
             continue
         parts[name] = new if new.shape == shape else np.zeros(shape)
         parts[name][common] = old[common]
-    estimator.state_ = state._replace(**parts)
+    estimator.state_ = with_arrays(estimator.state_, parts)
     estimator.n_features_in_ = n_features
     coef = np.zeros((1, n_features))
     kept = min(n_features, estimator.coef_.shape[1])

@@ -20,8 +20,7 @@ import numpy as np
 
 from aucmax.core.check import check_whole
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Index, Rows, count_row
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Index, Rows, count_row
 
 VALUES, FEATURES = 0, 1  # of rows
 LENGTH, WEIGHT = 0, 1  # of slots

@@ -30,10 +30,10 @@ and a step changes it along w = cov((Eω, ω), z·ω). It is in two parts:
 import numpy as np
 
 from aucmax.core.check import check_width
+from aucmax.core.engine.lanes import padded
+from aucmax.core.engine.tile import HALF, TALL, add_products
 from aucmax.core.jit import inlined, vectorised
-from aucmax.core.lanes import padded
-from aucmax.core.table import Float
-from aucmax.core.tile import HALF, TALL, add_products
+from aucmax.core.rows import Float
 
 # A variance below this share of the parts that it is the difference of is rounding.
 ROUNDING = 1e-12

@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.check import check_width
-from aucmax.core.jit import inlined, vectorised
-from aucmax.core.table import (
+from aucmax.core.engine import NEG, POS
+from aucmax.core.engine.table import (
     ASLEEP,
     L2,
     ROUNDING,
     TINY,
     TOLERANCE,
-    Float,
     fitting_scale,
 )
-from aucmax.core.tally import NEG, POS, Tally, centres
+from aucmax.core.jit import inlined, vectorised
+from aucmax.core.rows import Float
+from aucmax.core.tally import Tally, centres
 
 # The slots of V, by feature: weight, scale, mean of the iterates, reference point, and
 # Σ x̃ and Σ x̃² of the positives and (next) of the negatives; how often it is not zero;
@@ -211,8 +212,8 @@ def _norm(V: Float, to_pos: float, to_neg: float) -> tuple[float, float]:
     return norm, norm / share
 
 
-def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
-    """Give exact reference points and scales to a learner that is to see the rows.
+def fit_scales(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
+    """Fit reference points and scales to the moments of rows that are to be seen.
 
     Features near zero have no reference point: zeros of sparse data stay zeros, and
     cost nothing in ``add_outer``.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.jit import kernel
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from aucmax.core.base import product
 from aucmax.core.ranking import split, weighted_win_fraction, win_fraction
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
 

@@ -4,11 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from aucmax.core.engine import NEG, POS
+from aucmax.core.engine.table import ROUNDING, TINY
 from aucmax.core.normal import Solution
 from aucmax.core.products import times, transposed_times
-from aucmax.core.rows import Rows, n_rows
-from aucmax.core.table import ROUNDING, TINY, Float
-from aucmax.core.tally import NEG, NOISE, POS, Tally, noise
+from aucmax.core.rows import Float, Rows, n_rows
+from aucmax.core.tally import NOISE, Tally, noise
 
 
 class Implicit:

@@ -33,7 +33,14 @@ F = TypeVar("F", bound=Callable[..., object])
 
 # For what runs inside a kernel's loop: an array is nine arguments, so that a call can
 # cost more than a short row.
-INLINE = {"forceinline": True, "error_model": "numpy"}
+INLINE = {
+    "forceinline": True,
+    "error_model": "numpy",
+    # Nobody calls it from Python or C; what would let them took a sixth of the time
+    # to compile.
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 # LLVM may add in any order, so in SIMD; NaN and infinity keep their meaning.
 # Not for loops that gather by index: there it slows short rows down.
 SIMD = {**INLINE, "fastmath": {"reassoc", "contract", "nsz"}}
@@ -117,5 +124,5 @@ def _locked(path: Path) -> Iterator[None]:
 @cache
 def _fingerprint() -> str:
     """Return a name for the sources that are compiled into every kernel."""
-    core = sorted(Path(__file__).parent.glob("*.py"))
+    core = sorted(Path(__file__).parent.rglob("*.py"))
     return sha256(b"".join(path.read_bytes() for path in core)).hexdigest()[:12]

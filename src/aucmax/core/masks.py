@@ -13,8 +13,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from aucmax.core.engine.lanes import spread
 from aucmax.core.jit import INLINE, inlined, kernel
-from aucmax.core.lanes import spread
 
 Mask: TypeAlias = NDArray[np.uint8]
 

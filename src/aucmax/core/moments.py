@@ -21,10 +21,9 @@ from sklearn.utils import check_array
 from threadpoolctl import ThreadpoolController
 
 from aucmax.core.check import check_values, check_width, row_weights
+from aucmax.core.engine import NEG, POS
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, as_rows, copy_row, mark_row, row_bytes
-from aucmax.core.table import Float
-from aucmax.core.tally import NEG, POS
+from aucmax.core.rows import Float, Rows, as_rows, copy_row, mark_row, row_bytes
 
 _BLOCK_VALUES = 1 << 18  # of rows that go through BLAS at a time: they stay in cache
 _TASK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads

@@ -29,8 +29,7 @@ from scipy.linalg.blas import dtrsv
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.pairs import Point
 from aucmax.core.products import times, transposed_times
-from aucmax.core.rows import Rows, n_rows
-from aucmax.core.table import Float
+from aucmax.core.rows import Float, Rows, n_rows
 
 Ridge = float | Float  # l2, of all features or of each
 Result = TypeVar("Result")

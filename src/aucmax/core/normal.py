@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, eigh, eigh_tridiagonal
 
 from aucmax.core.jit import kernel
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 # A share below this is rounding error. Then this much is added to all shares: enough to
 # pin down what the data leave open, too little to show in what they do not.

@@ -28,7 +28,7 @@ from scipy.fft import irfft, rfft
 from scipy.special import expit
 
 from aucmax.core.jit import kernel
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
 

@@ -22,7 +22,7 @@ factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
 
 import numpy as np
 
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 CURVATURE = 2.0  # of the square loss, (1 - m)²
 # The default penalty of learners that take steps, over s². They do not get so near the

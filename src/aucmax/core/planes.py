@@ -14,7 +14,7 @@ less at a time, from the α before.
 
 import numpy as np
 
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 _IDLE = 50  # rounds without a part in α, after which a plane is dropped
 _JITTER = 1e-14  # keeps planes apart that are the same but for rounding

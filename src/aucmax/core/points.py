@@ -8,9 +8,9 @@ its minimum over what some points span can be told from their gradients alone.
 
 import numpy as np
 
+from aucmax.core.engine import Table, Visit, W, add_row, class_scores, dot_row
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Rows, add_row, dot_row, listed
-from aucmax.core.table import Float, W, class_scores
+from aucmax.core.rows import Float, Rows
 
 MOVES = 2  # moves of a solver that its next one may go back on
 
@@ -22,29 +22,28 @@ def shares(y: Float, n: Float) -> Float:
 
 @kernel
 def survey(
-    X: Rows, share: Float, hot: Float, ref: Float, a: float, b: float, found: Float
+    X: Rows, share: Float, table: Table, how: Visit, a: float, b: float, found: Float
 ) -> None:
     """Take a snapshot: the mean gradient of the loss, then the scores of all rows."""
-    d = hot.shape[1]
+    feat, ref, listed = table.feat, table.ref, how.listed
+    d = ref.shape[0]
     mu, score = found[:d].reshape((1, d)), found[d:]
-    features = listed(X, ref)
     for i in range(share.shape[0]):
         if share[i] != 0.0:
-            score[i] = dot_row(X, i, hot, W, ref, features)
+            score[i] = dot_row(X, i, feat, W, ref, listed)
             if share[i] > 0.0:
                 g = 4.0 * (score[i] - b - 1.0)
             else:
                 g = 4.0 * (score[i] - a + 1.0)
-            add_row(X, i, abs(share[i]) * g, mu, 0, ref, features)
+            add_row(X, i, abs(share[i]) * g, mu, 0, ref, listed)
 
 
-def take(X: Rows, share: Float, hot: Float, ref: Float, n: Float) -> Float:
+def take(X: Rows, share: Float, table: Table, how: Visit) -> Float:
     """Return the point where the weights are; a pass over the data."""
-    d = hot.shape[1]
+    d = len(table.ref)
     point = np.zeros(2 * d + len(share))
-    point[:d] = hot[W]
-    a, b = class_scores(hot, ref, *(1.0 / n).tolist())
-    survey(X, share, hot, ref, a, b, point[d:])
+    point[:d] = table.feat[W]
+    survey(X, share, table, how, *class_scores(table), point[d:])
     return point
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from aucmax.core.jit import kernel
 from aucmax.core.moments import in_threads
 from aucmax.core.rows import (
+    Float,
     Rows,
     n_rows,
     raw_add_row,
@@ -19,7 +20,6 @@ from aucmax.core.rows import (
     row_bytes,
     take_rows,
 )
-from aucmax.core.table import Float
 
 _TASK_BYTES = 1 << 22
 _TOGETHER = 32  # rows that stay in cache from one vector to the next

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 
 @inlined

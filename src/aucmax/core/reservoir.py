@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from aucmax.core.buffer import check_seed, uniform
 from aucmax.core.check import check_whole
+from aucmax.core.engine import PAST, D, Table, U, W
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import count_row, pack_row
-from aucmax.core.table import D, Float, U, W
+from aucmax.core.rows import Float, count_row, pack_row
 
 ROWS = 256  # a class, as long as …
 _VALUES = 1 << 17  # … they have no more values than this (or than one row of all)
@@ -72,14 +72,13 @@ def choose(seed: Float, n: float) -> int:
 
 
 @inlined
-def _drop(
-    side: int, r: int, kept: Float, starts: Float, index: Float, value: Float
-) -> None:
+def _drop(pool: Reservoir, side: int, r: int) -> None:
     """Remove row ``r``; those behind it move up."""
+    _, kept, starts, where, value = pool
     lo, hi = int(starts[side, r]), int(starts[side, r + 1])
     count = int(kept[side])
     for k in range(hi, int(starts[side, count])):
-        index[side, k - hi + lo] = index[side, k]
+        where[side, k - hi + lo] = where[side, k]
         value[side, k - hi + lo] = value[side, k]
     for k in range(r, count):
         starts[side, k] = starts[side, k + 1] - (hi - lo)
@@ -87,76 +86,52 @@ def _drop(
 
 
 @kernel
-def keep(
-    X: Any,
-    i: int,
-    side: int,
-    share: float,
-    seed: Float,
-    kept: Float,
-    starts: Float,
-    index: Float,
-    value: Float,
-) -> None:
+def keep(X: Any, i: int, side: int, share: float, pool: Reservoir) -> None:
     """Keep row ``i`` if there is room, else by chance in place of another.
 
     ``share`` is what its weight is of all the weight its class has had: so each row
     stays with a probability in proportion to its weight (Chao 1982).
     """
+    seed, kept, starts, where, value = pool
     count = int(kept[side])
     size = count_row(X, i)
-    most, room = starts.shape[1] - 1, index.shape[1]
+    most, room = starts.shape[1] - 1, where.shape[1]
     full = count == most or starts[side, count] + size > room
     if full and uniform(seed) >= count * share:
         return
     while count == most or starts[side, count] + size > room:
-        _drop(side, choose(seed, kept[side]), kept, starts, index, value)
+        _drop(pool, side, choose(seed, kept[side]))
         count -= 1
     start = int(starts[side, count])
-    pack_row(X, i, value[side, start:], index[side, start:])
+    pack_row(X, i, value[side, start:], where[side, start:])
     starts[side, count + 1] = start + size
     kept[side] += 1.0
 
 
 @kernel
-def fill(
-    X: Any,
-    order: NDArray[np.int64],
-    side: int,
-    seed: Float,
-    kept: Float,
-    starts: Float,
-    index: Float,
-    value: Float,
-) -> None:
+def fill(X: Any, order: NDArray[np.int64], side: int, pool: Reservoir) -> None:
     """Keep the rows ``order``, as far as there is room for them."""
     for k in range(order.shape[0]):
-        keep(X, order[k], side, 0.0, seed, kept, starts, index, value)
+        keep(X, order[k], side, 0.0, pool)
 
 
 @inlined
-def kept_score(hot: Float, index: Float, value: Float, start: int, stop: int) -> float:
+def kept_score(pool: Reservoir, side: int, r: int, feat: Float) -> float:
     """Return w·x of a kept row."""
+    _, _, starts, where, value = pool
     s = 0.0
-    for k in range(start, stop):
-        s += hot[W, int(index[k])] * value[k]
+    for k in range(int(starts[side, r]), int(starts[side, r + 1])):
+        s += feat[W, int(where[side, k])] * value[side, k]
     return s
 
 
 @inlined
-def move_kept(
-    hot: Float,
-    cold: Float,
-    index: Float,
-    value: Float,
-    start: int,
-    stop: int,
-    c: float,
-    past: float,
-) -> None:
-    """Step along a kept row: w += c D x, and the average's part u += past · c D x."""
-    for k in range(start, stop):
-        j = int(index[k])
-        x = c * (hot[D, j] * value[k])
-        hot[W, j] += x
-        cold[U, j] += past * x
+def move_kept(pool: Reservoir, side: int, r: int, table: Table, c: float) -> None:
+    """Step along a kept row: w += c D x, and the average's part u += Σγ · c D x."""
+    _, _, starts, where, value = pool
+    feat, past = table.feat, table.stats[PAST]
+    for k in range(int(starts[side, r]), int(starts[side, r + 1])):
+        j = int(where[side, k])
+        x = c * (feat[D, j] * value[side, k])
+        feat[W, j] += x
+        feat[U, j] += past * x

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aucmax.core.jit import kernel
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 # The losses aim at a margin of one. On the data sets of the tests and of the benchmarks
 # scores deviate by less than ten, with raw features and steps that do not fall by 35.

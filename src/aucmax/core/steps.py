@@ -14,8 +14,8 @@ the papers' pseudo-code has.
 
 import numpy as np
 
+from aucmax.core.engine.table import MILDEST, NORM, WIDTH, P, Table
 from aucmax.core.jit import inlined
-from aucmax.core.table import Float
 
 CONSTANT, INVSQRT, INV, PRINTED = range(4)
 SCHEDULES = {
@@ -66,7 +66,10 @@ def explicit(eta: float, ridge: float) -> float:
 
 
 @inlined
-def rates(n: Float, rows: float) -> tuple[float, float, float, float]:
-    """Return p, what turns sums of the classes into means, and weights into shares."""
-    total = n[0] + n[1]
-    return n[0] / total, 1.0 / n[0], 1.0 / n[1], rows / total
+def step_at(schedule: int, eta0: float, table: Table, t: float) -> float:
+    """Return the step size at row ``t`` for what the table knows of the rows."""
+    stats = table.stats
+    pq = stats[P] * (1.0 - stats[P])
+    convexity = pq * stats[MILDEST]
+    norm, width = stats[NORM], stats[WIDTH]
+    return step_size(schedule, eta0, norm, width, t, 4.0 * pq, convexity)

@@ -11,41 +11,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.core.engine.prefetch import fetch_ahead, fetch_row
+from aucmax.core.engine.table import (
+    HARDEST,
+    L2,
+    MEAN_TO_SPREAD,
+    MILDEST,
+    NEG,
+    NO_PENALTY,
+    NORM,
+    NZ,
+    POS,
+    ROWS,
+    SQ,
+    SUM,
+    WIDTH,
+    D,
+    Table,
+    refresh,
+)
 from aucmax.core.jit import kernel
 from aucmax.core.rows import (
+    Float,
     Rows,
-    fetch_ahead,
-    fetch_row,
+    entry,
     n_rows,
     raw_add_row,
     row_bytes,
+    rowwise,
+    stored,
     take_rows,
-    tally_row,
     zeros_for,
 )
-from aucmax.core.table import (
-    L2,
-    MEAN_TO_SPREAD,
-    NO_PENALTY,
-    NZ,
-    SQ,
-    SUM,
-    D,
-    Float,
-    refresh,
-)
 
-POS, NEG = 0, 1
 # Where a solver stops unless told, as a share of the sampling error of Δ: the equations
 # are not known any better, and with more features than rows to solve them does harm.
 NOISE = 0.125
-RENEW = 4.0  # scales are taken anew when there are so many times more rows
-
-# What every learner's numbers ``z`` begin with: rows whose statistics are known; mean
-# squared norm κ̄² of a row; about how many features make it up; the smallest and the
-# largest λ_j D_j; rows at which to take them anew.
-ROWS, NORM, WIDTH, MILDEST, HARDEST, RENEW_AT = range(6)
-
 # A variance below this share of the squared mean has lost digits in sums about zero.
 _DOUBTFUL = 1e-6
 
@@ -62,9 +63,18 @@ class Tally(NamedTuple):
     often: Float  # (2, d)  share of the rows in which a feature is not zero
 
 
-# The slots of the sums, see tally_row. Two are unused, so that the numbers of a feature
-# share a cache line.
+# The slots of the sums: of each pair, the positives' is first. Two are unused, so that
+# the numbers of a feature share a cache line.
 _SUM, _SQUARES, _COUNT, _SLOTS = 0, 2, 4, 8
+
+
+@rowwise
+def _add_row(X: Rows, i: int, weight: float, side: int, sums: Float) -> None:
+    for k in stored(X, i):
+        j, x = entry(X, i, k)
+        sums[_SUM + side, j] += weight * x
+        sums[_SQUARES + side, j] += weight * x * x
+        sums[_COUNT + side, j] += weight if x != 0.0 else 0.0
 
 
 @kernel
@@ -75,7 +85,7 @@ def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, sums: Float) 
             side = POS if y[i] > 0.0 else NEG
             weight[side] += abs(y[i])
             rows[side] += 1.0
-            tally_row(X, i, abs(y[i]), side, sums)
+            _add_row(X, i, abs(y[i]), side, sums)
 
 
 @kernel
@@ -166,48 +176,41 @@ def centres(tally: Tally) -> Float:
 
 @kernel
 def _enter(
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    weight: Float,
-    mean: Float,
-    variance: Float,
-    often: Float,
+    table: Table, weight: Float, mean: Float, variance: Float, often: Float
 ) -> None:
     """Write moments to a table, squares about the reference points."""
+    feat, ref = table.feat, table.ref
     for j in range(ref.shape[0]):
         for side in range(2):
             off = mean[side, j] - ref[j]
-            hot[SUM + side, j] = weight[side] * mean[side, j]
-            cold[SQ + side, j] = weight[side] * (variance[side, j] + off * off)
-        cold[NZ, j] = weight[POS] * often[POS, j] + weight[NEG] * often[NEG, j]
+            feat[SUM + side, j] = weight[side] * mean[side, j]
+            feat[SQ + side, j] = weight[side] * (variance[side, j] + off * off)
+        feat[NZ, j] = weight[POS] * often[POS, j] + weight[NEG] * often[NEG, j]
 
 
-def know(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
-    """Give a learner exact statistics in place of running ones."""
-    state.ref[:] = centres(tally) if precondition else 0.0
-    weight, _, *moments = tally
-    _enter(state.hot, state.cold, state.ref, weight, *moments)
-    state.n[:] = tally.weight
-    to_pos, to_neg = (1.0 / tally.weight).tolist()
-    rows = tally.rows.sum()
-    state.z[ROWS], state.z[RENEW_AT] = rows, RENEW * rows
-    state.z[NORM : HARDEST + 1] = refresh(
-        state.hot, state.cold, state.ref, to_pos, to_neg, l2, precondition
-    )
-    if hasattr(state, "mark"):
-        state.mark[:] = state.hot[D]
+def fit_table(table: Table, tally: Tally, l2: L2, precondition: bool) -> None:
+    """Fit a table to known moments, in place of running ones."""
+    table.ref[:] = centres(tally) if precondition else 0.0
+    weight, rows, *moments = tally
+    _enter(table, weight, *moments)
+    table.n[:] = weight
+    table.stats[ROWS] = rows.sum()
+    refresh(table, l2, precondition)
+    table.mark[:] = table.feat[D]
 
 
-def know_ridge(state: Any, tally: Tally, l2: Float, precondition: bool = True) -> None:
+def fit_table_to_ridge(
+    table: Table, tally: Tally, l2: Float, precondition: bool = True
+) -> None:
     """Do the same for a solver with a penalty of its own for every weight."""
-    know(state, tally, NO_PENALTY, precondition)
-    varies = state.hot[D] > 0.0
+    fit_table(table, tally, NO_PENALTY, precondition)
+    varies = table.feat[D] > 0.0
     if not precondition or not varies.any():
         return
-    second = 1.0 / state.hot[D][varies]
+    second = 1.0 / table.feat[D][varies]
     scale = 1.0 / (second + 0.25 * l2[varies])
-    state.hot[D][varies] = scale
-    state.z[NORM] = (second * scale).sum()
-    state.z[WIDTH] = state.z[NORM] / (second * scale).max()
-    state.z[MILDEST], state.z[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]
+    table.feat[D][varies] = scale
+    stats = table.stats
+    stats[NORM] = (second * scale).sum()
+    stats[WIDTH] = stats[NORM] / (second * scale).max()
+    stats[MILDEST], stats[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]

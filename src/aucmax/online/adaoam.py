@@ -33,9 +33,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
 from aucmax.core.covariance import (
+    KNOWN,
     MEAN,
+    NORM,
     REF,
+    ROWS,
     SLOTS,
+    WIDTH,
     D,
     W,
     gradient,
@@ -43,14 +47,10 @@ from aucmax.core.covariance import (
     rescale,
     ridge,
 )
+from aucmax.core.engine import L2, NEG, POS, assign
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
-from aucmax.core.table import (
-    L2,
-    Float,
-    assign,
-)
-from aucmax.core.tally import NEG, POS, Tally
+from aucmax.core.rows import Float, Rows, copy_row
+from aucmax.core.tally import Tally
 
 # The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
 # weights of the average).
@@ -80,11 +80,7 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    V: Float,
-    S: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
+    state: State,
     learns: bool,
     eta0: float,
     printed: bool,
@@ -94,16 +90,12 @@ def update(
     l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    rows, known, norm, width, t, sum_gamma = z[0], z[1], z[2], z[3], z[4], z[5]
+    V, S, n, z = state
+    rows, known, norm, width = z[ROWS], z[KNOWN], z[NORM], z[WIDTH]
+    t, sum_gamma = z[T], z[SUM_GAMMA]
     x, g = np.empty(V.shape[1]), np.empty(V.shape[1])
-    last = order.shape[0] - 1
-    for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
+    for i in order:
+        weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
         if rows == 0.0 and known == 0.0:
             copy_row(X, i, 1.0, V[REF], x)
             assign(V[REF], x)
@@ -129,7 +121,8 @@ def update(
         if average:
             sum_gamma += t
         follow(V, t / sum_gamma if average else 1.0)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+    z[ROWS], z[KNOWN], z[NORM], z[WIDTH] = rows, known, norm, width
+    z[T], z[SUM_GAMMA] = t, sum_gamma
 
 
 @vectorised
@@ -297,32 +290,27 @@ class AdaOAM(OnlineAUC):
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state = self._start(self.n_features_in_)
-        covariance.know(state, tally, self._penalty(), bool(self.precondition))
+        covariance.fit_scales(state, tally, self._penalty(), bool(self.precondition))
         return state
 
-    def _fitted_to(self, state: State, rows: Rows, stream: bool = False) -> State:
+    def _fitted_to(self, state: State, rows: Rows) -> State:
         return state
+
+    def _visit(self, rows: Rows, state: State, learn: bool) -> bool:
+        return learn
+
+    def _class_weights(self, state: State) -> Float:
+        return state.n
 
     def _last(self, state: State) -> tuple[Float, Float, int]:
         return state.V[W], state.V, covariance.SQ
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: bool
     ) -> None:
-        update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            bool(learn),
-            float(self.eta0),
-            self.schedule == "printed",
-            bool(self.average),
-            bool(self.precondition),
-            float(self.delta),
-            self._penalty(),
-        )
+        printed, average = self.schedule == "printed", bool(self.average)
+        rule = float(self.eta0), printed, average, bool(self.precondition)
+        update(X, y, order, state, how, *rule, float(self.delta), self._penalty())
 
     def _weights(self, state: State) -> tuple[Float, float]:
         return covariance.weights(state.V, state.n)

@@ -45,7 +45,7 @@ from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import buffer as buffers
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
 from aucmax.core.buffer import (
     LENGTH,
@@ -71,62 +71,59 @@ from aucmax.core.confidence import (
     identity,
     subtract_squares,
 )
-from aucmax.core.jit import kernel
-from aucmax.core.lanes import aligned, padded
-from aucmax.core.rows import (
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    learn_row,
-    listed,
-    pack_row,
-)
-from aucmax.core.table import (
-    NO_PENALTY,
-    SUM,
+from aucmax.core.engine import (
+    NEG,
+    NORM,
+    POS,
+    RENEW_AT,
+    ROWS,
+    TO_MEAN,
+    TO_NEG,
+    TO_POS,
     D,
-    Float,
+    Table,
+    Visit,
     W,
     assign,
-    refresh,
+    count,
+    renew,
     second_moment,
+    take,
+    weight_of,
 )
-from aucmax.core.tally import NEG, NORM, POS, RENEW_AT, ROWS
-from aucmax.core.tile import HALF, add_products
+from aucmax.core.engine.lanes import aligned, padded
+from aucmax.core.engine.tile import HALF, add_products
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Index, Rows, pack_row
 from aucmax.online import cbr_diag
 
-_RENEW = 2.0  # scales are taken anew when there are so many times more rows
+_RENEW = 2.0  # scales are taken anew when there are so many times more rows …
+_GROWN = 4.0  # … or when a feature's second moment is so many times as large
 
-# The numbers in State.z, after those of aucmax.core.tally: rows of either class that
-# the buffer was offered; its random numbers.
-SEEN, SEED = 6, 8
+# The numbers in State.z: rows of either class that the buffer was offered; its random
+# numbers.
+SEEN, SEED = 0, 2
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) μ for unit-scale features, scales, class sums
-    cold: Float  # (4, d) nothing, frequencies, sums of squares
-    ref: Float  # (d,) reference points
+    table: Table  # μ for unit-scale features, scales, class moments
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
     S: Float  # Σ: see aucmax.core.confidence, and for
     R: Float  # the covariances of the scores Eω with one another and with ω
     score: Float  # (2B,) Eμ
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (10,) numbers, see above
+    z: Float  # (4,) numbers, see above
 
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    slots = 2 * buffer_size
-    S, R = identity(n_features, slots, "CBR")
-    hot, cold, ref = tables.empty(n_features, precondition)
-    z = np.zeros(10)
+    z = np.zeros(4)
     z[SEED:] = buffers.SEED
-    held = buffers.empty(buffer_size)
-    return State(hot, cold, ref, *held, S, R, np.zeros(slots), np.zeros(2), z)
+    table = engine.empty(n_features, precondition)
+    held, slots = buffers.empty(buffer_size), 2 * buffer_size
+    return State(table, *held, *identity(n_features, slots, "CBR"), np.zeros(slots), z)
 
 
 @kernel
@@ -134,89 +131,47 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    rows: Float,
-    slots: Float,
-    S: Float,
-    R: Float,
-    score: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
-    learns: bool,
+    state: State,
+    how: Visit,
     C: float,
     phi: float,
     part: float,
     reservoir: bool,
-    precondition: bool,
     printed: bool,
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
+    table, rows, slots, S, R, score, z = state
+    feat, stats = table.feat, table.stats
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
-    d, size = hot.shape[1], slots.shape[1] // 2
-    at, centred = features_of(rows, slots), listed(X, ref)
+    d, size, at = feat.shape[1], slots.shape[1] // 2, features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, shift, e = np.sqrt(hot[D]), ref.copy(), np.zeros(padded(d))
+    unit, shift, e = np.sqrt(feat[D]), table.ref.copy(), np.zeros(padded(d))
     width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
     mean, c = np.zeros(width), np.zeros(width)
     mu = mean[begin : begin + d]
     assign(mean[: 2 * size], score)
-    assign(mu, hot[W])
+    assign(mu, feat[W])
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
     slot_of, coefs = np.empty(size, np.int64), np.zeros((size, size + HALF))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
     w, room = aligned(size + HALF, width), aligned(size, width)
     flat = w.reshape(w.size)
-    last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)])
-        fetch_features_row(X, order[min(visit + 1, last)], hot)
-        i = order[visit]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
-        other = NEG if side == POS else POS
-
+        i = take(X, order, visit, table, how)
+        side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
         length = pack_row(X, i, x, features)
 
-        # Running class statistics, where the exact ones are not known.
-        if learns:
-            z[ROWS] += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, centred)
-            both = n[POS] > 0.0 and n[NEG] > 0.0
-            off = z[ROWS] >= z[RENEW_AT]
-            if both and precondition:  # what has grown much cannot wait
-                to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
-                for k_x in range(length):
-                    j = features[k_x]
-                    off |= second_moment(hot, cold, j, to_pos, to_neg) * hot[D, j] > 4.0
-            if both and off:
-                z[1], z[2], z[3], z[4] = refresh(
-                    hot, cold, ref, 1.0 / n[POS], 1.0 / n[NEG], NO_PENALTY, precondition
-                )
-                z[RENEW_AT] = _RENEW * z[ROWS]
-                centred = listed(X, ref)
-                if precondition:
-                    for j in range(d):  # a weight, unit · μ, follows the scale, unit²
-                        if unit[j] > 0.0:
-                            mu[j] *= np.sqrt(hot[D, j]) / unit[j]
-                        unit[j], shift[j] = np.sqrt(hot[D, j]), ref[j]
-                    for twice in range(2):
-                        for b in range(2 * size):
-                            if slots[WEIGHT, b] == 0.0:  # not filled yet
-                                continue
-                            count = int(slots[LENGTH, b])
-                            unpack(rows[VALUES, b], at[b], count, unit, shift, e[:d])
-                            covary(S, R, e, c)
-                            mean[b] = dot(e, mean[begin:])
-                            if twice == 0:
-                                assign(R[b, begin:], c[begin:])
-                            else:
-                                assign(R[b, b:begin], c[b:begin])
+        # Running class statistics, and all that is in their coordinates.
+        if count(X, y, i, table, how):
+            off = stats[ROWS] >= stats[RENEW_AT]
+            for k_x in range(length if how.precondition else 0):
+                j = features[k_x]
+                second = second_moment(feat, j, stats[TO_POS], stats[TO_NEG])
+                off |= second * feat[D, j] > _GROWN  # cannot wait
+            if off:
+                renew(table, how)
+                stats[RENEW_AT] = _RENEW * stats[ROWS]
+                rescaled(state, unit, shift, at, mean, mu, e, c)
 
         # What is to be known of the pairs of the row.
         unpack(x, features, length, unit, shift, e[:d])
@@ -228,21 +183,18 @@ def update(
             m[b], k[b], v[b] = mean[b], c[b], R[b, b]
 
         # Steps along those that have a loss.
-        share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
-        y_t = 1.0 if side == POS else -1.0
-        C_t = (C if printed else C / np.sqrt(2.0 * z[NORM])) * weight * share
+        C_t = C if printed else C / np.sqrt(2.0 * stats[NORM])
+        C_t *= weight_of(y, i, table)
         r = 0
         for b in range(first, end):
             margin = y_t * (s - m[b])
             z_z = e_e - 2.0 * k[b] + v[b]
             if z_z <= ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
                 continue
-            C_b = C_t * slots[WEIGHT, b] * share
+            C_b = C_t * slots[WEIGHT, b] * stats[TO_MEAN]
             alpha, root = confident_step(margin, z_z, phi, C_b)
-            step[r], beta[r] = (
-                y_t * part * alpha,
-                alpha * phi / (root + z_z * alpha * phi),
-            )
+            step[r] = y_t * part * alpha
+            beta[r] = alpha * phi / (root + z_z * alpha * phi)
             x_z = e_e - k[b]
             drop[r] = -beta[r] * x_z
             slot_of[r] = b
@@ -269,22 +221,55 @@ def update(
 
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
-            put(rows, slots, at, slot, x, features, length, weight)
+            put(rows, slots, at, slot, x, features, length, abs(y[i]))
             add_rows(drop, w, r, 0, width, c)
             for a in range(slot):
                 R[a, slot] = c[a]
             assign(R[slot, slot:], c[slot:])
             R[slot, slot], mean[slot] = e_e, s
     assign(score, mean[: 2 * size])
-    assign(hot[W], mu)
+    assign(feat[W], mu)
+
+
+@kernel
+def rescaled(
+    state: State,
+    unit: Float,
+    shift: Float,
+    at: Index,
+    mean: Float,
+    mu: Float,
+    e: Float,
+    c: Float,
+) -> None:
+    """Take weights, buffered scores and their covariances to new scales; O(B d²)."""
+    table, rows, slots, S, R, _, _ = state
+    feat, d, begin = table.feat, unit.shape[0], R.shape[1] - e.shape[0]
+    for j in range(d):  # a weight, unit · μ, follows the scale, unit²
+        if unit[j] > 0.0:
+            mu[j] *= np.sqrt(feat[D, j]) / unit[j]
+        unit[j], shift[j] = np.sqrt(feat[D, j]), table.ref[j]
+    for twice in range(2):  # first with the weights, then with one another
+        for b in range(slots.shape[1]):
+            if slots[WEIGHT, b] == 0.0:  # not filled yet
+                continue
+            length = int(slots[LENGTH, b])
+            unpack(rows[VALUES, b], at[b], length, unit, shift, e[:d])
+            covary(S, R, e, c)
+            mean[b] = dot(e, mean[begin:])
+            if twice == 0:
+                assign(R[b, begin:], c[begin:])
+            else:
+                assign(R[b, b:begin], c[b:begin])
 
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the weights and the intercept."""
-    w = state.hot[W] * np.sqrt(state.hot[D])
-    if not state.n.all():
+    feat = state.table.feat
+    w = feat[W] * np.sqrt(feat[D])
+    if not state.table.n.all():
         return np.zeros_like(w), 0.0
-    return w, tables.threshold(w, state.hot[SUM:], state.n)
+    return w, engine.threshold(w, state.table)
 
 
 class CBR(OnlineAUC):
@@ -436,24 +421,13 @@ class CBR(OnlineAUC):
         check(state, seen, seed, self.n_features_in_)
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Visit
     ) -> None:
         # One is as sure as a float can tell.
         confidence = min(float(self.confidence), np.nextafter(1.0, 0.0))
-        self._algorithm.update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            bool(learn),
-            float(self.C),
-            float(ndtri(confidence)),
-            float(self.step),
-            self.policy == "reservoir",
-            bool(self.precondition),
-            self.schedule == "printed",
-        )
+        rule = float(self.C), float(ndtri(confidence)), float(self.step)
+        reservoir, printed = self.policy == "reservoir", self.schedule == "printed"
+        self._algorithm.update(X, y, order, state, how, *rule, reservoir, printed)
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         coef, intercept = self._algorithm.weights(state)

@@ -55,39 +55,46 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
+from aucmax.core.engine import (
+    DUE,
+    NORM,
+    PAST,
+    ROWS,
+    SINCE,
+    WIDTH,
+    D,
+    P,
+    Table,
+    Visit,
+    W,
+)
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.project import clip, l1_threshold
-from aucmax.core.rows import (
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    learn_row,
-    listed,
-    look_row,
-    meet_row,
-    move_row,
-    reach_row,
-    start_row,
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.core.tally import Tally
+from aucmax.online import fsauc_stages as stages
+from aucmax.online.fsauc_stages import (
+    A1,
+    ALPHA1,
+    B1,
+    BALL,
+    DONE,
+    DUAL,
+    KAPPA,
+    LENGTH,
+    NEAR,
+    PLANNED,
+    REACH,
+    SCALE,
+    STAGE,
+    SUM_A,
+    SUM_B,
+    A,
+    B,
+    T,
 )
-from aucmax.core.steps import rates
-from aucmax.core.table import (
-    L2,
-    SUM,
-    D,
-    Float,
-    U,
-    W,
-    class_scores,
-    norms,
-    rebase,
-    refresh,
-    soften,
-    unit_magnitudes,
-)
-from aucmax.core.tally import NEG, POS, RENEW, ROWS, WIDTH, Tally
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
@@ -95,65 +102,27 @@ STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
 _STRETCH = 16  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
-_FIRST = 16.0  # effective rows in the first stage of a stream
-_PATIENCE = 4.0  # effective rows a feature that full steps are good for
 _PACE = 0.25  # the largest step of a, b and α that w can follow
-_BETA = 9.0  # 1 + 8 κ²
 _NO_BALL = 1e150  # its square is finite
-
-
-# The numbers in State.z, after those of aucmax.core.tally: steps, all and in this
-# stage; the stage, from 1; how many are planned, and the length of one, or of an
-# unplanned one in effective rows; the radii r and D, β, and over the first the radius
-# and the step size η; the variables a, b and α, and where they started; the factor s of
-# the weights, w = w₁ + s W; ‖w - w₁‖²; whether ‖w‖₁ is followed, and its bound if it
-# is, ‖w₁‖₁ if not; the largest norm of a row; Σ γ since the last proximal map and steps
-# since then; Σ s; and as printed Σ a and Σ b.
-T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, FALL, ETA = range(6, 16)
-A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA = range(16, 27)
-DUE, SINCE, SUM_SCALED, SUM_A, SUM_B = range(27, 32)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) weights from the start, scales, class sums: aucmax.core.table
-    cold: Float  # (4, d) the average's part, frequencies, sums of squares
-    ref: Float  # (d,) reference points
+    table: Table  # weights from the start of the stage: see aucmax.core.engine.table
     start: Float  # (d,) w₁ / D, so that it follows the scales
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (32,) numbers, see above
+    z: Float  # (23,) numbers, see aucmax.online.fsauc_stages
 
 
 def init(n_features: int, precondition: bool, radius: float) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    z = np.zeros(32)
-    z[LENGTH] = _FIRST
-    z[STAGE] = z[FALL] = z[ETA] = z[SCALE] = 1.0
+    z = np.zeros(23)
+    z[LENGTH] = stages.FIRST
+    z[STAGE] = z[stages.FALL] = z[stages.ETA] = z[SCALE] = 1.0
     z[BALL] = 2.0 * np.sqrt(3.0) * radius  # 2R √(1 + 2κ²)
     z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL]
-    z[BETA] = _BETA
-    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), z)
-
-
-@kernel
-def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
-    """Return for ``n`` rows the number of stages, the length of one, and the first η.
-
-    ``balance`` is 4p(1 - p): of rare positives a stage must have enough.
-    """
-    effective = max(balance * n, 2.0)
-    m = np.floor(0.5 * np.log2(2.0 * effective / np.log2(effective))) - 1.0
-    m = max(m, 1.0)
-    length = np.ceil(n / m)
-    return m, length, 1.0 / np.sqrt(1.0 + balance * length / (_PATIENCE * width))
-
-
-def printed_plan(n: int) -> tuple[float, float]:
-    """Return m and n₀ of the paper's Algorithm 1; at least one stage."""
-    m = max(int(0.5 * np.log2(2.0 * n / np.log2(max(n, 2)))) - 1, 1)
-    return float(m), float(n // m)
+    z[stages.BETA] = stages.BETA0
+    return State(engine.empty(n_features, precondition), np.zeros(n_features), z)
 
 
 @inlined
@@ -166,130 +135,115 @@ def guarded(rule: int, step: float, curvature: float) -> float:
     return step
 
 
+@rowwise
+def start_row(X: Rows, i: int, table: Table, how: Visit, start: Float) -> float:
+    """Return the score of row ``i`` by the weights that the stage started from."""
+    s = 0.0
+    for k in stored(X, i):
+        j, x, _ = engine.seen(X, i, k, table.ref)
+        s += start[j] * (table.feat[D, j] * x)
+    for m in engine.others(X, how.listed):
+        j = how.listed[m]
+        s -= start[j] * (table.feat[D, j] * table.ref[j])
+    return s
+
+
+@rowwise
+def reach_row(
+    X: Rows, i: int, table: Table, how: Visit, start: Float, scale: float
+) -> float:
+    """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
+    s = 0.0
+    for k in stored(X, i):
+        j, x = entry(X, i, k)
+        size = stages.magnitude(table.feat, start, j, scale)
+        s += size if (x != 0.0) & (table.ref[j] == 0.0) else 0.0
+    for m in range(how.listed[0]):
+        s += stages.magnitude(table.feat, start, how.listed[m + 1], scale)
+    return s
+
+
 @kernel
 def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    start: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
-    learn: bool | None,
+    state: State,
+    how: Visit,
     n_expected: float,
     eta0: float,
     printed: bool,
     rule: int,
-    precondition: bool,
     radius: float,
-    l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``.
 
-    With ``learn=None`` statistics are known, and what learns them is not compiled.
+    ``n_expected`` is the length of a stream, zero if it is not known; below zero, all
+    is planned.
     """
-    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    t, done, a, b, alpha = z[T], z[DONE], z[A], z[B], z[ALPHA]
-    scale, reach, near, size = z[SCALE], z[REACH], z[NEAR] != 0.0, z[SIZE]
-    kappa, due, since, sum_scaled = z[KAPPA], z[DUE], z[SINCE], z[SUM_SCALED]
-    stretch = max(_STRETCH, hot.shape[1])
-    features = listed(X, ref)
-    slack = 1.0 if printed else _SLACK
-    p, to_pos, to_neg, to_mean = rates(n, rows)
-    pq = p * (1.0 - p)
-    last = order.shape[0] - 1
+    table, start, z = state
+    feat, stats = table.feat, table.stats
+    t, done, a, b, alpha = z[T], z[DONE], z[A], z[B], z[stages.ALPHA]
+    scale, reach, near, size = z[SCALE], z[REACH], z[NEAR] != 0.0, z[stages.SIZE]
+    kappa = z[KAPPA]
+    pq, slack = stats[P] * (1.0 - stats[P]), 1.0 if printed else _SLACK
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        fetch_features_row(X, order[min(k + 1, last)], hot)
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
+        i = engine.take(X, order, k, table, how)
 
         # A new stage, from the mean of the last, with the class means of its rows.
-        if t > 0.0 and done > 0.0 and finished(z, done, 4.0 * pq):
-            arrive(hot, cold, start, sum_scaled / done, 1.0 / done)
-            if learn is not None and rows >= renew_at:
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, l2, precondition
-                )
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-            tau = l1_threshold(unit_magnitudes(hot), radius)
-            soften(hot, cold, tau, 0.0)
-            squared, size = norms(hot)
-            a, b = class_scores(hot, ref, to_pos, to_neg)
+        if t > 0.0 and done > 0.0 and stages.finished(z, done, 4.0 * pq):
+            stages.arrive(feat, start, stats[PAST] / done, 1.0 / done)
+            stats[DUE] = stats[SINCE] = stats[PAST] = 0.0
+            if stats[ROWS] >= stats[engine.RENEW_AT]:
+                engine.renew(table, how)
+            tau = l1_threshold(engine.unit_magnitudes(feat), radius)
+            engine.soften(feat, tau, 0.0)
+            squares, size = engine.norms(feat)
+            a, b = engine.class_scores(table)
             a, b = clip(a, radius * kappa), clip(b, radius * kappa)
             alpha = clip(b - a, 2.0 * radius * kappa)
             if printed:
                 a, b = z[SUM_A] / done, z[SUM_B] / done
             z[A1], z[B1], z[ALPHA1] = a, b, alpha
-            depart(hot, cold, start)
-            variance = 0.0 if learn is None else squared / max(pq * rows, 0.5)
-            next_stage(z, t, done, 4.0 * pq, width, variance, printed)
-            scale, near = 1.0, False
-            reach = done = due = since = sum_scaled = z[SUM_A] = z[SUM_B] = 0.0
+            stages.depart(feat, start)
+            variance = 0.0 if n_expected < 0.0 else squares / max(pq * stats[ROWS], 0.5)
+            stages.next_stage(z, t, done, 4.0 * pq, stats[WIDTH], variance, printed)
+            scale, near, reach, done, z[SUM_A], z[SUM_B] = (
+                1.0,
+                False,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+            )
 
-        # Running class statistics, where the exact ones are not known.
-        renew = False
-        if learn is not None:
-            rows += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, features)
-            if n[POS] == 0.0 or n[NEG] == 0.0:
-                done += 1.0 if printed else 0.0  # a step at which nothing moves
-                continue
-            p, to_pos, to_neg, to_mean = rates(n, rows)
-            if precondition:
-                if near:
-                    size -= reach_row(X, i, hot, ref, features, start, scale)
-                change = meet_row(
-                    X, i, hot, cold, ref, None, to_pos, to_neg, l2, None, 0.0
-                )[3]
-                reach = max(reach + scale * scale * change, 0.0)
-                if near:
-                    size += reach_row(X, i, hot, ref, features, start, scale)
-            # In the first stage, which starts at zero, coordinates may change.
-            renew = rows >= renew_at and z[STAGE] == 1.0
-            pq = p * (1.0 - p)
-
-        # The proximal map of the penalty, and what drifts, exactly.
-        if renew or since >= stretch or pq * due * hardest > 0.5:
-            if hardest > 0.0:
-                ridge = pq * l2.plain * due
-                shrink(hot, cold, start, scale, sum_scaled, ridge, 0.0)
-            due = since = 0.0
-            if renew:
-                before = class_scores(hot, ref, to_pos, to_neg)[0]
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, l2, precondition
-                )
-                shift = class_scores(hot, ref, to_pos, to_neg)[0] - before
-                a += scale * shift  # scores are centred on other points now
-                b += scale * shift
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-            if learn is not None and z[STAGE] == 1.0 and not printed:
-                z[PLANNED], z[LENGTH] = 0.0, _FIRST
-                if n_expected > 0.0:
-                    prefix = rows - 1.0 - t  # those of one class taught nothing
-                    left = max(n_expected - prefix, 1.0)
-                    z[PLANNED], z[LENGTH], z[ETA] = plan(left, 4.0 * pq, width)
-            reach = scale * scale * norms(hot)[0]
-            size = np.sum(magnitudes(hot, start, scale if near else 0.0))
+        if near:
+            size -= reach_row(X, i, table, how, start, scale)
+        news = engine.learn(X, y, i, table, how)
+        reach = max(reach + scale * scale * news.d_squares, 0.0)
+        if near:
+            size += reach_row(X, i, table, how, start, scale)
+        if not news.ready:
+            done += 1.0 if printed else 0.0  # a step at which nothing moves
+            continue
+        p = stats[P]
+        pq = p * (1.0 - p)
+        # In the first stage, which starts at zero, coordinates may change.
+        if news.stale and z[STAGE] == 1.0:
+            shift = scale * engine.renew(table, how)
+            a, b = a + shift, b + shift
+            reach = scale * scale * engine.norms(feat)[0]
+            if n_expected >= 0.0 and not printed:
+                replan(z, t, stats, n_expected)
 
         # Gradient of F at this row: the one of w is along x.
-        v, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
+        v, x_x, _, _ = engine.look_row(X, i, table, how)
         s = scale * v
         if z[STAGE] > 1.0:
-            s += start_row(X, i, hot, ref, features, start)
+            s += start_row(X, i, table, how, start)
         t += 1.0
-        eta = z[ETA] * eta0 * weight * to_mean
-        if side == POS:
+        eta = z[stages.ETA] * eta0 * engine.weight_of(y, i, table)
+        if y[i] > 0.0:
             share = 2.0 * (1.0 - p)
             g = share * (s - a - 1.0 - alpha)
             g_alpha = -share * s - 2.0 * pq * alpha
@@ -297,43 +251,43 @@ def update(
             share = 2.0 * p
             g = share * (s - b + 1.0 + alpha)
             g_alpha = share * s - 2.0 * pq * alpha
-        unit = 1.0 if printed else norm  # of squared norms
+        unit = 1.0 if printed else stats[NORM]  # of squared norms
         gamma = eta / unit
         c = -guarded(rule, gamma, share * x_x) * g
         pace = eta if rule == EXPLICIT else min(eta, _PACE)
         follow = guarded(rule, pace, share) * share
 
         if printed:  # the mean has the variables from before their step
-            sum_scaled += scale
+            stats[PAST] += scale
             z[SUM_A] += a
             z[SUM_B] += b
 
         # Step down in (w, a, b), up in alpha.
-        if side == POS:
+        if y[i] > 0.0:
             a += follow * (s - a)
         else:
             b += follow * (s - b)
         alpha += guarded(rule, pace, 2.0 * pq) * g_alpha
         if near:
-            size -= reach_row(X, i, hot, ref, features, start, scale)
-        move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
+            size -= reach_row(X, i, table, how, start, scale)
+        engine.move_row(X, i, table, how, c / scale)
         if near:
-            size += reach_row(X, i, hot, ref, features, start, scale)
+            size += reach_row(X, i, table, how, start, scale)
         reach = max(reach + c * (2.0 * scale * v + c * x_x), 0.0)
 
         # Back into the sets. Mostly a bound is enough to know that w is in the l1 ball.
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
-        if not near and size + np.sqrt(hot.shape[1] * reach) > 0.5 * radius:
-            size = np.sum(magnitudes(hot, start, scale))
+        if not near and size + np.sqrt(feat.shape[1] * reach) > 0.5 * radius:
+            size = np.sum(stages.magnitudes(feat, start, scale))
             near = True
         if near and size > slack * radius:
-            found = magnitudes(hot, start, scale)
+            found = stages.magnitudes(feat, start, scale)
             size = np.sum(found)
             if size > slack * radius:
                 tau = l1_threshold(found, radius)
-                shrink(hot, cold, start, scale, sum_scaled, 0.0, tau)
-                size = np.sum(magnitudes(hot, start, scale))
-                reach = scale * scale * norms(hot)[0]
+                stages.shrink(feat, start, scale, stats[PAST], 0.0, tau)
+                size = np.sum(stages.magnitudes(feat, start, scale))
+                reach = scale * scale * engine.norms(feat)[0]
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
         alpha = z[ALPHA1] + clip(alpha - z[ALPHA1], z[DUAL] * np.sqrt(unit))
@@ -347,109 +301,37 @@ def update(
             if near:
                 size = back * size + (1.0 - back) * radius  # a bound: w₁ is inside
             if scale < _SMALL:
-                rebase(hot, cold, scale, sum_scaled)
-                scale, sum_scaled = 1.0, 0.0
+                engine.rebase(feat, scale, stats[PAST])
+                scale, stats[PAST] = 1.0, 0.0
 
+        # The mean; the proximal map of the penalty, and what drifts, exactly.
         if not printed:
-            sum_scaled += scale
+            stats[PAST] += scale
         done += 1.0
-        due += gamma
-        since += 1.0
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
-    z[T], z[DONE], z[A], z[B], z[ALPHA] = t, done, a, b, alpha
-    z[SCALE], z[REACH], z[NEAR], z[SIZE] = scale, reach, near * 1.0, size
-    z[KAPPA], z[DUE], z[SINCE], z[SUM_SCALED] = kappa, due, since, sum_scaled
+        if engine.falls_due(table, how, pq * gamma):
+            ridge = how.l2.plain * stats[DUE]
+            stages.shrink(feat, start, scale, stats[PAST], ridge, 0.0)
+            stats[DUE] = stats[SINCE] = 0.0
+            reach = scale * scale * engine.norms(feat)[0]
+            size = np.sum(stages.magnitudes(feat, start, scale if near else 0.0))
+            if n_expected >= 0.0 and z[STAGE] == 1.0 and not printed:
+                replan(z, t, stats, n_expected)
+    z[T], z[DONE], z[A], z[B], z[stages.ALPHA] = t, done, a, b, alpha
+    z[SCALE], z[REACH], z[NEAR], z[stages.SIZE] = scale, reach, near * 1.0, size
+    z[KAPPA] = kappa
 
 
 @inlined
-def finished(z: Float, done: float, balance: float) -> bool:
-    """Return whether ``done`` steps make up the stage."""
-    if z[STAGE] <= z[PLANNED]:
-        return done >= z[LENGTH]
-    # A half keeps rounding from having a say when all these are round numbers.
-    return balance * (done + 0.5) >= z[LENGTH]
-
-
-@inlined
-def next_stage(
-    z: Float,
-    t: float,
-    done: float,
-    balance: float,
-    width: float,
-    variance: float,
-    printed: bool,
-) -> None:
-    """Set r, D, β, η and the length for the stage after this one.
-
-    ``t`` and ``done`` are the steps so far and of this stage, ``balance`` is 4p(1 - p),
-    ``variance`` that of the new α.
-    """
-    before = z[FALL]
-    if z[STAGE] >= z[PLANNED]:
-        z[LENGTH] = 2.0 * (balance * done if z[STAGE] == z[PLANNED] else z[LENGTH])
-    if printed:
-        z[FALL] = 0.5 * before
-    elif z[STAGE] < z[PLANNED]:
-        law = 1.0 / np.sqrt(1.0 + balance * t / width)
-        z[FALL] = min(max(law, 0.5 * before), before)
-    else:
-        law = 1.0 / np.sqrt(1.0 + balance * t / (_PATIENCE * width))
-        z[FALL] = min(law, before)
-    z[BALL] *= z[FALL] / before
-    beta = _BETA + 2.0 * variance / (z[BALL] * z[BALL])
-    z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)
-    z[BETA] = beta
-    z[DUAL] = 2.0 * np.sqrt(2.0) * z[BALL] + 3.0 * np.sqrt(variance)
-    z[STAGE] += 1.0
-
-
-@kernel
-def arrive(
-    hot: Float, cold: Float, start: Float, of_weights: float, of_past: float
-) -> None:
-    """Put the mean of the stage in the place of the weights; O(d)."""
-    for j in range(hot.shape[1]):
-        mean = of_weights * hot[W, j] - of_past * cold[U, j]
-        hot[W, j] = start[j] * hot[D, j] + mean
-
-
-@kernel
-def depart(hot: Float, cold: Float, start: Float) -> None:
-    """Start a stage from the weights; O(d)."""
-    for j in range(hot.shape[1]):
-        start[j] = hot[W, j] / hot[D, j] if hot[D, j] > 0.0 else 0.0
-        hot[W, j] = cold[U, j] = 0.0
-
-
-@kernel
-def magnitudes(hot: Float, start: Float, scale: float) -> Float:
-    """Return |w₁ + scale W|/√D of every feature that has a scale; O(d)."""
-    found = np.zeros(hot.shape[1])
-    for j in range(hot.shape[1]):
-        if hot[D, j] > 0.0:
-            unit = np.sqrt(hot[D, j])
-            found[j] = abs(start[j] * unit + scale * hot[W, j] / unit)
-    return found
-
-
-@kernel
-def shrink(
-    hot: Float,
-    cold: Float,
-    start: Float,
-    scale: float,
-    sum_scaled: float,
-    ridge: float,
-    threshold: float,
-) -> None:
-    """Soft-threshold the weights of unit-scale features, and shrink them; O(d)."""
-    for j in range(hot.shape[1]):
-        w = start[j] * hot[D, j] + scale * hot[W, j]
-        soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(hot[D, j]), 0.0)
-        change = (soft / (1.0 + ridge * hot[D, j]) - w) / scale
-        hot[W, j] += change
-        cold[U, j] += sum_scaled * change
+def replan(z: Float, t: float, stats: Float, n_expected: float) -> None:
+    """Plan the stages of a stream for what is known by now."""
+    before = stats[ROWS] - 1.0 - t  # rows of one class, which taught nothing
+    left = max(n_expected - before, 1.0)
+    balance = 4.0 * stats[P] * (1.0 - stats[P])
+    number, length, eta = stages.plan(left, balance, stats[WIDTH])
+    known = n_expected > 0.0
+    z[PLANNED] = number if known else 0.0
+    z[LENGTH] = length if known else stages.FIRST
+    z[stages.ETA] = eta if known else z[stages.ETA]
 
 
 def weights(state: State, radius: float) -> tuple[Float, float]:
@@ -458,21 +340,20 @@ def weights(state: State, radius: float) -> tuple[Float, float]:
     They are the mean of the stage once it is complete. Until then, its start, which is
     the mean of a whole stage, has a share.
     """
-    hot, cold, _, start, n, z = state
-    if not n.all():  # no row of the second class yet
-        return np.zeros(hot.shape[1]), 0.0
+    table, start, z = state
+    if not table.n.all():  # no row of the second class yet
+        return np.zeros(len(start)), 0.0
     share = 1.0
     if z[STAGE] > 1.0:
         length = z[LENGTH]
         if z[STAGE] > z[PLANNED]:
-            length /= 4.0 * float(np.prod(n / n.sum()))
+            length /= 4.0 * float(np.prod(table.n / table.n.sum()))
         share = min(2.0 * z[DONE] / (length + z[DONE]), 1.0)
     share /= z[DONE]
-    mean = np.array([hot[W], hot[D]])  # a table's W and D
-    arrive(mean, cold, start, share * z[SUM_SCALED], share)
-    tau = l1_threshold(unit_magnitudes(mean), radius)
-    soften(mean, np.zeros((1, hot.shape[1])), tau, 0.0)
-    return mean[W], tables.threshold(mean[W], hot[SUM:], n)
+    mean = table.feat.copy()
+    stages.arrive(mean, start, share * table.stats[PAST], share)
+    engine.soften(mean, l1_threshold(engine.unit_magnitudes(mean), radius), 0.0)
+    return mean[W], engine.threshold(mean[W], table)
 
 
 class FSAUC(OnlineAUC):
@@ -619,38 +500,35 @@ class FSAUC(OnlineAUC):
     def _start(self, n_features: int) -> State:
         state = init(n_features, bool(self.precondition), self._radius())
         if self.schedule == "printed" and self.n_expected is not None:
-            state.z[PLANNED], state.z[LENGTH] = printed_plan(int(self.n_expected))
+            state.z[PLANNED], state.z[LENGTH] = stages.printed_plan(
+                int(self.n_expected)
+            )
         return state
 
     def _begin(self, rows: Rows, tally: Tally) -> State:
         state: State = super()._begin(rows, tally)
-        balance = 4.0 * float(np.prod(tally.weight / tally.weight.sum()))
-        n = float(state.z[ROWS]) * self.max_iter
+        z, stats = state.z, state.table.stats
+        n = float(stats[ROWS]) * self.max_iter
         if self.schedule == "printed":
-            state.z[PLANNED], state.z[LENGTH] = printed_plan(int(n))
+            z[PLANNED], z[LENGTH] = stages.printed_plan(int(n))
             return state
-        first = plan(n, balance, float(state.z[WIDTH]))
-        state.z[PLANNED], state.z[LENGTH], state.z[ETA] = first
+        balance = 4.0 * float(stats[P] * (1.0 - stats[P]))
+        first = stages.plan(n, balance, float(stats[WIDTH]))
+        z[PLANNED], z[LENGTH], z[stages.ETA] = first
         return state
 
+    def _visit(self, rows: Rows, state: State, learn: bool) -> Visit:
+        how = super()._visit(rows, state, learn)
+        stretch = float(max(_STRETCH, self.n_features_in_))
+        return how._replace(follows=True, stretch=stretch)
+
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit
     ) -> None:
-        update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            True if learn else None,
-            float(self.n_expected or 0.0),
-            float(self.eta0),
-            self.schedule == "printed",
-            STEPS[self.step],
-            bool(self.precondition),
-            self._radius(),
-            self._penalty(),
-        )
+        n = float(self.n_expected or 0.0) if isinstance(how, engine.Stream) else -1.0
+        printed, rule = self.schedule == "printed", STEPS[self.step]
+        hyper = n, float(self.eta0), printed, rule, self._radius()
+        update(X, y, order, state, how, *hyper)
 
     def _weights(self, state: State) -> tuple[Float, float]:
         return weights(state, self._radius())

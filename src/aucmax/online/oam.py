@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import buffer as buffers
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
 from aucmax.core.buffer import (
     LENGTH,
@@ -49,75 +49,52 @@ from aucmax.core.buffer import (
     put,
     widened,
 )
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import (
-    Index,
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    learn_row,
-    listed,
-    meet_row,
-    pack_row,
-)
-from aucmax.core.table import (
-    NO_PENALTY,
-    D,
-    Float,
-    U,
-    W,
-    assign,
-    refresh,
-)
-from aucmax.core.tally import (
+from aucmax.core.engine import (
     NEG,
     NORM,
+    PAST,
     POS,
-    RENEW,
-    RENEW_AT,
-    ROWS,
     WIDTH,
+    D,
+    P,
+    Table,
+    U,
+    Visit,
+    W,
+    assign,
+    learn,
+    renew,
+    take,
+    weight_of,
 )
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.rows import Float, Index, Rows, pack_row
 
 # Of the number of rows, by which steps fall.
 _POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0, "printed": 0.0}
 # A squared length below this share of those of the two rows is rounding error.
 _ROUNDING = 1e-13
 
-# The numbers in State.z, after those of aucmax.core.tally: steps; Σ γ (the weights of
-# the average); whether a row had zeros; rows of either class that the buffer was
-# offered; its random numbers.
-T, SUM_GAMMA, HOLES, SEEN, SEED = 6, 7, 8, 9, 11
+# The numbers in State.z: steps; whether a row had zeros; rows of either class that the
+# buffer was offered; its random numbers.
+T, HOLES, SEEN, SEED = 0, 1, 2, 4
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, frequencies, sums of squares
-    ref: Float  # (d,) reference points
-    mark: Float  # (d,) the scales that the average was learnt with
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
     rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (13,) numbers, see above
+    z: Float  # (6,) numbers, see above
 
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    z = np.zeros(13)
+    z = np.zeros(6)
     z[SEED:] = buffers.SEED
-    return State(
-        hot,
-        cold,
-        ref,
-        np.zeros(n_features),
-        *buffers.empty(buffer_size),
-        np.zeros(2),
-        z,
-    )
+    table = engine.empty(n_features, precondition)
+    return State(table, *buffers.empty(buffer_size), z)
 
 
 @kernel
@@ -125,78 +102,36 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    mark: Float,
-    rows: Float,
-    slots: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
-    learns: bool,
+    state: State,
+    how: Visit,
     C: float,
     power: float,
     sequential: bool,
     reservoir: bool,
     average: bool,
-    precondition: bool,
     printed: bool,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    table, rows, slots, z = state
+    feat, stats = table.feat, table.stats
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
-    d, size, lengths = hot.shape[1], slots.shape[1] // 2, slots[LENGTH]
-    at, centred = features_of(rows, slots), listed(X, ref)
-    width = rows.shape[2]
+    d, size, width = feat.shape[1], slots.shape[1] // 2, rows.shape[2]
+    lengths, at = slots[LENGTH], features_of(rows, slots)
     values, places = rows[VALUES].reshape(-1), at.reshape(-1)  # row after row
     x, features = np.empty(width), np.empty(width, np.uint32)
-    dx, shift = np.zeros(hot.shape[1]), np.zeros(hot.shape[1])
-    steps = np.empty(size)
+    dx, shift, steps = np.zeros(d), np.zeros(d), np.empty(size)
     if z[HOLES] == 0.0:
-        assign(shift, ref)
-    last = order.shape[0] - 1
+        assign(shift, table.ref)
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        fetch_features_row(X, order[min(k + 1, last)], hot)
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
-        other = NEG if side == POS else POS
-
-        # Running class statistics, where the exact ones are not known.
-        if learns:
-            z[ROWS] += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, centred)
-            if n[POS] > 0.0 and n[NEG] > 0.0:
-                to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
-                if precondition:
-                    own = 0.5 * weight / n[side]
-                    meet_row(
-                        X,
-                        i,
-                        hot,
-                        cold,
-                        ref,
-                        mark,
-                        to_pos,
-                        to_neg,
-                        NO_PENALTY,
-                        z[SUM_GAMMA],
-                        own,
-                    )
-                if z[ROWS] >= z[RENEW_AT]:
-                    z[1], z[2], z[3], z[4] = refresh(
-                        hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
-                    )
-                    z[RENEW_AT] = RENEW * z[ROWS]
-                    centred = listed(X, ref)
-                    if z[HOLES] == 0.0:
-                        assign(shift, ref)
+        i = take(X, order, k, table, how)
+        news = learn(X, y, i, table, how)
+        if news.ready and news.stale:
+            renew(table, how)
+            if z[HOLES] == 0.0:
+                assign(shift, table.ref)
+        side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
         length = pack_row(X, i, x, features)
-        if length < hot.shape[1] and z[HOLES] == 0.0:
+        if length < d and z[HOLES] == 0.0:
             z[HOLES] = 1.0
             shift[:] = 0.0
 
@@ -204,19 +139,16 @@ def update(
         pairs = filled(seen, other, size)
         if pairs > 0:
             z[T] += 1.0
-            past = z[SUM_GAMMA]
-            share = z[ROWS] / (n[POS] + n[NEG])  # makes the mean weight one
-            y_t = 1.0 if side == POS else -1.0
-            C_t = C if printed else C / (2.0 * z[NORM])
-            C_t = C_t * max(1.0, seen[other] / size) * weight * share
+            C_t = C if printed else C / (2.0 * stats[NORM])
+            C_t = C_t * max(1.0, seen[other] / size) * weight_of(y, i, table)
             if power > 0.0:
-                balance = 4.0 * (n[POS] * n[NEG]) / (n[POS] + n[NEG]) ** 2
+                balance = 4.0 * stats[P] * (1.0 - stats[P])
                 C_t /= max(1.0, (seen[POS] + seen[NEG]) / (2.0 * size))
-                C_t /= (1.0 + balance * z[T] / z[WIDTH]) ** power
+                C_t /= (1.0 + balance * z[T] / stats[WIDTH]) ** power
             if length == d:
-                s, x_x = _look_full(x, hot, shift, dx)
+                s, x_x = _look_full(x, feat, shift, dx)
             else:
-                s, x_x = look(x, features, length, hot, dx)
+                s, x_x = look(x, features, length, feat, dx)
             total = 0.0  # of the steps so far: w is still to move by as much D x
             for phase in range(1 if sequential else 2):
                 for b in range(pairs):
@@ -225,17 +157,17 @@ def update(
                     full = lengths[slot] == d
                     if phase == 0:
                         if full:
-                            s_b, x_xb = _compare_full(values, start, hot, shift, dx)
+                            s_b, x_xb = _compare_full(values, start, feat, shift, dx)
                         else:
-                            s_b, x_xb = compare(values, places, start, count, hot, dx)
+                            s_b, x_xb = compare(values, places, start, count, feat, dx)
                         margin = y_t * (s - s_b - total * x_xb)
-                        longest = C_t * slots[WEIGHT, slot] * share
+                        longest = C_t * slots[WEIGHT, slot] * stats[engine.TO_MEAN]
                         steps[b] = 0.0
                         if sequential and margin < 1.0:
                             if full:
-                                xb_xb = _square_full(values, start, hot, shift)
+                                xb_xb = _square_full(values, start, feat, shift)
                             else:
-                                xb_xb = square(values, places, start, count, hot)
+                                xb_xb = square(values, places, start, count, feat)
                             z_z = x_x - 2.0 * x_xb + xb_xb
                             if z_z > _ROUNDING * (x_x + xb_xb):
                                 steps[b] = y_t * min(longest, (1.0 - margin) / z_z)
@@ -245,22 +177,22 @@ def update(
                     if steps[b] != 0.0 and (sequential or phase == 1):
                         c = -steps[b]
                         if full:
-                            _move_full(values, start, hot, cold, shift, c, past)
+                            _move_full(values, start, feat, shift, c, stats[PAST])
                         else:
-                            move(values, places, start, count, hot, cold, c, past)
+                            move(values, places, start, count, feat, c, stats[PAST])
                         total += steps[b]
             start, count = np.uint64(0), np.uint64(length)
             if length == d:
-                _move_full(x, start, hot, cold, shift, total, past)
+                _move_full(x, start, feat, shift, total, stats[PAST])
             else:
-                move(x, features, start, count, hot, cold, total, past)
+                move(x, features, start, count, feat, total, stats[PAST])
             erase(features, length, dx)
             if average:
-                z[SUM_GAMMA] += z[T]
+                stats[PAST] += z[T]
 
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
-            put(rows, slots, at, slot, x, features, length, weight)
+            put(rows, slots, at, slot, x, features, length, abs(y[i]))
 
 
 # Of each function below there are two: for rows without zeros, seen from ``shift``, and
@@ -272,27 +204,27 @@ def update(
 
 @inlined
 def look(
-    x: Float, features: Index, length: int, hot: Float, dx: Float
+    x: Float, features: Index, length: int, feat: Float, dx: Float
 ) -> tuple[float, float]:
     """Write D x to ``dx``; return w·x and x·D x."""
     s = 0.0
     x_x = 0.0
     for k in range(length):
         j = features[k]
-        dx[j] = hot[D, j] * x[k]
-        s += hot[W, j] * x[k]
+        dx[j] = feat[D, j] * x[k]
+        s += feat[W, j] * x[k]
         x_x += dx[j] * x[k]
     return s, x_x
 
 
 @vectorised
-def _look_full(x: Float, hot: Float, shift: Float, dx: Float) -> tuple[float, float]:
+def _look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, float]:
     s = 0.0
     x_x = 0.0
     for j in range(dx.shape[0]):
-        dx[j] = hot[D, j] * (x[j] - shift[j])
+        dx[j] = feat[D, j] * (x[j] - shift[j])
     for j in range(dx.shape[0]):  # apart: see CONTRIBUTING.md, traps
-        s += hot[W, j] * (x[j] - shift[j])
+        s += feat[W, j] * (x[j] - shift[j])
         x_x += dx[j] * (x[j] - shift[j])
     return s, x_x
 
@@ -303,56 +235,56 @@ def compare(
     places: Index,
     start: np.uint64,
     length: np.uint64,
-    hot: Float,
+    feat: Float,
     dx: Float,
 ) -> tuple[float, float]:
     """Return w·x and the product with ``dx`` of a buffered row."""
     s = s1 = cross = cross1 = 0.0
     if length & np.uint64(1):
         j, v = places[start], values[start]
-        s += hot[W, j] * v
+        s += feat[W, j] * v
         cross += dx[j] * v
     # Two sums of each: the next pair has to wait for the scores of this one.
     for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
         j, v, k1 = places[k], values[k], k + np.uint64(1)
-        s += hot[W, j] * v
+        s += feat[W, j] * v
         cross += dx[j] * v
         j, v = places[k1], values[k1]
-        s1 += hot[W, j] * v
+        s1 += feat[W, j] * v
         cross1 += dx[j] * v
     return s + s1, cross + cross1
 
 
 @vectorised
 def _compare_full(
-    values: Float, start: np.uint64, hot: Float, shift: Float, dx: Float
+    values: Float, start: np.uint64, feat: Float, shift: Float, dx: Float
 ) -> tuple[float, float]:
     s = 0.0
     cross = 0.0
     for j in range(np.uint64(dx.shape[0])):
         v = values[start + j] - shift[j]
-        s += hot[W, j] * v
+        s += feat[W, j] * v
         cross += dx[j] * v
     return s, cross
 
 
 @inlined
 def square(
-    values: Float, places: Index, start: np.uint64, length: np.uint64, hot: Float
+    values: Float, places: Index, start: np.uint64, length: np.uint64, feat: Float
 ) -> float:
     """Return x·D x of a buffered row."""
     x_x = 0.0
     for k in range(start, start + length):
-        x_x += hot[D, places[k]] * (values[k] * values[k])
+        x_x += feat[D, places[k]] * (values[k] * values[k])
     return x_x
 
 
 @vectorised
-def _square_full(values: Float, start: np.uint64, hot: Float, shift: Float) -> float:
+def _square_full(values: Float, start: np.uint64, feat: Float, shift: Float) -> float:
     x_x = 0.0
     for j in range(np.uint64(shift.shape[0])):
         v = values[start + j] - shift[j]
-        x_x += hot[D, j] * (v * v)
+        x_x += feat[D, j] * (v * v)
     return x_x
 
 
@@ -362,38 +294,31 @@ def move(
     places: Index,
     start: np.uint64,
     length: np.uint64,
-    hot: Float,
-    cold: Float,
+    feat: Float,
     c: float,
     past: float,
 ) -> None:
     """Add c D x to w, and the average's part of it."""
     for k in range(start, start + length):
         j = places[k]
-        v = c * (hot[D, j] * values[k])
-        hot[W, j] += v
-        cold[U, j] += past * v
+        v = c * (feat[D, j] * values[k])
+        feat[W, j] += v
+        feat[U, j] += past * v
 
 
 @vectorised
 def _move_full(
     values: Float,
     start: np.uint64,
-    hot: Float,
-    cold: Float,
+    feat: Float,
     shift: Float,
     c: float,
     past: float,
 ) -> None:
     for j in range(np.uint64(shift.shape[0])):
-        v = c * (hot[D, j] * (values[start + j] - shift[j]))
-        hot[W, j] += v
-        cold[U, j] += past * v
-
-
-def weights(state: State) -> tuple[Float, float]:
-    """Return the averaged weights and the intercept."""
-    return tables.averaged(state.hot, state.cold, state.n, state.z[SUM_GAMMA])
+        v = c * (feat[D, j] * (values[start + j] - shift[j]))
+        feat[W, j] += v
+        feat[U, j] += past * v
 
 
 class OAM(OnlineAUC):
@@ -530,26 +455,14 @@ class OAM(OnlineAUC):
         check(state, seen, seed, self.n_features_in_)
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit
     ) -> None:
         C, printed = float(self.C), self.schedule == "printed"
-        if printed and self.update == "seq":
+        sequential, reservoir = self.update == "seq", self.policy == "reservoir"
+        if printed and sequential:
             C *= 0.5  # argmin ‖v - w‖² + C ℓ(v), without the ½ that PA-I has
-        update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            bool(learn),
-            C,
-            _POWERS[self.schedule],
-            self.update == "seq",
-            self.policy == "reservoir",
-            bool(self.average),
-            bool(self.precondition),
-            printed,
-        )
+        rule = C, _POWERS[self.schedule], sequential, reservoir
+        update(X, y, order, state, how, *rule, bool(self.average), printed)
 
     def _weights(self, state: State) -> tuple[Float, float]:
-        return weights(state)
+        return engine.averaged(state.table)

@@ -39,8 +39,12 @@ from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
 from aucmax.core.buffer import check_seed
 from aucmax.core.covariance import (
+    KNOWN,
     MEAN,
+    NORM,
     REF,
+    ROWS,
+    WIDTH,
     D,
     W,
     gradient,
@@ -48,16 +52,11 @@ from aucmax.core.covariance import (
     rescale,
     ridge,
 )
+from aucmax.core.engine import L2, NEG, POS, SQ, assign
 from aucmax.core.jit import kernel, vectorised
-from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
+from aucmax.core.rows import Float, Rows, copy_row
 from aucmax.core.steps import INVSQRT, explicit, step_size
-from aucmax.core.table import (
-    L2,
-    SQ,
-    Float,
-    assign,
-)
-from aucmax.core.tally import NEG, POS, Tally
+from aucmax.core.tally import Tally
 from aucmax.online import opaucr
 
 # The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
@@ -85,11 +84,7 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    V: Float,
-    S: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
+    state: State,
     learns: bool,
     eta0: float,
     printed: bool,
@@ -99,16 +94,12 @@ def update(
     l2: L2,
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
-    rows, known, norm, width, t, sum_gamma = z[0], z[1], z[2], z[3], z[4], z[5]
+    V, S, n, z = state
+    rows, known, norm, width = z[ROWS], z[KNOWN], z[NORM], z[WIDTH]
+    t, sum_gamma = z[T], z[SUM_GAMMA]
     x, g = np.empty(V.shape[1]), np.empty(V.shape[1])
-    last = order.shape[0] - 1
-    for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
+    for i in order:
+        weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
         if rows == 0.0 and known == 0.0:
             copy_row(X, i, 1.0, V[REF], x)
             assign(V[REF], x)
@@ -136,7 +127,8 @@ def update(
         if average:
             sum_gamma += t
         move(V, g, eta, l2, t / sum_gamma if average else 1.0)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, known, norm, width, t, sum_gamma
+    z[ROWS], z[KNOWN], z[NORM], z[WIDTH] = rows, known, norm, width
+    z[T], z[SUM_GAMMA] = t, sum_gamma
 
 
 @vectorised
@@ -284,44 +276,47 @@ class OPAUC(OnlineAUC):
         state = self._fitted_to(self._start(self.n_features_in_), rows)
         hyper = self._penalty(), bool(self.precondition)
         if self.rank is not None:
-            opaucr.know(state, tally, *hyper)
+            opaucr.fit_scales(state, tally, *hyper)
         else:
-            covariance.know(state, tally, *hyper)
+            covariance.fit_scales(state, tally, *hyper)
         return state
 
     def _admit(self, state: Any) -> None:
         if self.rank is not None:
             check_seed(state.z[opaucr.SEED :])
 
-    def _fitted_to(self, state: Any, rows: Rows, stream: bool = False) -> Any:
-        return state if self.rank is None else super()._fitted_to(state, rows, stream)
+    def _fitted_to(self, state: Any, rows: Rows) -> Any:
+        return state if self.rank is None else super()._fitted_to(state, rows)
+
+    def _visit(self, rows: Rows, state: Any, learn: bool) -> Any:
+        if self.rank is None:
+            return learn
+        # Of a kernel that learns in one pass of ``fit`` and not in the next, there is
+        # one form.
+        how = super()._visit(rows, state, learn=True)
+        stretch = 1.0 if self.schedule == "printed" else opaucr.STRETCH
+        return how._replace(stretch=stretch), learn
+
+    def _class_weights(self, state: Any) -> Float:
+        return state.n if self.rank is None else state.table.n
 
     def _last(self, state: Any) -> tuple[Float, Float, int]:
         if self.rank is not None:
-            return opaucr.last(state), state.cold, SQ
+            return opaucr.last(state), state.table.feat, SQ
         return state.V[W], state.V, covariance.SQ
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Any
     ) -> None:
-        run: Any = update if self.rank is None else opaucr.update
         eta0, printed = float(self.eta0), self.schedule == "printed"
         if printed:  # the kernels apply the penalty by its proximal map
             eta0 = explicit(eta0, 0.5 * self._penalty().plain)
-        run(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            bool(learn),
-            eta0,
-            printed,
-            self.step == "implicit",
-            bool(self.average),
-            bool(self.precondition),
-            self._penalty(),
-        )
+        rule = eta0, printed, self.step == "implicit", bool(self.average)
+        if self.rank is not None:
+            opaucr.update(X, y, order, state, how[0], how[1], *rule)
+        else:
+            features = bool(self.precondition), self._penalty()
+            update(X, y, order, state, how, *rule, *features)
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         if self.rank is not None:

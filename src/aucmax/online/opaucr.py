@@ -29,21 +29,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import table as tables
-from aucmax.core import tally as tallies
-from aucmax.core.jit import kernel
-from aucmax.core.rows import (
-    Rows,
-    fetch_features_row,
-    fetch_row,
-    gather_row,
-    learn_row,
-    listed,
+from aucmax.core import engine
+from aucmax.core.engine import (
+    DUE,
+    L2,
+    NEG,
+    NORM,
+    PAST,
+    POS,
+    RENEW_AT,
+    ROWS,
+    WIDTH,
+    D,
+    P,
+    Table,
+    Visit,
+    W,
+    class_of,
+    count,
+    falls_due,
     look_row,
-    resize_row,
-    spread_row,
+    penalise,
+    settle,
+    take,
+    weight_of,
 )
-from aucmax.core.sketch import (
+from aucmax.core.engine.table import take_rates
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows
+from aucmax.core.steps import INVSQRT, step_size
+from aucmax.core.tally import Tally, fit_table
+from aucmax.online.sketch import (
     RHO,
     UQ,
     F,
@@ -51,54 +67,40 @@ from aucmax.core.sketch import (
     direction,
     dot,
     draw,
+    gather_row,
     grow,
     multiply_out,
     project,
     rescale,
+    resize_row,
+    spread_row,
     step,
     whole,
 )
-from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.table import L2, D, Float, W, penalise
-from aucmax.core.tally import NEG, POS, RENEW, RENEW_AT, ROWS, Tally
 
-_STRETCH = 256  # steps at most between two proximal maps
+STRETCH = 256.0  # steps at most between two proximal maps
 
-# The numbers in State.z, after those of aucmax.core.tally: rows whose scales were known
-# before; steps; Σ η since the last proximal map, steps since then; Σ γ (the weights of
-# the average); the state of the random numbers.
-KNOWN, T, DUE, SINCE, SUM_GAMMA, SEED = range(6, 12)
+# The numbers in State.z: rows whose scales were known before; steps; the state of the
+# random numbers.
+KNOWN, T, SEED = range(3)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) W, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part U, frequencies, sums of squares
-    ref: Float  # (d,) reference points
+    table: Table  # W, scales, class moments: see aucmax.core.engine.table
     B: Float  # (d, m) [Z₊ Σ₊ Z₋ Σ₋]
     M: Float  # (m, m) BᵀDB
     k: Float  # (4, m) q; the average's part of it; f; [ρ₊ n₊ ρ₋ n₋]
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (13,) numbers, see above
+    z: Float  # (4,) numbers, see above
 
 
 def init(n_features: int, rank: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    m = 2 * (rank + 1)
-    z = np.zeros(13)
+    m, z = 2 * (rank + 1), np.zeros(4)
     z[SEED:] = 12345.0, 67890.0
-    return State(
-        hot,
-        cold,
-        ref,
-        np.zeros((n_features, m)),
-        np.zeros((m, m)),
-        np.zeros((4, m)),
-        np.zeros(2),
-        z,
-    )
+    B, M, k = np.zeros((n_features, m)), np.zeros((m, m)), np.zeros((4, m))
+    return State(engine.empty(n_features, precondition), B, M, k, z)
 
 
 @kernel
@@ -106,78 +108,42 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    B: Float,
-    M: Float,
-    k: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
+    state: State,
+    how: Visit,
     learns: bool,
     eta0: float,
     printed: bool,
     implicit: bool,
     average: bool,
-    precondition: bool,
-    l2: L2,
 ) -> None:
     """Run Algorithm 1, with sketches, over the rows ``order`` of ``X``."""
-    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    known, t, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10]
-    stretch = 1 if printed else _STRETCH
+    table, B, M, k, z = state
+    feat, n, stats = table.feat, table.n, table.stats
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
-    features = listed(X, ref)
-    last = order.shape[0] - 1
     for visit in range(order.shape[0]):
-        fetch_row(X, order[min(visit + ahead, last)])
-        fetch_features_row(X, order[min(visit + 1, last)], hot)
-        i = order[visit]
-        weight = abs(y[i])
-        if weight == 0.0:
-            continue
-        side = POS if y[i] > 0.0 else NEG
+        i = take(X, order, visit, table, how)
+        weight, side = abs(y[i]), class_of(y[i])
         own, other = side * half, half - side * half  # where their columns begin
 
-        if learns:
-            rows += 1.0
+        # Running class statistics; those of a fit are known, but not yet in B.
+        if learns and stats[ROWS] >= z[KNOWN]:
+            count(X, y, i, table, how)
+            if how.precondition and z[T] > 0.0:
+                resize_row(X, i, table, how, B, M, k)
+        elif learns:
+            stats[ROWS] += 1.0
             n[side] += weight
-            if rows > known:
-                learn_row(X, i, weight, side, hot, cold, ref, features)
-                if precondition and t > 0.0:
-                    to_pos, to_neg = 1.0 / n[POS], 1.0 / n[NEG]
-                    resize_row(
-                        X, i, hot, cold, ref, features, B, M, k, to_pos, to_neg, l2
-                    )
-
-        # The proximal map of the penalty, and new scales.
-        renew = rows >= renew_at and n[POS] > 0.0 and n[NEG] > 0.0
-        if renew or since >= stretch or 0.5 * due * hardest > 0.5:
-            multiply_out(hot, cold, B, k)
-            penalise(hot, cold, l2, 0.5 * due, sum_gamma)
-            due = since = 0.0
-            if renew:
-                norm, width, mildest, hardest = rescale(
-                    hot,
-                    cold,
-                    ref,
-                    B,
-                    M,
-                    k[RHO],
-                    1.0 / n[POS],
-                    1.0 / n[NEG],
-                    l2,
-                    precondition,
-                )
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-            project(hot, B, k[F])
+            take_rates(table)
+        ready = n[POS] > 0.0 and n[NEG] > 0.0
+        if ready and stats[ROWS] >= stats[RENEW_AT]:
+            multiply_out(feat, B, k)
+            rescale(table, how, B, M, k[RHO])
+            project(feat, B, k[F])
 
         # The row, in terms of the columns of B; then it becomes part of them.
-        s, x_x, _, _ = look_row(X, i, hot, ref, features, 0.0, 0.0)
-        gather_row(X, i, hot, ref, features, B, u)
+        s, x_x, _, _ = look_row(X, i, table, how)
+        gather_row(X, i, table, how, B, u)
         s += dot(u, k[Q])
         c = 0.0
         past = 0.0
@@ -189,53 +155,55 @@ def update(
             grow(M, k, u, x_x, e, own, s)
 
         # The gradient at the row: residual x̃ - B s_t.
-        if n[POS] > 0.0 and n[NEG] > 0.0:
+        eta = 0.0
+        if ready:
             to_mean = 1.0 / n[1 - side]
             c_w = k[F, other + half - 1] * to_mean
             residual = s - c_w - (1.0 if side == POS else -1.0)
             x_c, trace = direction(M, k, u, x_x, residual, other, to_mean, s_t)
-            t += 1.0
-            total = n[POS] + n[NEG]
-            balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
-            scale = max(norm, 0.5 * trace)
-            eta = step_size(INVSQRT, eta0, scale, width, t, balance, 0.0)
-            eta = (eta0 if printed else eta) * (weight * rows / total)
+            z[T] += 1.0
+            balance = 4.0 * stats[P] * (1.0 - stats[P])
+            scale = max(stats[NORM], 0.5 * trace)
+            eta = step_size(INVSQRT, eta0, scale, stats[WIDTH], z[T], balance, 0.0)
+            eta = (eta0 if printed else eta) * weight_of(y, i, table)
             if implicit:
                 eta /= 1.0 + eta * x_c
-            step(M, k, u, residual, s_t, eta, sum_gamma)
+            step(M, k, u, residual, s_t, eta, stats[PAST])
             c -= eta * residual
-            past -= sum_gamma * (eta * residual)
+            past -= stats[PAST] * (eta * residual)
             if average:
-                sum_gamma += t
-            due += eta
-            since += 1.0
-        taken = e if learns else e[:0]
-        spread_row(X, i, hot, cold, ref, features, B, taken, own, c, past)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
-    z[6], z[7], z[8], z[9], z[10] = known, t, due, since, sum_gamma
+                stats[PAST] += z[T]
+        spread_row(X, i, table, how, B, e if learns else e[:0], own, c, past)
+
+        # The proximal map of the penalty.
+        if ready and falls_due(table, how, 0.5 * eta):
+            multiply_out(feat, B, k)
+            settle(table, how)
+            project(feat, B, k[F])
 
 
-def know(state: State, tally: Tally, l2: L2, precondition: bool) -> None:
-    """Give exact reference points and scales to a learner that is to see the rows."""
-    tallies.know(state, tally, l2, precondition)
-    state.z[KNOWN] = state.z[ROWS]
-    state.z[RENEW_AT] = RENEW * state.z[ROWS]
-    state.z[ROWS] = 0.0
-    state.n[:] = 0.0
+def fit_scales(state: State, tally: Tally, l2: L2, precondition: bool) -> None:
+    """Fit reference points and scales to the moments of rows that are to be seen."""
+    table = state.table
+    fit_table(table, tally, l2, precondition)
+    state.z[KNOWN] = table.stats[ROWS]
+    table.stats[ROWS] = 0.0
+    table.n[:] = 0.0
 
 
 def last(state: State) -> Float:
     """Return the last iterate, multiplied out."""
-    w: Float = state.hot[W] + state.hot[D] * (state.B @ state.k[Q])
+    feat = state.table.feat
+    w: Float = feat[W] + feat[D] * (state.B @ state.k[Q])
     return w
 
 
 def weights(state: State, l2: L2) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, _, B, _, k, n, z = state
-    if not n.all():
-        return np.zeros(hot.shape[1]), 0.0
-    last, past = hot.copy(order="K"), cold.copy()
-    whole(last, past, B, k.copy())
-    penalise(last, past, l2, 0.5 * z[DUE], z[SUM_GAMMA])
-    return tables.averaged(last, past, n, z[SUM_GAMMA])
+    table, B, _, k, _ = state
+    if not table.n.all():
+        return np.zeros(len(B)), 0.0
+    table = table._replace(feat=table.feat.copy(order="K"))
+    whole(table.feat, B, k.copy())
+    penalise(table, l2, table.stats[DUE])
+    return engine.averaged(table)

@@ -35,68 +35,55 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
-from aucmax.core.jit import kernel
+from aucmax.core.engine import PAST, P, Table, Visit, learn, look_row, move_row, take
+from aucmax.core.jit import inlined, kernel
 from aucmax.core.project import clip, l1_threshold
-from aucmax.core.rows import (
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    learn_row,
-    listed,
-    look_row,
-    meet_row,
-    move_row,
-    sum_row,
-)
-from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
-from aucmax.core.table import (
-    L2,
-    SUM,
-    D,
-    Float,
-    W,
-    class_scores,
-    norms,
-    penalise,
-    rebase,
-    refresh,
-    soften,
-    unit_magnitudes,
-)
-from aucmax.core.tally import NEG, POS, RENEW
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.core.steps import INVSQRT, PRINTED, step_at
 
-_STRETCH = 256  # steps at least, d at most, between two proximal maps
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
 
-
-# The numbers in State.z, after those of aucmax.core.tally: steps; the variables a, b
-# and α; the factor s of the weights, w = s W; their size Σ w²/D (for the l1 ball
-# Σ |w|/√D); the largest norm of a row; Σ γ since the last proximal map and steps since
-# then; Σ γ and Σ γ s.
-T, A, B, ALPHA, SCALE, SIZE, KAPPA, DUE, SINCE, SUM_GAMMA, SUM_SCALED = range(6, 17)
+# The numbers in State.z: steps; the variables a, b and α; the factor s of the weights,
+# w = s W; their size Σ w²/D (for the l1 ball Σ |w|/√D); the largest norm of a row; Σ γ.
+# (Σ γ s, the weights of W in the average, is the table's.)
+T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, frequencies, sums of squares
-    ref: Float  # (d,) reference points
-    mark: Float  # (d,) the scales that the average was learnt with
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (17,) numbers, see above
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    z: Float  # (8,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    z = np.zeros(17)
+    z = np.zeros(8)
     z[SCALE] = 1.0
-    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), z)
+    return State(engine.empty(n_features, precondition), z)
+
+
+@rowwise
+def sum_row(X: Rows, i: int, table: Table, how: Visit) -> float:
+    """Return Σ |w|/√D over the features that a step along row ``i`` moves."""
+    s = 0.0
+    for k in stored(X, i):
+        j, x = entry(X, i, k)
+        unit = engine.unit_weight(table.feat, j)
+        s += unit if (x != 0.0) & (table.ref[j] == 0.0) else 0.0
+    for m in range(how.listed[0]):
+        s += engine.unit_weight(table.feat, how.listed[m + 1])
+    return s
+
+
+@inlined
+def size_of(table: Table, scale: float, l1_ball: bool) -> float:
+    """Return the size of the weights, exactly; O(d)."""
+    squares, absolute = engine.norms(table.feat)
+    return absolute if l1_ball else scale * scale * squares
 
 
 @kernel
@@ -104,120 +91,53 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    mark: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
-    learn: bool | None,
+    state: State,
+    how: Visit,
     eta0: float,
-    schedule: int,
+    printed: bool,
     implicit: bool,
-    precondition: bool,
     radius: float,
     l1_ball: bool,
-    l2: L2,
 ) -> None:
-    """Run Algorithm 1 over the rows ``order`` of ``X``.
-
-    With ``learn=None`` statistics are known, and what learns them is not compiled.
-    """
-    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    t, a, b, alpha, scale, size, kappa = z[6], z[7], z[8], z[9], z[10], z[11], z[12]
-    due, since, sum_gamma, sum_scaled = z[13], z[14], z[15], z[16]
-    stretch = max(_STRETCH, hot.shape[1])
-    printed = schedule == PRINTED
-    slack = 1.0 if printed else _SLACK
-    features = listed(X, ref)
-    p, to_pos, to_neg, to_mean = rates(n, rows)
-    last = order.shape[0] - 1
+    """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    table, z = state
+    feat, stats = table.feat, table.stats
+    t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
+    kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
+    schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        fetch_features_row(X, order[min(k + 1, last)], hot)
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
+        i = take(X, order, k, table, how)
+        news = learn(X, y, i, table, how)
+        size += news.d_absolute if l1_ball else scale * scale * news.d_squares
+        if not news.ready:
+            if printed:  # nothing moves, but zeros enter the mean
+                t += 1.0
+                sum_gamma += eta0 / np.sqrt(t) * engine.weight_of(y, i, table)
+                kappa = max(kappa, np.sqrt(look_row(X, i, table, how)[1]))
             continue
-        side = POS if y[i] > 0.0 else NEG
-
-        # Running class statistics, where the exact ones are not known.
-        renew = False
-        if learn is not None:
-            rows += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, features)
-            if n[POS] == 0.0 or n[NEG] == 0.0:
-                if printed:  # nothing moves, but zeros enter the mean
-                    t += 1.0
-                    sum_gamma += eta0 / np.sqrt(t) * weight * rows / n[side]
-                    x_x = look_row(X, i, hot, ref, features, 0.0, 0.0)[1]
-                    kappa = max(kappa, np.sqrt(x_x))
-                continue
-            p, to_pos, to_neg, to_mean = rates(n, rows)
-            if precondition:
-                if l1_ball:
-                    size -= sum_row(X, i, hot, ref, features)
-                change = meet_row(
-                    X,
-                    i,
-                    hot,
-                    cold,
-                    ref,
-                    mark,
-                    to_pos,
-                    to_neg,
-                    l2,
-                    sum_scaled,
-                    0.5 * weight / n[side],
-                )[3]
-                if l1_ball:
-                    size += sum_row(X, i, hot, ref, features)
-                else:
-                    size = max(size + scale * scale * change, 0.0)
-            renew = rows >= renew_at
-        pq = p * (1.0 - p)
-
-        # The proximal map of the penalty, and what drifts, exactly.
-        if renew or since >= stretch or pq * due * hardest > 0.5:
-            penalise(hot, cold, l2, pq * due, sum_scaled)
-            due = since = 0.0
-            if renew:
-                before = class_scores(hot, ref, to_pos, to_neg)[0]
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, l2, precondition
-                )
-                shift = class_scores(hot, ref, to_pos, to_neg)[0] - before
-                a += scale * shift  # scores are centred on other points now
-                b += scale * shift
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-            squared, absolute = norms(hot)
-            size = absolute if l1_ball else scale * scale * squared
+        if news.stale:
+            shift = scale * engine.renew(table, how)  # of the points of reference
+            a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
 
         # Gradient of F at this row: the one of w is along x.
-        v, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
-        s = scale * v
+        v, x_x, _, _ = look_row(X, i, table, how)
+        s, p = scale * v, stats[P]
         t += 1.0
-        gamma = (
-            step_size(schedule, eta0, norm, width, t, 4.0 * pq, 0.0) * weight * to_mean
-        )
+        weight = engine.weight_of(y, i, table)
+        gamma = step_at(schedule, eta0, table, t) * weight
         # What is not a feature's weight has a pace of its own.
-        pace = weight * to_mean / np.sqrt(1.0 + 4.0 * pq * t)
+        pace = weight / np.sqrt(1.0 + 4.0 * p * (1.0 - p) * t)
         if printed:
             pace = gamma
             sum_gamma += gamma  # the mean has the weights from before their step
-            sum_scaled += gamma * scale
-        if side == POS:
+            stats[PAST] += gamma * scale
+        if y[i] > 0.0:
             share = 2.0 * (1.0 - p)
-            g = share * (s - a - 1.0 - alpha)
-            g_alpha = -share * s
+            g, g_alpha = share * (s - a - 1.0 - alpha), -share * s
         else:
             share = 2.0 * p
-            g = share * (s - b + 1.0 + alpha)
-            g_alpha = share * s
-        follow, forget = pace * share, pace * 2.0 * pq
+            g, g_alpha = share * (s - b + 1.0 + alpha), share * s
+        follow, forget = pace * share, pace * 2.0 * p * (1.0 - p)
         if implicit:
             c = -g * (gamma / (1.0 + gamma * share * x_x))
             follow /= 1.0 + follow
@@ -227,64 +147,65 @@ def update(
             alpha += pace * g_alpha - forget * alpha
 
         # Step down in (w, a, b); up in alpha is done.
-        if side == POS:
+        if y[i] > 0.0:
             a += follow * (s - a)
         else:
             b += follow * (s - b)
-        if printed and l2.plain > 0.0:  # the penalty is a part of the gradient
-            shrink = 1.0 - gamma * pq * l2.plain
+        if printed and how.l2.plain > 0.0:  # the penalty is a part of the gradient
+            shrink = 1.0 - gamma * p * (1.0 - p) * how.l2.plain
             scale, s = scale * shrink, s * shrink
             size *= abs(shrink) if l1_ball else shrink * shrink
             if l1_ball or abs(scale) < _SMALL:
-                rebase(hot, cold, scale, sum_scaled)
-                scale, sum_scaled = 1.0, 0.0
+                engine.rebase(feat, scale, stats[PAST])
+                scale, stats[PAST] = 1.0, 0.0
         if l1_ball:
-            size -= sum_row(X, i, hot, ref, features)
-            move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
-            size += sum_row(X, i, hot, ref, features)
+            size -= sum_row(X, i, table, how)
+            move_row(X, i, table, how, c / scale)
+            size += sum_row(X, i, table, how)
         else:
-            move_row(X, i, hot, cold, ref, features, c / scale, sum_scaled)
+            move_row(X, i, table, how, c / scale)
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
         # Back into the sets.
         if l1_ball and size > slack * radius:
-            tau = l1_threshold(unit_magnitudes(hot), radius)
-            soften(hot, cold, tau, sum_scaled)
-            size = norms(hot)[1]
+            tau = l1_threshold(engine.unit_magnitudes(feat), radius)
+            engine.soften(feat, tau, stats[PAST])
+            size = size_of(table, scale, l1_ball)
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
             if abs(scale) < _SMALL:
-                rebase(hot, cold, scale, sum_scaled)
-                scale, sum_scaled = 1.0, 0.0
+                engine.rebase(feat, scale, stats[PAST])
+                scale, stats[PAST] = 1.0, 0.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
         a = clip(a, radius * kappa)
         b = clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
 
+        # The mean, and the proximal map of the penalty.
         if not printed:
             sum_gamma += gamma
-            sum_scaled += gamma * scale
-            due += gamma
-        since += 1.0
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
-    z[6], z[7], z[8], z[9], z[10], z[11], z[12] = t, a, b, alpha, scale, size, kappa
-    z[13], z[14], z[15], z[16] = due, since, sum_gamma, sum_scaled
+            stats[PAST] += gamma * scale
+        if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
+            engine.settle(table, how)
+            size = size_of(table, scale, l1_ball)
+    z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE] = t, a, b, alpha, scale, size
+    z[KAPPA], z[SUM_GAMMA] = kappa, sum_gamma
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
-    hot = state.hot
-    sum_gamma, sum_scaled = state.z[SUM_GAMMA], state.z[SUM_SCALED]
-    if sum_gamma == 0.0 or not state.n.all():
-        return np.zeros(hot.shape[1]), 0.0
-    w = (sum_scaled * hot[W] - state.cold[tables.U]) / sum_gamma
+    table, z = state
+    feat, past = table.feat, table.stats[PAST]
+    if z[SUM_GAMMA] == 0.0 or not table.n.all():
+        return np.zeros(feat.shape[1]), 0.0
+    w = (past * feat[engine.W] - feat[engine.U]) / z[SUM_GAMMA]
     if l1_ball:
-        mean = np.array([w, hot[D]])  # a table's W and D, to be projected
-        tau = l1_threshold(unit_magnitudes(mean), radius)
-        soften(mean, np.zeros((1, w.size)), tau, 0.0)
-        w = mean[W]
-    return w, tables.threshold(w, hot[SUM:], state.n)
+        mean = feat.copy()
+        mean[engine.W] = w
+        engine.soften(mean, l1_threshold(engine.unit_magnitudes(mean), radius), 0.0)
+        w = mean[engine.W]
+    return w, engine.threshold(w, table)
 
 
 class SOLAM(OnlineAUC):
@@ -426,23 +347,11 @@ class SOLAM(OnlineAUC):
         return 1e150  # its square is finite
 
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit
     ) -> None:
-        update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            True if learn else None,
-            float(self.eta0),
-            SCHEDULES[self.schedule],
-            self.step == "implicit",
-            bool(self.precondition),
-            self._radius(),
-            self.norm == "l1",
-            self._penalty(),
-        )
+        printed, implicit = self.schedule == "printed", self.step == "implicit"
+        ball = self._radius(), self.norm == "l1"
+        update(X, y, order, state, how, float(self.eta0), printed, implicit, *ball)
 
     def _weights(self, state: State) -> tuple[Float, float]:
         return weights(state, self._radius(), self.norm == "l1")

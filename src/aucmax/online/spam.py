@@ -38,69 +38,47 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
-from aucmax.core.groups import (
-    GROUP,
-    PACE,
+from aucmax.core.engine import (
+    DUE,
+    L2,
     PAST,
-    PLANNED,
-    SIGN,
-    look_group,
-    move_group,
-    put_back,
-    take_up,
-    workplace,
+    P,
+    Table,
+    Visit,
+    class_scores,
+    falls_due,
+    learn,
+    look_row,
+    mean_scores,
+    move_row,
+    penalise,
+    renew,
+    settle,
+    soften,
+    take,
+    weight_of,
 )
 from aucmax.core.jit import kernel
-from aucmax.core.rows import (
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_number,
-    fetch_row,
-    learn_row,
-    listed,
-    look_row,
-    meet_row,
-    move_row,
-)
-from aucmax.core.steps import PRINTED, SCHEDULES, rates, step_size
-from aucmax.core.table import (
-    L2,
-    Float,
-    class_scores,
-    penalise,
-    refresh,
-    soften,
-)
-from aucmax.core.tally import NEG, POS, RENEW
+from aucmax.core.rows import Float, Rows
+from aucmax.core.steps import SCHEDULES, step_at
 from aucmax.online import spam_net
 
-_STRETCH = 256  # steps at least, d at most, between two proximal maps
-
-
-# The numbers in State.z, after those of aucmax.core.tally: steps, mean scores
-# w·(m₊ - ref) and w·(m₋ - ref), Σ η since the last proximal map, steps since then, Σ γ
-# (the weights of the average).
-T, A, B, DUE, SINCE, SUM_GAMMA = range(6, 12)
+# The numbers in State.z: steps, mean scores w·(m₊ - ref) and w·(m₋ - ref).
+T, A, B = range(3)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, frequencies, sums of squares
-    ref: Float  # (d,) reference points
-    mark: Float  # (d,) the scales that the average was learnt with
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (12,) numbers, see above
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    z: Float  # (3,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), np.zeros(12))
+    return State(engine.empty(n_features, precondition), np.zeros(3))
 
 
 @kernel
@@ -108,186 +86,59 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    mark: Float,
-    n: Float,
-    z: Float,
-    plan: Float,
-    seen: Float,
-    room: Float | None,
-    single: bool | None,
-    ahead: int,
-    learn: bool | None,
+    state: State,
+    how: Visit,
     eta0: float,
     schedule: int,
     implicit: bool,
     average: bool,
-    precondition: bool,
-    l2: L2,
     l1: float,
 ) -> None:
-    """Run Algorithm 1 over the rows ``order`` of ``X``.
+    """Run Algorithm 1 over the rows ``order`` of ``X``."""
+    table, z = state
+    t, a, b = z[T], z[A], z[B]
+    for k in range(order.shape[0]):
+        i = take(X, order, k, table, how)
+        news = learn(X, y, i, table, how)
+        if not news.ready:
+            continue
+        a, b = mean_scores(news, y[i], a, b)
+        if news.stale:
+            renew(table, how)
+            a, b = class_scores(table)
 
-    With ``learn=None`` statistics are known, and what learns them is not compiled; with
-    ``room`` for groups, rows are taken a few at a time, and otherwise single ones.
-    """
-    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    t, a, b, due, since, sum_gamma = z[6], z[7], z[8], z[9], z[10], z[11]
-    printed = schedule == PRINTED
-    stretch = 1 if printed else max(_STRETCH, hot.shape[1])
-    features = listed(X, ref)
-    p, to_pos, to_neg, to_mean = rates(n, rows)
-    size = 1 if room is None else GROUP
-    planned = PLANNED if learn is None else 1
-    last = order.shape[0] - 1
-    stop = 0
-    while stop <= last:
-        start, stop = stop, stop + 1
-        # Running class statistics, where the exact ones are not known.
-        share = d_s = d_a = d_b = 0.0
-        if learn is not None:
-            fetch_features_row(X, order[min(stop, last)], hot)
-            i = order[start]
-            weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
-            rows += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, features)
-            share = weight / n[side]
-            if n[POS] == 0.0 or n[NEG] == 0.0:
-                continue
-            p, to_pos, to_neg, to_mean = rates(n, rows)
-            if precondition:
-                d_s, d_a, d_b, _ = meet_row(
-                    X,
-                    i,
-                    hot,
-                    cold,
-                    ref,
-                    mark,
-                    to_pos,
-                    to_neg,
-                    l2,
-                    sum_gamma,
-                    0.5 * share,
-                )
-            if rows >= renew_at:
-                pq = p * (1.0 - p)
-                penalise(hot, cold, l2, pq * due, sum_gamma)
-                due = since = share = d_a = d_b = 0.0
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, l2, precondition
-                )
-                a, b = class_scores(hot, ref, to_pos, to_neg)
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-
-        # How far the next rows are to go, up to where the penalty falls due.
-        pq = p * (1.0 - p)
-        count = min(planned, last + 1 - start)
-        enough = False
-        stop = start
-        while stop < start + count and not enough:
-            e, i = stop - start, order[stop]
-            if learn is None:
-                fetch_number(y, order[min(stop + planned, last)])
-            eta = step_size(
-                schedule, eta0, norm, width, t + 1.0, 4.0 * pq, pq * mildest
-            )
-            eta *= abs(y[i]) * to_mean
-            plan[PACE, e] = 2.0 * eta * (1.0 - p if y[i] > 0.0 else p)
-            plan[SIGN, e] = 1.0 if y[i] > 0.0 else -1.0
-            plan[PAST, e] = sum_gamma
-            t += 1.0
-            if average:
-                sum_gamma += t
-            due += eta
-            since += 1.0
-            enough = since >= stretch or pq * due * hardest > 0.5
-            stop += 1
-        for e in range(stop - start, stop - start + size - 1):
-            plan[PACE, e] = 0.0  # beyond the last row of a group
-
-        # Steps, implicit ones dividing by 1 + pace ‖x‖²: the gradient is along the row.
-        for k in range(start, stop, size):
-            e = k - start
-            if room is not None:
-                look_group(X, order, k, ahead, room, plan, e, seen)
-                d_a, d_b = move_group(room, seen, plan, e, a, b, implicit)
-                a += d_a
-                b += d_b
-            if single is not None:
-                i = order[k]
-                fetch_row(X, order[min(k + ahead, last)])
-                if learn is None:  # otherwise it was asked for before it was counted
-                    fetch_features_row(X, order[min(k + 1, last)], hot)
-                s, x_x, x_pos, x_neg = look_row(
-                    X, i, hot, ref, features, to_pos, to_neg
-                )
-                if learn is not None:
-                    a += d_a + (share * (s - d_s - a) if y[i] > 0.0 else 0.0)
-                    b += d_b + (share * (s - d_s - b) if y[i] < 0.0 else 0.0)
-                goal = b + 1.0 if y[i] > 0.0 else a - 1.0
-                pace = plan[PACE, e]
-                c = (goal - s) * (pace / (1.0 + pace * x_x) if implicit else pace)
-                move_row(X, i, hot, cold, ref, features, c, plan[PAST, e])
-                a += c * x_pos
-                b += c * x_neg
+        # The step, an implicit one dividing by 1 + pace ‖x‖²: the gradient is along x.
+        s, x_x, x_pos, x_neg = look_row(X, i, table, how)
+        t += 1.0
+        eta = step_at(schedule, eta0, table, t) * weight_of(y, i, table)
+        p = table.stats[P]
+        if y[i] > 0.0:
+            pace, goal = 2.0 * eta * (1.0 - p), b + 1.0
+        else:
+            pace, goal = 2.0 * eta * p, a - 1.0
+        c = (goal - s) * (pace / (1.0 + pace * x_x) if implicit else pace)
+        move_row(X, i, table, how, c)
+        a += c * x_pos
+        b += c * x_neg
+        if average:
+            table.stats[PAST] += t
 
         # The proximal map of the penalty.
-        if enough:
-            if room is not None:
-                put_back(room, hot, cold)
+        if falls_due(table, how, p * (1.0 - p) * eta):
             if l1 > 0.0:
-                soften(hot, cold, pq * l1 * due, sum_gamma)
-            penalise(hot, cold, l2, pq * due, sum_gamma)
-            if room is not None:
-                take_up(room, hot, cold)
-            a, b = class_scores(hot, ref, to_pos, to_neg)
-            due = since = 0.0
-    if room is not None:
-        put_back(room, hot, cold)
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
-    z[6], z[7], z[8], z[9], z[10], z[11] = t, a, b, due, since, sum_gamma
+                soften(table.feat, l1 * table.stats[DUE], table.stats[PAST])
+            settle(table, how)
+            a, b = class_scores(table)
+    z[T], z[A], z[B] = t, a, b
 
 
 def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     """Return the averaged weights and the intercept."""
-    hot, cold, _, _, n, z = state
-    if not n.all() or z[SUM_GAMMA] > 0.0:
-        return tables.averaged(hot, cold, n, z[SUM_GAMMA])
-    last, pq = hot.copy(order="K"), float(np.prod(n / n.sum()))
-    penalise(last, cold.copy(), l2, pq * z[DUE], 0.0)
-    return tables.averaged(last, cold, n, 0.0)
-
-
-def run(
-    model: "SPAM",
-    X: Rows,
-    y: Float,
-    order: NDArray[np.int64],
-    state: State,
-    learn: bool,
-    l2: L2,
-) -> None:
-    """Take the state past the rows ``order``, with the parameters of ``model``."""
-    update(
-        X,
-        y,
-        order,
-        *state,
-        *workplace(X, learn, state.hot, state.cold, state.ref, state.n),
-        fetch_ahead(X),
-        True if learn else None,
-        float(model.eta0),
-        SCHEDULES[model.schedule],
-        model.step == "implicit",
-        bool(model.average),
-        bool(model.precondition),
-        l2,
-        float(model.l1),
-    )
+    table = state.table
+    if table.n.all() and table.stats[PAST] == 0.0:
+        table = table._replace(feat=table.feat.copy(order="K"))
+        penalise(table, l2, table.stats[DUE])
+    return engine.averaged(table)
 
 
 class SPAM(OnlineAUC):
@@ -428,10 +279,19 @@ class SPAM(OnlineAUC):
     def _start(self, n_features: int) -> Any:
         return self._algorithm.init(n_features, bool(self.precondition))
 
+    def _visit(self, rows: Rows, state: Any, learn: bool) -> Visit:
+        how = super()._visit(rows, state, learn)
+        return how._replace(stretch=1.0) if self.schedule == "printed" else how
+
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Visit
     ) -> None:
-        self._algorithm.run(self, X, y, order, state, learn, self._penalty())
+        eta0, schedule = float(self.eta0), SCHEDULES[self.schedule]
+        step, l1 = (eta0, schedule, self.step == "implicit"), float(self.l1)
+        if self._algorithm is spam_net:
+            spam_net.update(X, y, order, state, how, *step, l1)
+        else:
+            update(X, y, order, state, how, *step, bool(self.average), l1)
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         w, intercept = self._algorithm.weights(state, self._penalty(), float(self.l1))

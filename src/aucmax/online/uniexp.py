@@ -32,49 +32,40 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import (
-    Rows,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    learn_row,
-    listed,
+from aucmax.core.engine import (
+    NORM,
+    PAST,
+    WIDTH,
+    P,
+    Table,
+    Visit,
+    learn,
     look_row,
-    meet_row,
     move_row,
+    renew,
+    take,
+    weight_of,
 )
-from aucmax.core.steps import INVSQRT, rates, step_size
-from aucmax.core.table import (
-    NO_PENALTY,
-    Float,
-    class_scores,
-    refresh,
-)
-from aucmax.core.tally import NEG, POS, RENEW, Tally, know
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import Float, Rows
+from aucmax.core.steps import INVSQRT, step_size
 
-# The numbers in State.z, after those of aucmax.core.tally: steps, the bias b of centred
-# rows, Σ γ (the weights of the average).
-T, BIAS, SUM_GAMMA = range(6, 9)
+# The numbers in State.z: steps, and the bias b of centred rows.
+T, BIAS = range(2)
 
 
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) the average's part, frequencies, sums of squares
-    ref: Float  # (d,) reference points
-    mark: Float  # (d,) the scales that the average was learnt with
-    n: Float  # (2,) weight of the positives and of the negatives seen
-    z: Float  # (9,) numbers, see above
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    z: Float  # (2,) numbers, see above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    hot, cold, ref = tables.empty(n_features, precondition)
-    return State(hot, cold, ref, np.zeros(n_features), np.zeros(2), np.zeros(9))
+    return State(engine.empty(n_features, precondition), np.zeros(2))
 
 
 @inlined
@@ -96,97 +87,42 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    mark: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
-    learn: bool | None,
+    state: State,
+    how: Visit,
     eta0: float,
     printed: bool,
     implicit: bool,
     average: bool,
-    precondition: bool,
 ) -> None:
-    """Visit the rows ``order`` of ``X``, one step each.
-
-    With ``learn=None`` statistics are known, and what learns them is not compiled.
-    """
-    rows, norm, width, mildest, hardest, renew_at = z[0], z[1], z[2], z[3], z[4], z[5]
-    t, bias, sum_gamma = z[6], z[7], z[8]
-    features = listed(X, ref)
-    p, to_pos, to_neg, to_mean = rates(n, rows)
-    last = order.shape[0] - 1
+    """Visit the rows ``order`` of ``X``, one step each."""
+    table, z = state
+    t, bias, stats = z[T], z[BIAS], table.stats
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        fetch_features_row(X, order[min(k + 1, last)], hot)
-        i = order[k]
-        weight = abs(y[i])
-        if weight == 0.0:
+        i = take(X, order, k, table, how)
+        news = learn(X, y, i, table, how)
+        if not news.ready:
             continue
-        side, sign = (POS, 1.0) if y[i] > 0.0 else (NEG, -1.0)
+        if news.stale:  # with new reference points: the scores stay, the bias does not
+            bias -= renew(table, how)
 
-        # Running class statistics, where the exact ones are not known.
-        if learn is not None:
-            rows += 1.0
-            n[side] += weight
-            learn_row(X, i, weight, side, hot, cold, ref, features)
-            if n[POS] == 0.0 or n[NEG] == 0.0:
-                continue
-            p, to_pos, to_neg, to_mean = rates(n, rows)
-            if precondition:
-                own = 0.5 * weight / n[side]
-                meet_row(
-                    X,
-                    i,
-                    hot,
-                    cold,
-                    ref,
-                    mark,
-                    to_pos,
-                    to_neg,
-                    NO_PENALTY,
-                    sum_gamma,
-                    own,
-                )
-            if rows >= renew_at:
-                # New reference points: the scores stay, so the bias does not.
-                a, b = class_scores(hot, ref, to_pos, to_neg)
-                norm, width, mildest, hardest = refresh(
-                    hot, cold, ref, to_pos, to_neg, NO_PENALTY, precondition
-                )
-                bias += 0.5 * (a + b)
-                a, b = class_scores(hot, ref, to_pos, to_neg)
-                bias -= 0.5 * (a + b)
-                features = listed(X, ref)
-                renew_at = RENEW * rows
-
-        s, x_x, _, _ = look_row(X, i, hot, ref, features, to_pos, to_neg)
+        s, x_x, _, _ = look_row(X, i, table, how)
         t += 1.0
+        p, sign = stats[P], 1.0 if y[i] > 0.0 else -1.0
         balance = 4.0 * p * (1.0 - p)
-        eta = step_size(INVSQRT, eta0, norm + 1.0, width, t, balance, 0.0)
+        eta = step_size(INVSQRT, eta0, stats[NORM] + 1.0, stats[WIDTH], t, balance, 0.0)
         eta = eta0 / balance if printed else eta
-        eta *= weight * to_mean * 2.0 * ((1.0 - p) if side == POS else p)
+        eta *= weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
         q = x_x + 1.0
         margin = sign * (s + bias)
         if implicit:
             c = sign * solve(np.log(eta * q) - margin) / q
         else:
             c = sign * eta * np.exp(-margin)
-        move_row(X, i, hot, cold, ref, features, c, sum_gamma)
+        move_row(X, i, table, how, c)
         bias += c
         if average:
-            sum_gamma += t
-    z[0], z[1], z[2], z[3], z[4], z[5] = rows, norm, width, mildest, hardest, renew_at
-    z[6], z[7], z[8] = t, bias, sum_gamma
-
-
-def weights(state: State) -> tuple[Float, float]:
-    """Return the averaged weights and the intercept."""
-    hot, cold, _, _, n, z = state
-    return tables.averaged(hot, cold, n, z[SUM_GAMMA])
+            stats[PAST] += t
+    z[T], z[BIAS] = t, bias
 
 
 class UniExp(OnlineAUC):
@@ -307,27 +243,12 @@ class UniExp(OnlineAUC):
     def _start(self, n_features: int) -> State:
         return init(n_features, bool(self.precondition))
 
-    def _begin(self, rows: Rows, tally: Tally) -> State:
-        state: State = self._fitted_to(self._start(self.n_features_in_), rows)
-        know(state, tally, NO_PENALTY, bool(self.precondition))
-        return state
-
     def _update(
-        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, learn: bool
+        self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit
     ) -> None:
-        update(
-            X,
-            y,
-            order,
-            *state,
-            fetch_ahead(X),
-            True if learn else None,
-            float(self.eta0),
-            self.schedule == "printed",
-            self.step == "implicit",
-            bool(self.average),
-            bool(self.precondition),
-        )
+        printed, implicit = self.schedule == "printed", self.step == "implicit"
+        hyper = float(self.eta0), printed, implicit, bool(self.average)
+        update(X, y, order, state, how, *hyper)
 
     def _weights(self, state: State) -> tuple[Float, float]:
-        return weights(state)
+        return engine.averaged(state.table)

@@ -1,8 +1,7 @@
 r"""PSAM: proximal stochastic AUC maximisation.
 
-Khalid (dissertation 2019, Algorithm 11): ASAM (:mod:`aucmax.stochastic.asam`, where the
-kernels are) with the proximal map of the hinge loss of a pair in place of its
-subgradient,
+Khalid (dissertation 2019, Algorithm 11): ASAM (:mod:`aucmax.stochastic.asam`) with the
+proximal map of the hinge loss of a pair in place of its subgradient,
 
 .. math:: \arg\min_v \; \eta \max(0, 1 - v \cdot z) + \tfrac12 \|v - w\|^2
           = w + \min\bigl(\eta, \max(0, 1 - w \cdot z) / \|z\|^2\bigr)\, z .
@@ -17,9 +16,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from aucmax.stochastic.asam import PairSampler, update
-
-__all__ = ["PSAM", "update"]
+from aucmax.stochastic.sampler import PairSampler
 
 
 class PSAM(PairSampler):

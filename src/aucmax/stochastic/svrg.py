@@ -42,32 +42,36 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import table as tables
+from aucmax.core import engine
 from aucmax.core.base import BatchAUC
-from aucmax.core.jit import kernel
-from aucmax.core.points import (
-    MOVES,
-    lowest,
-    residual,
-    rise,
-    shares,
+from aucmax.core.engine import (
+    NORM,
+    SUM,
+    TO_NEG,
+    TO_POS,
+    D,
+    Known,
+    Table,
+    W,
+    class_scores,
+    dot_row,
+    look_row,
     take,
 )
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.points import MOVES, lowest, residual, rise, shares
+from aucmax.core.points import take as take_point
 from aucmax.core.rows import (
+    Float,
     Rows,
-    as_hot,
-    dot_row,
-    fetch_ahead,
-    fetch_features_row,
-    fetch_row,
-    listed,
-    look_row,
+    as_table,
+    entry,
     mark_row,
-    prox_row,
+    rowwise,
+    stored,
     zeros_for,
 )
-from aucmax.core.table import D, Float, W, class_scores
-from aucmax.core.tally import NORM, Tally, know_ridge
+from aucmax.core.tally import Tally, fit_table_to_ridge
 
 # The slots of pull: the mean gradient over P, and 1/P. Before P is known, the sums that
 # make it up.
@@ -77,44 +81,92 @@ EVEN, HEAVY = range(2)
 # A reference point at which a row is as it was, and yet has the feature: see prox_row.
 _NO_REF = 1e-300
 
-# The numbers in State.z, after those of aucmax.core.tally: the mean scores w·(m₊ - ref)
-# and w·(m₋ - ref), and those of the snapshot.
-A, B, A_SNAP, B_SNAP = range(6, 10)
+# The numbers in State.z: the mean scores w·(m₊ - ref) and w·(m₋ - ref), now and at the
+# snapshot.
+A, B, A_SNAP, B_SNAP = range(4)
 
 
 class State(NamedTuple):
     """The solver; its arrays change in place."""
 
-    hot: Float  # (4, d) weights, scales, class sums: see aucmax.core.table
-    cold: Float  # (4, d) unused, frequencies, sums of squares
-    ref: Float  # (d,) reference points
+    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
     pull: Float  # (2, d) what every step on a feature adds, see above
     score: Float  # (rows,) centred scores of the snapshot
     step: Float  # (rows,) what makes up for a row's probability, times 4
-    n: Float  # (2,) weight of the positives and of the negatives
-    z: Float  # (10,) numbers, see above
+    z: Float  # (4,) numbers, see above
 
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known; zero is the first snapshot."""
-    hot, cold, ref = tables.empty(n_features, precondition=True)
-    pull = zeros_for(X, 2, n_features)
+    table = engine.empty(n_features, precondition=True)
+    table = table._replace(feat=as_table(table.feat, X))
     rows = np.zeros(n_samples), np.zeros(n_samples)
-    return State(as_hot(hot, X), cold, ref, pull, *rows, np.zeros(2), np.zeros(10))
+    return State(table, zeros_for(X, 2, n_features), *rows, np.zeros(4))
 
 
 @kernel
 def weigh(
-    X: Rows, share: Float, hot: Float, ref: Float, pull: Float, size: Float
+    X: Rows, share: Float, table: Table, how: Known, pull: Float, size: Float
 ) -> None:
     """Take the squared norms of the rows, and how often features occur in them."""
-    features = listed(X, ref)
     for i in range(share.shape[0]):
         weight = abs(share[i])
         if weight > 0.0:
-            size[i] = look_row(X, i, hot, ref, features, 0.0, 0.0)[1]
+            size[i] = look_row(X, i, table, how)[1]
             mark_row(X, i, weight, pull, EVEN)
             mark_row(X, i, weight * size[i], pull, HEAVY)
+
+
+@inlined
+def prox(
+    feat: Float, pull: Float, j: int, g: float, eta: float, l2: Float, l1: float
+) -> float:
+    """Return the change of weight ``j`` in a proximal step down the gradient ``g``."""
+    step, old = eta * feat[D, j], feat[W, j]
+    w = old - step * (g + pull[MU, j])
+    share = step * pull[RARITY, j]
+    w -= min(max(w, -l1 * share), l1 * share)
+    return w / (1.0 + l2[j] * share) - old
+
+
+@rowwise
+def prox_row(
+    X: Rows,
+    i: int,
+    table: Table,
+    how: Known,
+    pull: Float,
+    c: float,
+    eta: float,
+    l2: Float,
+    l1: float,
+) -> tuple[float, float]:
+    """Take a proximal step on the features that row ``i`` has, and only on those.
+
+    Down the gradient c x̃ + pull[MU], in the metric of D, then the proximal map of
+    pull[RARITY] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Every row has the features
+    with a reference point. Returns by how much the mean scores of the classes change.
+    """
+    feat, ref = table.feat, table.ref
+    to_pos, to_neg = table.stats[TO_POS], table.stats[TO_NEG]
+    a = b = 0.0
+    for k in stored(X, i):
+        j, value = entry(X, i, k)
+        _, x, r = engine.seen(X, i, k, ref)
+        along = -eta * feat[D, j] * (c * x)
+        change = prox(feat, pull, j, c * x, eta, l2, l1)
+        change = change if r == ref[j] else along  # the rest of its step is below
+        change = change if (value != 0.0) | (r != 0.0) else 0.0
+        feat[W, j] += change
+        a += change * (feat[SUM, j] * to_pos - ref[j])
+        b += change * (feat[SUM + 1, j] * to_neg - ref[j])
+    for m in engine.others(X, how.listed):
+        j = how.listed[m]
+        change = prox(feat, pull, j, -c * ref[j], eta, l2, l1)
+        feat[W, j] += change
+        a += change * (feat[SUM, j] * to_pos - ref[j])
+        b += change * (feat[SUM + 1, j] * to_neg - ref[j])
+    return a, b
 
 
 @kernel
@@ -122,35 +174,22 @@ def update(
     X: Rows,
     y: Float,
     order: NDArray[np.int64],
-    hot: Float,
-    cold: Float,
-    ref: Float,
-    pull: Float,
-    score: Float,
-    step: Float,
-    n: Float,
-    z: Float,
-    ahead: int,
+    state: State,
+    how: Known,
     eta: float,
     l2: Float,
     l1: float,
 ) -> None:
     """Take the inner steps of Algorithm 17 at the rows ``order`` of ``X``."""
+    table, pull, score, step, z = state
     a, b = z[A], z[B]
-    to_pos, to_neg = 1.0 / n[0], 1.0 / n[1]
-    features = listed(X, ref)
-    last = order.shape[0] - 1
     for k in range(order.shape[0]):
-        fetch_row(X, order[min(k + ahead, last)])
-        fetch_features_row(X, order[min(k + 1, last)], hot)
-        i = order[k]
+        i = take(X, order, k, table, how)
         # G(w; x) - G(w̃; x) = c x.
-        c = dot_row(X, i, hot, W, ref, features) - score[i]
+        c = dot_row(X, i, table.feat, W, table.ref, how.listed) - score[i]
         c -= b - z[B_SNAP] if y[i] > 0.0 else a - z[A_SNAP]
         c *= step[i]
-        d_a, d_b = prox_row(
-            X, i, hot, ref, features, pull, c, eta, l2, l1, to_pos, to_neg
-        )
+        d_a, d_b = prox_row(X, i, table, how, pull, c, eta, l2, l1)
         a += d_a
         b += d_b
     z[A], z[B] = a, b
@@ -158,14 +197,14 @@ def update(
 
 def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
     """Return the chance of every row, and the largest curvature of a step."""
-    size = np.zeros(len(share))
-    weigh(X, share, state.hot, state.ref, state.pull, size)
-    weight, mean = np.abs(share), state.z[NORM]
+    table, size = state.table, np.zeros(len(share))
+    weigh(X, share, table, engine.visit(X, table, False, True), state.pull, size)
+    weight, mean = np.abs(share), table.stats[NORM]
     np.maximum(size, 0.0, out=size)  # a norm that is all rounding error
     excess = 0.5 + 0.5 * size / mean
     state.step[:] = 4.0 / excess
     present = 0.5 * state.pull[EVEN] + 0.5 * state.pull[HEAVY] / mean
-    present[state.ref != 0.0] = 1.0
+    present[table.ref != 0.0] = 1.0
     state.pull[RARITY] = np.divide(
         1.0, present, out=np.zeros_like(present), where=present > 0.0
     )
@@ -178,11 +217,13 @@ def prepare_printed(share: Float, state: State) -> tuple[Float, float]:
     The loss in F is p(1 - p) times that of J, and so are its steps: the curvature that
     divides them is one over that.
     """
-    state.hot[D], state.ref[:] = 1.0, _NO_REF
+    table = state.table
+    table.feat[D], table.ref[:] = 1.0, _NO_REF
     state.pull[RARITY] = 1.0
     n = float(np.count_nonzero(share))
     state.step[:] = 4.0 * n * np.abs(share)
-    return (share != 0.0).astype(np.float64), float(state.n.sum() ** 2 / state.n.prod())
+    curvature = float(table.n.sum() ** 2 / table.n.prod())
+    return (share != 0.0).astype(np.float64), curvature
 
 
 def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
@@ -208,11 +249,11 @@ def draw_evenly(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
 
 def start_at(point: Float, state: State) -> None:
     """Make ``point`` the snapshot, and the weights those of the snapshot."""
-    d = state.hot.shape[1]
-    state.hot[W] = point[:d]
+    d = len(state.table.ref)
+    state.table.feat[W] = point[:d]
     state.pull[MU] = point[d : 2 * d] * state.pull[RARITY]
     state.score[:] = point[2 * d :]
-    a, b = class_scores(state.hot, state.ref, *(1.0 / state.n).tolist())
+    a, b = class_scores(state.table)
     state.z[A : B_SNAP + 1] = a, b, a, b
 
 
@@ -339,13 +380,15 @@ class SVRGAUC(BatchAUC):
         state = init(X, len(y), d)
         printed = self.schedule == "printed"
         l2 = self._ridge(tally)
-        know_ridge(state, tally, l2, precondition=not printed)
+        table, feat = state.table, state.table.feat
+        fit_table_to_ridge(table, tally, l2, precondition=not printed)
         share = shares(y, tally.weight)
         chance, curvature = (
             prepare_printed(share, state) if printed else prepare(X, share, state)
         )
-        zero = point = take(X, share, state.hot, state.ref, state.n)
-        scale = residual(zero, state.hot[D], l2, l1)
+        how = engine.visit(X, table, False, True)
+        zero = point = take_point(X, share, table, how)
+        scale = residual(zero, feat[D], l2, l1)
         if curvature == 0.0 or scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
         eta, passes, left = float(self.eta0) / curvature, 0, 1.0
@@ -353,15 +396,15 @@ class SVRGAUC(BatchAUC):
         while passes < self.max_iter and left > tol:
             start_at(point, state)
             order = draw_evenly(chance, rng) if printed else draw(chance, rng)
-            update(X, y, order, *state, fetch_ahead(X), eta, l2, l1)
+            update(X, y, order, state, how, eta, l2, l1)
             passes += 1
-            if printed and not np.isfinite(state.hot[W]).all():
+            if printed and not np.isfinite(feat[W]).all():
                 raise ValueError(
                     "SVRGAUC has diverged: its printed steps are too long."
                 )
             if passes == self.max_iter:
-                return state.hot[W].copy(), passes, left
-            end = take(X, share, state.hot, state.ref, state.n)
+                return feat[W].copy(), passes, left
+            end = take_point(X, share, table, how)
             passes += 1
             if not printed and not rise(point, end, d, l2, l1) <= 0.0:
                 eta *= 0.5
@@ -370,5 +413,5 @@ class SVRGAUC(BatchAUC):
                 end = lowest(end, [end - point, *moves], d, l2)
             moves = [end - point, *moves][:MOVES]
             point = end
-            left = residual(point, state.hot[D], l2, l1) / scale
+            left = residual(point, feat[D], l2, l1) / scale
         return point[:d].copy(), passes, left

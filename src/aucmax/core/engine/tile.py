@@ -12,9 +12,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from aucmax.core.engine.lanes import AVX512, spread
 from aucmax.core.jit import INLINE
-from aucmax.core.lanes import AVX512, spread
-from aucmax.core.table import Float
+from aucmax.core.rows import Float
 
 LINE = 8  # numbers in a cache line: a tile is as wide
 # Rows of a tile, as many as there are registers for; half of that ends a matrix.

@@ -7,19 +7,11 @@ average's part of it; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e s
 
 import numpy as np
 
+from aucmax.core import engine
+from aucmax.core.engine import TO_NEG, TO_POS, D, Table, U, Visit, W, ridge
+from aucmax.core.engine.table import fitting_scale, off_scale, second_moment
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.table import (
-    L2,
-    D,
-    Float,
-    U,
-    W,
-    fitting_scale,
-    off_scale,
-    refresh,
-    ridge,
-    second_moment,
-)
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
 
 # The slots of k.
 Q, UQ, F, RHO = range(4)
@@ -127,7 +119,7 @@ def step(
 
 
 @vectorised
-def multiply_out(hot: Float, cold: Float, B: Float, k: Float) -> None:
+def multiply_out(feat: Float, B: Float, k: Float) -> None:
     """Take D B q into W, and the average's part likewise; O(dτ)."""
     for j in range(B.shape[0]):
         w = 0.0
@@ -135,59 +127,50 @@ def multiply_out(hot: Float, cold: Float, B: Float, k: Float) -> None:
         for a in range(B.shape[1]):
             w += B[j, a] * k[Q, a]
             u += B[j, a] * k[UQ, a]
-        hot[W, j] += hot[D, j] * w
-        cold[U, j] += hot[D, j] * u
+        feat[W, j] += feat[D, j] * w
+        feat[U, j] += feat[D, j] * u
     k[Q] = 0.0
     k[UQ] = 0.0
 
 
 @kernel
-def whole(hot: Float, cold: Float, B: Float, k: Float) -> None:
+def whole(feat: Float, B: Float, k: Float) -> None:
     """Do the same, called from outside a kernel."""
-    multiply_out(hot, cold, B, k)
+    multiply_out(feat, B, k)
 
 
 @vectorised
-def project(hot: Float, B: Float, f: Float) -> None:
+def project(feat: Float, B: Float, f: Float) -> None:
     """Write Bᵀw of a w that is multiplied out; O(dτ)."""
     f[:] = 0.0
     for j in range(B.shape[0]):
-        w = hot[W, j]
+        w = feat[W, j]
         if w != 0.0:
             for a in range(B.shape[1]):
                 f[a] += w * B[j, a]
 
 
 @vectorised
-def meet(
-    hot: Float,
-    cold: Float,
-    B: Float,
-    M: Float,
-    k: Float,
-    j: int,
-    to_pos: float,
-    to_neg: float,
-    l2: L2,
-) -> None:
+def _resize(table: Table, how: Visit, B: Float, M: Float, k: Float, j: int) -> None:
     """Take the scale of feature ``j`` from the class moments; its weight follows."""
-    if not off_scale(hot, cold, j, to_pos, to_neg, l2, _TOLERANCE):
+    feat, to_pos, to_neg = table.feat, table.stats[TO_POS], table.stats[TO_NEG]
+    if not off_scale(feat, j, to_pos, to_neg, how.l2, _TOLERANCE):
         return
-    old = hot[D, j]
-    second = second_moment(hot, cold, j, to_pos, to_neg)
-    new = fitting_scale(second, ridge(cold, j, l2))
+    old = feat[D, j]
+    second = second_moment(feat, j, to_pos, to_neg)
+    new = fitting_scale(second, ridge(feat, j, how.l2))
     q = 0.0
     u = 0.0
     for a in range(B.shape[1]):
         q += B[j, a] * k[Q, a]
         u += B[j, a] * k[UQ, a]
     growth = new / old - 1.0 if old > 0.0 else 0.0
-    w = hot[W, j] + old * q
-    past = cold[U, j] + old * u
+    w = feat[W, j] + old * q
+    past = feat[U, j] + old * u
     change = w * growth
-    hot[D, j] = new
-    hot[W, j] = w + change - new * q
-    cold[U, j] = past + past * growth - new * u
+    feat[D, j] = new
+    feat[W, j] = w + change - new * q
+    feat[U, j] = past + past * growth - new * u
     for a in range(B.shape[1]):
         c = (new - old) * B[j, a]
         k[F, a] += change * B[j, a]
@@ -196,34 +179,83 @@ def meet(
                 M[a, b] += c * B[j, b]
 
 
+@rowwise
+def resize_row(
+    X: Rows, i: int, table: Table, how: Visit, B: Float, M: Float, k: Float
+) -> None:
+    """Rescale the features that a step along row ``i`` moves."""
+    for m in stored(X, i):
+        j, x = entry(X, i, m)
+        if x != 0.0 and table.ref[j] == 0.0:
+            _resize(table, how, B, M, k, int(j))
+    for m in range(how.listed[0]):
+        _resize(table, how, B, M, k, int(how.listed[m + 1]))
+
+
 @vectorised
-def rescale(
-    hot: Float,
-    cold: Float,
-    ref: Float,
+def _add_multiple(c: float, row: Float, out: Float) -> None:
+    for a in range(out.shape[0]):
+        out[a] += c * row[a]
+
+
+@rowwise
+def gather_row(X: Rows, i: int, table: Table, how: Visit, B: Float, u: Float) -> None:
+    """Write BᵀD x̃ to ``u``."""
+    u[:] = 0.0
+    for k in stored(X, i):
+        j, x, _ = engine.seen(X, i, k, table.ref)
+        _add_multiple(table.feat[D, j] * x, B[j], u)
+    for k in engine.others(X, how.listed):
+        j = how.listed[k]
+        _add_multiple(table.feat[D, j] * -table.ref[j], B[j], u)
+
+
+@rowwise
+def spread_row(
+    X: Rows,
+    i: int,
+    table: Table,
+    how: Visit,
     B: Float,
-    M: Float,
-    rho: Float,
-    to_pos: float,
-    to_neg: float,
-    l2: L2,
-    precondition: bool,
-) -> tuple[float, float, float, float]:
+    e: Float,
+    start: int,
+    c: float,
+    past: float,
+) -> None:
+    """Add x̃eᵀ to the columns of B from ``start``, c D x̃ to w, ``past`` D x̃ to u.
+
+    A feature with a reference point and no scale has been constant: its x̃ is rounding.
+    """
+    feat, ref, stop = table.feat, table.ref, start + e.shape[0]
+    for k in stored(X, i):
+        j, x, _ = engine.seen(X, i, k, ref)
+        feat[W, j] += c * (feat[D, j] * x)
+        feat[U, j] += past * (feat[D, j] * x)
+        if feat[D, j] > 0.0 or ref[j] == 0.0:
+            _add_multiple(x, e, B[j, start:stop])
+    for k in engine.others(X, how.listed):
+        j = how.listed[k]
+        x = -ref[j]
+        feat[W, j] += c * (feat[D, j] * x)
+        feat[U, j] += past * (feat[D, j] * x)
+        if feat[D, j] > 0.0:
+            _add_multiple(x, e, B[j, start:stop])
+
+
+@kernel
+def rescale(table: Table, how: Visit, B: Float, M: Float, rho: Float) -> None:
     """Take reference points and scales from the class moments; O(dτ²)."""
-    before = ref.copy()
-    found = refresh(hot, cold, ref, to_pos, to_neg, l2, precondition)
+    feat, ref, before = table.feat, table.ref, table.ref.copy()
+    engine.renew(table, how)
     M[:] = 0.0
     for j in range(B.shape[0]):
         shift = ref[j] - before[j]
         if shift != 0.0:
-            for a in range(B.shape[1]):
-                B[j, a] -= shift * rho[a]
-        if hot[D, j] == 0.0:  # it has been constant: what is left is rounding
+            _add_multiple(-shift, rho, B[j])
+        if feat[D, j] == 0.0:  # it has been constant: what is left is rounding
             B[j] = 0.0
             continue
         for a in range(B.shape[1]):
-            c = hot[D, j] * B[j, a]
+            c = feat[D, j] * B[j, a]
             if c != 0.0:
-                for b in range(B.shape[1]):
-                    M[a, b] += c * B[j, b]
-    return found
+                _add_multiple(c, B[j], M[a])
