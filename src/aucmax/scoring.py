@@ -14,12 +14,11 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.jit import kernel
-from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import Chunk, Lines, Source
+from aucmax.data.chunk import Chunk, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
+from aucmax.data.shortest import as_text
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
 from aucmax.files import refuse_overwriting, replacing, whole_output
@@ -27,9 +26,7 @@ from aucmax.model import load_with_recipe
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
 
-Bytes = NDArray[np.uint8]
 Scores = NDArray[np.float64]
 
 
@@ -274,21 +271,6 @@ class _Batches:
             self._sink.close()
 
 
-def as_text(
-    scores: Scores, lines: Lines = _NO_LINES, delimiter: int = -1, end: bytes = b"\n"
-) -> memoryview:
-    """Return a line for each score: the shortest text that reads as the same float.
-
-    A row's text and the delimiter come before it, if there is one.
-    """
-    starts, stops = (np.asarray(side, np.int64) for side in lines[1:])
-    size = int((stops - starts).sum()) + scores.size * (LONGEST + 1 + len(end))
-    out, length = np.empty(size, np.uint8), np.zeros(1, np.int64)
-    data, last = np.frombuffer(lines.data, np.uint8), np.frombuffer(end, np.uint8)
-    _write(scores.view(np.uint64), data, starts, stops, delimiter, last, out, length)
-    return out[: length[0]].data
-
-
 def free_name(names: Sequence[str]) -> str:
     """Return "score", or "score_2" and so on if there is such a column."""
     name, number = "score", 1
@@ -296,32 +278,6 @@ def free_name(names: Sequence[str]) -> str:
         number += 1
         name = f"score_{number}"
     return name
-
-
-@kernel
-def _write(
-    bits: NDArray[np.uint64],
-    data: Bytes,
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    delimiter: int,
-    end: Bytes,
-    out: Bytes,
-    length: NDArray[np.int64],
-) -> None:
-    at = 0
-    for row in range(bits.size):
-        if delimiter >= 0:
-            for k in range(starts[row], stops[row]):
-                out[at] = data[k]
-                at += 1
-            out[at] = delimiter
-            at += 1
-        at = write_float(bits[row], out, at)
-        for k in range(end.size):
-            out[at] = end[k]
-            at += 1
-    length[0] = at
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from scipy import sparse
 import aucmax
 from aucmax.cli.screen import reading
 from aucmax.data.badlines import BadLines
-from aucmax.scoring import Model, as_text, write_scores
+from aucmax.data.shortest import as_text
+from aucmax.scoring import Model, write_scores
 from commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(50, seed=1)

@@ -21,9 +21,9 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import INLINE, SIMD, inlined
 from aucmax.core.lanes import CACHE_LINE, fetch
-from aucmax.core.masks import trailing_zeros, without_first
 from aucmax.core.sketch import meet
 from aucmax.core.table import (
     L2,

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.masks import eight_bytes
 from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.masks import eight_bytes
 from aucmax.data.task import Task
 from aucmax.data.text import ahead
 

@@ -22,29 +22,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.digits import (
-    ASK,
-    INF,
-    LOOK,
-    NAN,
-    NONE,
-    OK,
-    byte_at,
-    parse_number,
-    read_number,
-    read_plain,
-)
+from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.masks import (
-    Mask,
-    count,
-    look,
-    mark_either,
-    mark_range,
-    mask_size,
-    trailing_zeros,
-    without_first,
-)
 from aucmax.data import text
 from aucmax.data.chunk import START, BadLine, Lines, Position
 from aucmax.data.columns import (
@@ -62,6 +41,26 @@ from aucmax.data.columns import (
     dictionary,
     find,
     remedy,
+)
+from aucmax.data.digits import (
+    ASK,
+    INF,
+    LOOK,
+    NAN,
+    NONE,
+    OK,
+    byte_at,
+    parse_number,
+    read_number,
+    read_plain,
+)
+from aucmax.data.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
 )
 from aucmax.data.text import Text
 

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.digits import (
+from aucmax.core.bits import trailing_zeros
+from aucmax.core.jit import inlined, kernel
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.digits import (
     ASK,
     LOOK,
     NONE,
@@ -24,17 +27,14 @@ from aucmax.core.digits import (
     read_number,
     read_plain,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.masks import (
+from aucmax.data.masks import (
     Mask,
     count,
     look,
     mark_either,
     mark_range,
     mask_size,
-    trailing_zeros,
 )
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 

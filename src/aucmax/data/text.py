@@ -27,8 +27,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.masks import count
 from aucmax.data.chunk import START, Position
+from aucmax.data.masks import count
 
 T = TypeVar("T")
 
