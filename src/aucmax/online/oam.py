@@ -525,7 +525,7 @@ class OAM(OnlineAUC):
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         return widened(state, rows, signed)
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
         check(state, seen, seed, self.n_features_in_)
 

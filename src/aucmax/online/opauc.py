@@ -289,7 +289,7 @@ class OPAUC(OnlineAUC):
             covariance.know(state, tally, *hyper)
         return state
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         if self.rank is not None:
             check_seed(state.z[opaucr.SEED :])
 

@@ -335,7 +335,7 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
-    def _admit(self, state: State) -> None:
+    def _validate_state(self, state: State) -> None:
         rows = reservoir.Reservoir(*state[6:])
         reservoir.check(rows, state.n, self.n_features_in_)
 
