@@ -18,9 +18,11 @@ from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Chunk, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
+from aucmax.data.prefetch import prefetch
 from aucmax.data.shortest import as_text
+from aucmax.data.svmlight import SvmlightSource
 from aucmax.data.task import Task
-from aucmax.data.text import ahead
+from aucmax.data.text import Text
 from aucmax.files import refuse_overwriting, replacing, whole_output
 from aucmax.model import load_with_recipe
 
@@ -61,9 +63,9 @@ class Model(NamedTuple):
             return [str(name) for name in self.estimator.feature_names_in_]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
         if reading["format"] in ("csv", "parquet"):
-            from aucmax.data.columns import Plan
+            from aucmax.data.columns import Schema
 
-            return Plan.from_json(reading).feature_names()
+            return Schema.from_json(reading).feature_names()
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]
         return [str(index + one_based) for index in range(self.width)]
 
@@ -92,14 +94,15 @@ class Model(NamedTuple):
         columns = bool(extra) or weight not in (None, "none")
         if named_set(data) and not columns:
             return open_data(data)
-        known = guess_format(data[0]) if data else "svmlight"
+        text = Text(data)
+        known = guess_format(text)
         if known != "svmlight" or columns:
             raise ValueError(
                 "The model was trained in Python, and does not say how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        return open_data(data, format=known, n_features=self.width, prompt=prompt)
+        return SvmlightSource(text, n_features=self.width, prompt=prompt)
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
@@ -116,7 +119,7 @@ def scored(
     ``watch`` is told the bytes and the rows that are done.
     """
     rows = 0
-    for chunk in ahead(source.chunks()):
+    for chunk in prefetch(source.chunks()):
         n = chunk.X.shape[0]
         scores = model.score(chunk.X) if n else np.empty(0)
         rows += n

@@ -31,8 +31,9 @@ from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
 from aucmax.data.collect import join, stack, widened
 from aucmax.data.open import open_data, reopen
+from aucmax.data.prefetch import prefetch, ticking
 from aucmax.data.task import LabelError, Task
-from aucmax.data.text import BLOCK, ahead, ticking
+from aucmax.data.text import BLOCK
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -551,7 +552,7 @@ def _at_once(
 ) -> list[Rows]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
-    for part in ahead(_parts(run, run.begun or run.source.chunks())):
+    for part in prefetch(_parts(run, run.begun or run.source.chunks())):
         _note(progress, part, lines)
         learnt.append(part.learnt)
         if part.held is not None:
@@ -698,5 +699,5 @@ def _judge(
 
 
 def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
-    for chunk in ahead(source.chunks()):
+    for chunk in prefetch(source.chunks()):
         yield labelled(chunk, task)[0]

@@ -9,8 +9,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
 from aucmax.data import columns
-from aucmax.data.chunk import START
-from aucmax.data.columns import Plan, Spans, Table, dictionary, objects, to_chunk
+from aucmax.data.columns import Columns, Schema, Spans, dictionary, encode, objects
 
 
 def spans(values):
@@ -30,12 +29,12 @@ def features(
     numbers=None,
     dtype=np.float64,
     dense=True,
-    **plan,
+    **schema,
 ):
     """Return X of columns of strings."""
     n = len(strings[0])
     numbers = np.empty((n, 0), dtype) if numbers is None else numbers
-    plan = {
+    schema = {
         "columns": [],
         "header": True,
         "numbers": [f"x{i}" for i in range(numbers.shape[1])],
@@ -47,24 +46,15 @@ def features(
         "encode": "hash",
         "hash_size": 16,
         "missing": "zero",
-        **plan,
+        **schema,
     }
     by_name = dict(zip(names, map(spans, strings), strict=True))
-    table = Table(
-        numbers=numbers,
-        categories=[by_name[name] for name in plan["categories"]],
-        texts=[by_name[name] for name in texts],
-        label=None,
-        weight=None,
-        extra={},
-        bad=[],
-        raw=None,
-        after=START,
-        done=0,
-        file="",
-        line=np.arange(n),
+    made = Columns(
+        numbers,
+        [by_name[name] for name in schema["categories"]],
+        [by_name[name] for name in texts],
     )
-    X = to_chunk(Plan(**plan), table, dtype).X
+    X = encode(Schema(**schema), made, dtype)
     parts = X.data, X.indices, X.indptr
     assert X.has_canonical_format  # as it says, and in truth
     assert sparse.csr_array(parts, X.shape).has_canonical_format
@@ -182,11 +172,9 @@ def test_dictionary(values):
 
 
 def learnt(numbers, categories, wishes):
-    """Return the plan after a pass over one column of either kind."""
-    plan = columns.make_plan(["x", "c"], [True, False], wishes)
-    line = np.arange(len(numbers))
-    rest = (None, None, {}, [], None, START, 0, "", line)
-    return columns.learn(plan, [Table(numbers, [spans(categories)], [], *rest)] * 3)
+    """Return the schema after a pass over one column of either kind."""
+    schema = columns.make_schema(["x", "c"], [True, False], wishes)
+    return columns.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
 
 
 def test_too_many_values(monkeypatch):
@@ -199,10 +187,10 @@ def test_too_many_values(monkeypatch):
 
 def test_means_of_large_numbers():
     numbers = np.array([[1e308], [np.nan], [1.5e308]])
-    plan = learnt(numbers, ["a"] * 3, columns.Wishes(missing="impute"))
-    assert plan.means == [pytest.approx(1.25e308)]
+    schema = learnt(numbers, ["a"] * 3, columns.Wishes(missing="impute"))
+    assert schema.means == [pytest.approx(1.25e308)]
 
 
 def test_a_recipe_that_lacks_something():
     with pytest.raises(ValueError, match="the recipe does not say categories, columns"):
-        Plan.from_json({"format": "csv"})
+        Schema.from_json({"format": "csv"})

@@ -22,8 +22,8 @@ from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
+from aucmax.data.streams import expand
 from aucmax.data.task import Task
-from aucmax.data.text import expand
 from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.training import wanted_task

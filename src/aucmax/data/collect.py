@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import ahead
+from aucmax.data.prefetch import prefetch
 
 
 class Rows(NamedTuple):
@@ -30,7 +30,7 @@ def collect(
         If a line is no row, or if there is no row at all.
     """
     chunks, rows = [], 0
-    for chunk in ahead(source.chunks()):
+    for chunk in prefetch(source.chunks()):
         if chunk.bad:
             more = len(chunk.bad) - 1
             others = f" (and {more:,} more nearby)" if more else ""

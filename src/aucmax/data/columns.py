@@ -1,9 +1,9 @@
 """Columns of a table, be it CSV or Arrow, become features.
 
-A reader cuts its input into :class:`Table` s: numbers as an array, and everything else
-as :class:`Spans`, slices of a block of bytes that nobody has made an object of yet.
-What is a number, what a category, what the label, is a :class:`Plan`; it is all that
-is needed to turn another file into the same features, and what a model stores.
+A reader gives chunks whose X is :class:`Columns`: numbers as an array, and everything
+else as :class:`Spans`, slices of a block of bytes that nobody has made an object of
+yet. What is a number, what a category, what the label, is a :class:`Schema`; it is all
+that is needed to turn another file into the same features, and what a model stores.
 
 X has the numbers first, in the order of the file; then the one-hot columns; then the
 hashed ones, for which the token is ``column=value``, or ``column=word`` in a column of
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
-from aucmax.data.chunk import START, BadLine, Chunk, Position
+from aucmax.data.chunk import START, Chunk, Position
 from aucmax.data.masks import eight_bytes
+from aucmax.data.prefetch import prefetch
 from aucmax.data.task import Task
-from aucmax.data.text import ahead
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -49,21 +49,12 @@ class Spans(NamedTuple):
     stops: Ints
 
 
-class Table(NamedTuple):
-    """Rows of a file, their columns sorted by what will become of them."""
+class Columns(NamedTuple):
+    """What X is made of, sorted by what will become of it."""
 
-    numbers: NDArray[Any]  # a column for each of Plan.numbers
-    categories: list[Spans]  # one for each of Plan.categories
+    numbers: NDArray[Any]  # a column for each of Schema.numbers
+    categories: list[Spans]  # one for each of Schema.categories
     texts: list[Spans]
-    label: NDArray[np.float64] | Spans | None
-    weight: NDArray[np.float64] | None
-    extra: dict[str, Spans]
-    bad: list[BadLine]
-    raw: Any
-    after: Position
-    done: int
-    file: str
-    line: Ints
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schema:
     """How columns become features."""
 
     columns: list[str]  # all that the data had, in their order
@@ -156,8 +147,8 @@ class Plan:
         return dict(vars(self))
 
     @classmethod
-    def from_json(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """Return the plan that ``to_json`` has written."""
+    def from_json(cls, recipe: Mapping[str, Any]) -> "Schema":
+        """Return the schema that ``to_json`` has written."""
         missing = cls.__dataclass_fields__.keys() - recipe.keys()
         if missing:
             raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
@@ -197,89 +188,93 @@ class TableSource:
         """Return the names of columns, which ones are numbers, whether named at all."""
         raise NotImplementedError
 
-    def _tables(
-        self, plan: Plan, start: Position, dtype: Any, fill: Float | None
-    ) -> Iterator[Table]:
-        """Read on from ``start``; ``fill`` is put for missing numbers, unless None."""
+    def _read(
+        self, schema: Schema, start: Position, dtype: Any, fill: Float | None
+    ) -> Iterator[Chunk]:
+        """Read on from ``start``, chunks whose X is :class:`Columns`.
+
+        ``fill`` is put for missing numbers, unless None.
+        """
         raise NotImplementedError
 
     @cached_property
-    def plan(self) -> Plan:
+    def schema(self) -> Schema:
         """How columns become features; reads as much as it takes to know."""
         if self._recipe is not None:
-            return self._adopted(Plan.from_json(self._recipe))
+            return self._adopted(Schema.from_json(self._recipe))
         names, number, header = self._look()
-        plan = make_plan(names, number, self._wishes, header)
-        if not plan.learns:
-            return plan
+        schema = make_schema(names, number, self._wishes, header)
+        if not schema.learns:
+            return schema
         if self.size is None:
             raise ValueError(
                 "To impute and to encode one-hot, all data are read once before the "
                 "features are known, and standard input or another pipe can be read "
                 "only once: give a file, or choose --missing zero and encode by hash"
             )
-        imputes = plan.missing == "impute"
-        fill = np.full(len(plan.numbers), np.nan if imputes else 0.0)
-        refuse = plan.missing == "error"
-        return learn(
-            plan, self._tables(plan, START, np.float64, None if refuse else fill)
-        )
+        imputes = schema.missing == "impute"
+        fill = np.full(len(schema.numbers), np.nan if imputes else 0.0)
+        refuse = schema.missing == "error"
+        chunks = self._read(schema, START, np.float64, None if refuse else fill)
+        return learn(schema, (chunk.X for chunk in chunks))
 
-    def _adopted(self, plan: Plan) -> Plan:
-        """Return a model's plan with the label and the weight of these data."""
+    def _adopted(self, schema: Schema) -> Schema:
+        """Return a model's schema with the label and the weight of these data."""
         label, weight = self._wishes.label, self._wishes.weight
-        if label in (None, plan.label) and weight in (None, plan.weight):
-            return plan
+        if label in (None, schema.label) and weight in (None, schema.weight):
+            return schema
         names, number, _ = self._look()
         if label is not None:
             place = find(names, label, "label column")
             forced = [find(names, one) for one in self._wishes.categorical]
             is_number = number[place] and place not in forced
-            plan = replace(plan, label=names[place], label_is_number=is_number)
+            schema = replace(schema, label=names[place], label_is_number=is_number)
         if weight is not None:
-            plan = replace(plan, weight=names[find(names, weight, "weight column")])
-        if feature := {plan.label, plan.weight} & {*plan.needed()}:
+            place = find(names, weight, "weight column")
+            schema = replace(schema, weight=names[place])
+        if feature := {schema.label, schema.weight} & {*schema.needed()}:
             raise ValueError(
                 f"column {min(feature, key=str)!r} is a feature of the model, and "
                 "cannot be its label or weight as well"
             )
-        return plan
+        return schema
 
-    def _locate(self, plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
+    def _locate(
+        self, schema: Schema, names: Sequence[str], file: str
+    ) -> dict[str, int]:
         """Return where the columns are that are read, and maybe others."""
-        place = locate(plan, names, file)
+        place = locate(schema, names, file)
         if not self._labelled:
-            place = {
-                k: i for k, i in place.items() if k not in (plan.label, plan.weight)
-            }
+            aside = (schema.label, schema.weight)
+            place = {name: i for name, i in place.items() if name not in aside}
         return place
 
     @property
     def n_features(self) -> int:
         """Width of X."""
-        return self.plan.n_features
+        return self.schema.n_features
 
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
-        plan = self.plan
-        fill = None if plan.missing == "error" else plan.fill
-        tables = self._tables(plan, start, self.dtype, fill)
-        if plan.categories or plan.texts:  # the next ones are cut while we hash
-            tables = ahead(tables)
-        for table in tables:
-            yield to_chunk(plan, table, self.dtype)
+        schema = self.schema
+        fill = None if schema.missing == "error" else schema.fill
+        chunks = self._read(schema, start, self.dtype, fill)
+        if schema.categories or schema.texts:  # the next ones are cut while we hash
+            chunks = prefetch(chunks)
+        for chunk in chunks:
+            yield chunk._replace(X=encode(schema, chunk.X, self.dtype))
 
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""
         return {
             "format": self._format,
             "dtype": self.dtype.name,
-            **self.plan.to_json(),
+            **self.schema.to_json(),
         }
 
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
-        return self.plan.feature_names()
+        return self.schema.feature_names()
 
 
 def remedy(category: bool) -> str:
@@ -311,9 +306,9 @@ def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
     return position % len(names)
 
 
-def make_plan(
+def make_schema(
     names: Sequence[str], number: Sequence[bool], wishes: Wishes, header: bool = True
-) -> Plan:
+) -> Schema:
     """Decide what each column is: ``number`` says which ones could be numbers."""
 
     def positions(wanted: Iterable[str | int], what: str) -> set[int]:
@@ -344,7 +339,7 @@ def make_plan(
     def named(chosen: set[int]) -> list[str]:
         return [names[i] for i in sorted(chosen)]
 
-    return Plan(
+    return Schema(
         columns=list(names),
         header=header,
         numbers=named(numbers),
@@ -359,20 +354,20 @@ def make_plan(
     )
 
 
-def locate(plan: Plan, names: Sequence[str], file: str) -> dict[str, int]:
-    """Return where the columns of ``plan`` are in a file that has these ``names``.
+def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
+    """Return where the columns of ``schema`` are in a file that has these ``names``.
 
     Without a header the names are positions; a file that has one column less is one
     without the label, and its columns are counted as if the label were there.
     """
-    if not plan.header and plan.label and len(names) == len(plan.columns) - 1:
-        label = plan.columns.index(plan.label)
-        names = [*plan.columns[:label], *plan.columns[label + 1 :]]
+    if not schema.header and schema.label and len(names) == len(schema.columns) - 1:
+        label = schema.columns.index(schema.label)
+        names = [*schema.columns[:label], *schema.columns[label + 1 :]]
     place = {name: i for i, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for i, name in enumerate(names) if place[name] > i)
         raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
-    if absent := [name for name in plan.needed() if name not in place]:
+    if absent := [name for name in schema.needed() if name not in place]:
         raise ValueError(
             f"{file} has no column {_list(absent)}, which the features are made of; "
             f"it has {_list(names)}"
@@ -386,25 +381,25 @@ def _list(names: Sequence[str], most: int = 12) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def learn(plan: Plan, tables: Iterable[Table]) -> Plan:
-    """Return the plan with what a pass over all data tells: means and values.
+def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
+    """Return the schema with what a pass over all data tells: means and values.
 
-    In the tables, a missing number is a NaN if its mean is wanted.
+    A missing number is a NaN if its mean is wanted.
     """
-    imputes = plan.missing == "impute"
-    onehot = plan.encode == "onehot"
-    count = np.zeros(len(plan.numbers))
-    mean = np.zeros(len(plan.numbers))
-    values: list[set[str]] = [set() for _ in plan.categories] if onehot else []
-    for table in tables:
+    imputes = schema.missing == "impute"
+    onehot = schema.encode == "onehot"
+    count = np.zeros(len(schema.numbers))
+    mean = np.zeros(len(schema.numbers))
+    values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
+    for columns in parts:
         if imputes:
-            known = ~np.isnan(table.numbers)
+            known = ~np.isnan(columns.numbers)
             n = known.sum(axis=0)
             count += n
             # Of numbers near the largest ones the mean exists though the sum does not.
-            part = np.where(known, table.numbers - mean, 0.0) / np.maximum(count, 1.0)
+            part = np.where(known, columns.numbers - mean, 0.0) / np.maximum(count, 1.0)
             mean += part.sum(axis=0)
-        for seen, spans in zip(values, table.categories, strict=False):
+        for seen, spans in zip(values, columns.categories, strict=False):
             seen.update(dictionary(spans)[1])
         if sum(map(len, values)) > MOST_VALUES:
             raise ValueError(
@@ -412,26 +407,9 @@ def learn(plan: Plan, tables: Iterable[Table]) -> Plan:
                 "drop the columns with the most values, or encode by hash"
             )
     return replace(
-        plan,
+        schema,
         means=mean.tolist() if imputes else [],
         values=[sorted(seen) for seen in values],
-    )
-
-
-def to_chunk(plan: Plan, table: Table, dtype: Any) -> Chunk:
-    """Return rows as trainers take them."""
-    label = table.label
-    return Chunk(
-        X=_features(plan, table, dtype),
-        y=objects(label) if isinstance(label, Spans) else label,
-        weight=table.weight,
-        bad=table.bad,
-        raw=table.raw,
-        extra={name: objects(spans) for name, spans in table.extra.items()},
-        after=table.after,
-        done=table.done,
-        file=table.file,
-        line=table.line,
     )
 
 
@@ -462,28 +440,28 @@ def dictionary(spans: Spans) -> tuple[Ints, list[str]]:
     return codes, values
 
 
-def _features(plan: Plan, table: Table, dtype: Any) -> Any:
+def encode(schema: Schema, columns: Columns, dtype: Any) -> Any:
     """Return X: dense if all features are numbers, else CSR."""
-    if not plan.categories and not plan.texts:
-        return table.numbers
-    n = len(table.numbers)
-    tokens = np.empty((len(plan.categories), n), np.int64)
-    first = len(plan.numbers)
-    for j, spans in enumerate(table.categories):
-        if plan.encode == "onehot":
-            place = {value: first + i for i, value in enumerate(plan.values[j])}
+    if not schema.categories and not schema.texts:
+        return columns.numbers
+    n = len(columns.numbers)
+    tokens = np.empty((len(schema.categories), n), np.int64)
+    first = len(schema.numbers)
+    for j, spans in enumerate(columns.categories):
+        if schema.encode == "onehot":
+            place = {value: first + i for i, value in enumerate(schema.values[j])}
             codes, values = dictionary(spans)
             known = [2 * place[value] if value in place else -1 for value in values]
             tokens[j] = np.array([*known, -1])[codes]
             first += len(place)
         else:
-            prefix = _prefix(plan.categories[j])
-            _hash_values(*spans, prefix, plan.hash_size, first, tokens[j])
+            prefix = _prefix(schema.categories[j])
+            _hash_values(*spans, prefix, schema.hash_size, first, tokens[j])
     words = [
-        _hash_words(name, spans, plan.hash_size, first)
-        for name, spans in zip(plan.texts, table.texts, strict=True)
+        _hash_words(name, spans, schema.hash_size, first)
+        for name, spans in zip(schema.texts, columns.texts, strict=True)
     ]
-    counts = np.count_nonzero(table.numbers, axis=1) + np.sum(tokens >= 0, axis=0)
+    counts = np.count_nonzero(columns.numbers, axis=1) + np.sum(tokens >= 0, axis=0)
     for ends, _ in words:
         counts += np.diff(ends, prepend=0)
     indptr = np.zeros(n + 1, np.int32)
@@ -492,10 +470,10 @@ def _features(plan: Plan, table: Table, dtype: Any) -> Any:
     data = np.empty(indptr[-1], dtype)
     at = indptr[:-1].astype(np.int64)
     unique = np.empty(1, bool)
-    _put_values(table.numbers, tokens, at, indices, data, unique)
+    _put_values(columns.numbers, tokens, at, indices, data, unique)
     for ends, word in words:
         _put_words(ends, word, at, indices, data)
-    X = sparse.csr_array((data, indices, indptr), shape=(n, plan.n_features))
+    X = sparse.csr_array((data, indices, indptr), shape=(n, schema.n_features))
     if unique[0] and not words:  # else they are sorted by what follows
         X.has_sorted_indices = X.has_canonical_format = True
     X.sum_duplicates()
