@@ -28,11 +28,12 @@ from scipy import sparse
 import aucmax
 from aucmax.core.base import OnlineAUC, product, resize
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
-from aucmax.data.collect import join, stack, widened
+from aucmax.data.batch import Batch, Positive, labelled
+from aucmax.data.chunk import START, BadLine, Chunk, Position, Source
+from aucmax.data.collect import join, widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.prefetch import prefetch, ticking
-from aucmax.data.task import LabelError, Task
+from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
@@ -47,7 +48,6 @@ _ROOM = (
     8  # one part in so many more features than seen, while their number is not known
 )
 
-Positive = NDArray[np.bool_]
 Watch = Callable[["Progress", int], None]  # progress, bytes read
 Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
@@ -108,19 +108,6 @@ class Progress:
     def auc(self) -> float | None:
         """Progressive validation: every chunk is ranked before it is learnt."""
         return self.wins / self.pairs if self.pairs else None
-
-
-class Rows(NamedTuple):
-    """Rows ready to be learnt, or to be judged by."""
-
-    X: Any
-    positive: Positive
-    weight: NDArray[Any] | None
-
-    def where(self, chosen: Positive) -> "Rows":
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.X[chosen], self.positive[chosen], weight)
 
 
 @contextmanager
@@ -418,7 +405,7 @@ def _stream(
     saver: _Saver,
     watch: Watch,
     stop: Stop,
-) -> list[Rows]:
+) -> list[Batch]:
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
@@ -476,10 +463,11 @@ def _check_kept(progress: Progress) -> None:
         )
 
 
-def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
-    if len(rows.positive) == 0:
+def _learn(run: _Run, batch: Batch, referee: "_Referee") -> None:
+    X, positive, weight = batch
+    if len(positive) == 0:
         return
-    estimator, X, progress = run.estimator, rows.X, run.progress
+    estimator, progress = run.estimator, run.progress
     progress.features = max(progress.features, X.shape[1])
     if not hasattr(estimator, "state_"):
         X = widened(X, _roomy(run))
@@ -487,14 +475,12 @@ def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
         if X.shape[1] > estimator.n_features_in_:
             resize(estimator, _roomy(run))
         X = widened(X, estimator.n_features_in_)
-        if progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
+        if progress.passes == 0 and 0 < positive.sum() < len(positive):
             w = estimator.coef_[0]
             if any(np.may_share_memory(w, part) for part in estimator.state_):
                 w = w.copy()
-            referee.rank(X, rows.positive, w)
-    estimator.partial_fit(
-        X, rows.positive, classes=[False, True], sample_weight=rows.weight
-    )
+            referee.rank(X, positive, w)
+    estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
 
 
 def _roomy(run: _Run) -> int:
@@ -549,7 +535,7 @@ def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
 
 def _at_once(
     run: _Run, lines: BadLines, watch: Watch, fitting: Callable[[str], None]
-) -> list[Rows]:
+) -> list[Batch]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
     for part in prefetch(_parts(run, run.begun or run.source.chunks())):
@@ -558,20 +544,19 @@ def _at_once(
         if part.held is not None:
             kept.append(part.held)
         watch(progress, part.done)
-    X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
-    positive = np.concatenate([rows.positive for rows in learnt])
+    batch = Batch.of(learnt)
     del learnt
     _check_classes(run)
     fitting(run.plan.algorithm)
-    run.estimator.fit(X, positive, sample_weight=weight)
+    run.estimator.fit(batch.X, batch.positive, sample_weight=batch.weight)
     return kept
 
 
 class _Part(NamedTuple):
     """A chunk, its labels understood."""
 
-    learnt: Rows
-    held: Rows | None  # out
+    learnt: Batch
+    held: Batch | None  # out
     bad: list[BadLine]
     after: Position
     done: int
@@ -580,50 +565,12 @@ class _Part(NamedTuple):
 def _parts(run: _Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
     """Yield the rows to be learnt and those held out; for the thread that reads."""
     for chunk in chunks:
-        rows, unknown = labelled(chunk, run.task)
-        bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
+        batch, bad = labelled(chunk, run.task)
         held = None
         if run.plan.holdout:
-            out = held_out(rows.X, run.plan.holdout, run.plan.seed)
-            rows, held = rows.where(~out), rows.where(out)
-        yield _Part(rows, held, bad, chunk.after, chunk.done)
-
-
-def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
-    """Return the rows whose labels mean something, and the lines of the others."""
-    if chunk.y is None:
-        raise ValueError(
-            f"{chunk.file} has no labels: their column needs the name that it had in "
-            "training."
-        )
-    try:
-        return Rows(chunk.X, task.positives(chunk.y), chunk.weight), []
-    except LabelError:
-        values, which = np.unique(chunk.y, return_inverse=True)
-        problems = [_problem(value, task) for value in values]
-    known = np.array([problem is None for problem in problems])[which]
-    bad = []
-    for row in np.flatnonzero(~known):
-        problem = str(problems[which[row]])
-        text = _text(chunk.raw, int(row))
-        line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
-        bad.append(line)
-    weight = None if chunk.weight is None else chunk.weight[known]
-    return Rows(chunk.X[known], task.positives(chunk.y[known]), weight), bad
-
-
-def _problem(label: Any, task: Task) -> str | None:
-    try:
-        task.positives(np.array([label]))
-    except LabelError as error:
-        return error.problem
-    return None
-
-
-def _text(raw: Any, row: int) -> bytes:
-    if not isinstance(raw, Lines):
-        return b""
-    return bytes(raw.data[raw.starts[row] : raw.stops[row]])
+            out = held_out(batch.X, run.plan.holdout, run.plan.seed)
+            batch, held = batch.where(~out), batch.where(out)
+        yield _Part(batch, held, bad, chunk.after, chunk.done)
 
 
 def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
@@ -659,28 +606,27 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _judge(
-    run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
+    run: _Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on rows that were not learnt, with its interval."""
     width = run.estimator.n_features_in_
     if test:
-        rows = _rows_of(reopen(test, recipe["input"], n_features=width), run.task)
+        batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
     elif run.plan.holdout and kept:
-        rows = iter(kept)
+        batches = iter(kept)
     elif run.plan.holdout:
         share, seed = run.plan.holdout, run.plan.seed
         data = reopen(run.plan.data, recipe["input"], n_features=width)
-        again = _rows_of(data, run.task)
-        rows = (some.where(held_out(some.X, share, seed)) for some in again)
+        again = _batches(data, run.task)
+        batches = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
     positives, scores, weights = [], [], []
-    for some in rows:
-        if len(some.positive):
-            X = widened(some.X, width)
-            scores.append(run.estimator.decision_function(X))
-            positives.append(some.positive)
-            weights.append(some.weight)
+    for X, positive, weight in batches:
+        if len(positive):
+            scores.append(run.estimator.decision_function(widened(X, width)))
+            positives.append(positive)
+            weights.append(weight)
     if not positives:
         raise ValueError("There is no row to judge the model by.")
     weighted = all(weight is not None for weight in weights)
@@ -698,6 +644,6 @@ def _judge(
     }
 
 
-def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
+def _batches(source: Source, task: Task) -> Iterator[Batch]:
     for chunk in prefetch(source.chunks()):
         yield labelled(chunk, task)[0]

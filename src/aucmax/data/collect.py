@@ -1,7 +1,7 @@
 """All rows of a source at once, for what cannot do with less."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,12 @@ from aucmax.data.chunk import Source
 from aucmax.data.prefetch import prefetch
 
 
-class Rows(NamedTuple):
-    """What the chunks of a source hold together."""
-
-    X: Any
-    y: NDArray[Any] | None  # labels as they stand in the data
-    weight: NDArray[Any] | None
-
-
 def collect(
     source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
-) -> Rows:
-    """Read all chunks of ``source``; ``watch`` is told the bytes and rows so far.
+) -> tuple[Any, NDArray[Any] | None, NDArray[Any] | None]:
+    """Return X, labels as they stand in the data, and weights of all chunks.
+
+    ``watch`` is told the bytes and rows so far.
 
     Raises
     ------
@@ -41,11 +35,9 @@ def collect(
         watch(chunk.done, rows)
     if not chunks:
         raise ValueError(f"There is no row in {', '.join(source.files)}.")
-    return Rows(
-        stack([chunk.X for chunk in chunks]),
-        join([chunk.y for chunk in chunks]),
-        join([chunk.weight for chunk in chunks]),
-    )
+    X = stack([chunk.X for chunk in chunks])
+    y = join([chunk.y for chunk in chunks])
+    return X, y, join([chunk.weight for chunk in chunks])
 
 
 def stack(parts: Sequence[Any]) -> Any:
