@@ -254,7 +254,7 @@ def known_state(module, X, y, l2):
     state = module.init(rows, len(y), X.shape[1])
     tally.know_ridge(state, known, np.full(state.hot.shape[1], float(l2)), False)
     state.hot[D] = 1.0
-    return rows, signed, points.shares(signed, known.weight), state
+    return rows, signed, points.half_shares(signed, known.weight), state
 
 
 @layouts

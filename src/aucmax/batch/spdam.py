@@ -59,10 +59,10 @@ from aucmax.core.base import BatchAUC
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.points import (
     MOVES,
+    half_shares,
     lowest,
     residual,
     rise,
-    shares,
     take,
 )
 from aucmax.core.rows import Rows, add_row, as_hot, dot_row, listed, zeros_for
@@ -461,7 +461,7 @@ class SPDAM(BatchAUC):
         if self.schedule == "printed":
             return self._run_printed(X, y, tally, state, rng, l2)
         know_ridge(state, tally, l2)
-        share = shares(y, tally.weight)
+        share = half_shares(y, tally.weight)
         zero = point = take(X, share, state.hot, state.ref, state.n)
         scale = residual(zero, state.hot[D], l2, 0.0)
         if scale == 0.0:  # zero is the minimum
@@ -506,7 +506,7 @@ class SPDAM(BatchAUC):
         n = int(np.count_nonzero(y))
         know_ridge(state, tally, l2, precondition=False)
         state.hot[D] = 1.0
-        share = shares(y, tally.weight)
+        share = half_shares(y, tally.weight)
         m = rows_a_batch(self.batch_size, n)
         hyper = printed_pace(n, m, longest(X, share, state) or 1.0, 0.5 * self.l2)
         zero = take(X, share, state.hot, state.ref, state.n)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.buffer import check_seed, uniform
 from aucmax.core.check import check_whole
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.random import check_seed, uniform
 from aucmax.core.rows import count_row, pack_row
 from aucmax.core.table import D, Float, U, W
 

@@ -37,7 +37,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
-from aucmax.core.buffer import check_seed
 from aucmax.core.covariance import (
     MEAN,
     REF,
@@ -49,6 +48,7 @@ from aucmax.core.covariance import (
     ridge,
 )
 from aucmax.core.jit import kernel, vectorised
+from aucmax.core.random import check_seed
 from aucmax.core.rows import Rows, copy_row, fetch_ahead, fetch_row
 from aucmax.core.steps import INVSQRT, explicit, step_size
 from aucmax.core.table import (

@@ -47,10 +47,10 @@ from aucmax.core.base import BatchAUC
 from aucmax.core.jit import kernel
 from aucmax.core.points import (
     MOVES,
+    half_shares,
     lowest,
     residual,
     rise,
-    shares,
     take,
 )
 from aucmax.core.rows import (
@@ -340,7 +340,7 @@ class SVRGAUC(BatchAUC):
         printed = self.schedule == "printed"
         l2 = self._ridge(tally)
         know_ridge(state, tally, l2, precondition=not printed)
-        share = shares(y, tally.weight)
+        share = half_shares(y, tally.weight)
         chance, curvature = (
             prepare_printed(share, state) if printed else prepare(X, share, state)
         )
