@@ -26,7 +26,7 @@ def invoke(*arguments: str):
     "code",
     [
         "import aucmax",
-        "import aucmax; dir(aucmax); aucmax.ESTIMATORS",
+        "import aucmax; dir(aucmax); aucmax.ESTIMATORS; aucmax.data",
         "from aucmax.cli.main import app; app(['--help'], standalone_mode=False)",
         "from aucmax.cli.main import app\n"
         "for command in app.registered_commands:\n"

@@ -380,7 +380,7 @@ def test_bad_lines_are_kept_aside(model, tmp_path):
     output, aside = tmp_path / "out.csv", tmp_path / "bad.csv"
     result = invoke(
         *("score", model, data, "-o", output, "--json"),
-        *("--on-bad-line", "quarantine", aside),
+        *("--quarantine", aside),
     )
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
