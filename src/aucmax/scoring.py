@@ -63,7 +63,7 @@ class Model(NamedTuple):
             return [str(name) for name in self.estimator.feature_names_in_]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
         if reading["format"] in ("csv", "parquet"):
-            from aucmax.data.columns import Schema
+            from aucmax.data.schema import Schema
 
             return Schema.from_json(reading).feature_names()
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]

@@ -11,19 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from aucmax.data.chunk import Chunk, Position
-from aucmax.data.columns import (
-    Bytes,
-    Float,
-    Missing,
-    Schema,
-    Spans,
-    TableSource,
-    Wishes,
-    decode,
-)
 from aucmax.data.csv_head import Head, read_head
 from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
+from aucmax.data.schema import Missing, Schema, Wishes
+from aucmax.data.spans import Bytes, Float, Spans, decode
+from aucmax.data.table import TableSource
 from aucmax.data.text import Text
 
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from aucmax.data.chunk import Position
-from aucmax.data.columns import MISSING, Bytes, Schema, Spans, decode, dictionary
 from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, count_numbers, read_field
+from aucmax.data.schema import MISSING, Schema
+from aucmax.data.spans import Bytes, Spans, decode, dictionary
 from aucmax.data.text import Reader
 
 DELIMITERS = ",;\t|"

@@ -21,19 +21,6 @@ from numpy.typing import NDArray
 from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import inlined, kernel
 from aucmax.data.chunk import BadLine, Chunk, Lines, Position
-from aucmax.data.columns import (
-    MISSING,
-    Bytes,
-    Columns,
-    Float,
-    Ints,
-    Schema,
-    Spans,
-    decode,
-    find,
-    objects,
-    remedy,
-)
 from aucmax.data.digits import (
     ASK,
     INF,
@@ -54,6 +41,8 @@ from aucmax.data.masks import (
     mark_range,
     mask_size,
 )
+from aucmax.data.schema import MISSING, Columns, Schema, find, remedy
+from aucmax.data.spans import Bytes, Float, Ints, Spans, decode, objects
 
 _NEWLINE, _RETURN, _QUOTE, _BLANK, _TAB, _ZERO, _NINE = b'\n\r" \t09'
 _BLANKS = (_RETURN, _BLANK, _TAB)

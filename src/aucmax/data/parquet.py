@@ -18,19 +18,10 @@ from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
 from aucmax.data.chunk import BadLine, Chunk, Position
-from aucmax.data.columns import (
-    Columns,
-    Float,
-    Missing,
-    Schema,
-    Spans,
-    TableSource,
-    Wishes,
-    find,
-    objects,
-    remedy,
-)
+from aucmax.data.schema import Columns, Missing, Schema, Wishes, find, remedy
+from aucmax.data.spans import Float, Spans, objects
 from aucmax.data.streams import STDIN, expand
+from aucmax.data.table import TableSource
 
 try:
     import pyarrow as pa

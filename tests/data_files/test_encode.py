@@ -8,8 +8,11 @@ from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
-from aucmax.data import columns
-from aucmax.data.columns import Columns, Schema, Spans, dictionary, encode, objects
+from aucmax.data import encode as encoding
+from aucmax.data import schema as schemas
+from aucmax.data.encode import encode
+from aucmax.data.schema import Columns, Schema
+from aucmax.data.spans import Spans, dictionary, objects
 
 
 def spans(values):
@@ -77,7 +80,7 @@ def test_hashed_like_scikit_learn(values, name, size):
     if size > 1 << 20:
         spread = FeatureHasher(size, input_type="string").transform(tokens)
         ours = np.empty(len(values), np.int64)
-        columns._hash_values(*spans(values), columns._prefix(name), size, 0, ours)
+        encoding._hash_values(*spans(values), encoding._prefix(name), size, 0, ours)
         known = ours >= 0
         assert (ours[known] >> 1).tolist() == spread.indices.tolist()
         assert (1 - 2 * (ours[known] & 1)).tolist() == spread.data.tolist()
@@ -135,7 +138,7 @@ def test_numbers_come_first_and_what_collides_adds_up(dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("n_columns", [columns._FEW, columns._FEW + 1])
+@pytest.mark.parametrize("n_columns", [encoding._FEW, encoding._FEW + 1])
 @pytest.mark.parametrize("size", [1 << 8, 1 << 30])  # with and without collisions
 def test_many_categories(n_columns, size):
     rng = np.random.default_rng(0)
@@ -173,13 +176,13 @@ def test_dictionary(values):
 
 def learnt(numbers, categories, wishes):
     """Return the schema after a pass over one column of either kind."""
-    schema = columns.make_schema(["x", "c"], [True, False], wishes)
-    return columns.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
+    schema = schemas.make_schema(["x", "c"], [True, False], wishes)
+    return schemas.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
 
 
 def test_too_many_values(monkeypatch):
-    monkeypatch.setattr(columns, "MOST_VALUES", 3)
-    wishes = columns.Wishes(encode="onehot")
+    monkeypatch.setattr(schemas, "MOST_VALUES", 3)
+    wishes = schemas.Wishes(encode="onehot")
     assert learnt(np.zeros((3, 1)), list("cab"), wishes).values == [["a", "b", "c"]]
     with pytest.raises(ValueError, match="more than 3 features"):
         learnt(np.zeros((4, 1)), list("abcd"), wishes)
@@ -187,7 +190,7 @@ def test_too_many_values(monkeypatch):
 
 def test_means_of_large_numbers():
     numbers = np.array([[1e308], [np.nan], [1.5e308]])
-    schema = learnt(numbers, ["a"] * 3, columns.Wishes(missing="impute"))
+    schema = learnt(numbers, ["a"] * 3, schemas.Wishes(missing="impute"))
     assert schema.means == [pytest.approx(1.25e308)]
 
 
