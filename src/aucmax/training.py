@@ -13,7 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -48,7 +48,6 @@ _ROOM = (
     8  # one part in so many more features than seen, while their number is not known
 )
 
-Watch = Callable[["Progress", int], None]  # progress, bytes read
 Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
 
@@ -58,7 +57,7 @@ class StoppedError(Exception):
     def __init__(self, checkpoint: Path, reason: int) -> None:
         super().__init__(f"Stopped; {checkpoint} has all that was learnt.")
         self.checkpoint = checkpoint
-        self.reason = reason  # what ``listen`` gave
+        self.reason = reason  # what the observer gave
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,25 @@ class Progress:
         return self.wins / self.pairs if self.pairs else None
 
 
-@contextmanager
-def _deaf() -> Iterator[Stop]:
-    yield lambda: 0
+class Observer:
+    """Whom a run tells how it goes, and asks whether to stop; this one is silent."""
+
+    def progress(self, progress: Progress, done: int) -> None:
+        """Take note of how far things are; ``done`` bytes have been read."""
+
+    def fitting(self, name: str) -> None:
+        """Take note that all rows are read, by a learner that wants them at once."""
+
+    def warn(self, text: str) -> None:
+        """Take what a user should know."""
+
+    @contextmanager
+    def listening(self) -> Iterator[Stop]:
+        """Give, while a stream is learnt, what is asked between chunks."""
+        yield lambda: 0
+
+
+_SILENT = Observer()
 
 
 class Result(NamedTuple):
@@ -134,18 +149,9 @@ def train(
     checkpoint_rows: int | None = None,
     checkpoint_seconds: float = 30.0,
     resume: bool = False,
-    watch: Watch = lambda progress, done: None,
-    listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
-    warn: Callable[[str], None] = lambda text: None,
-    fitting: Callable[[str], None] = lambda name: None,
+    observer: Observer = _SILENT,
 ) -> Result:
-    """Train as planned and write the model to ``output``.
-
-    ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
-    learner that wants them at once; ``warn`` takes what a user should know. While a
-    stream is learnt, ``listen`` is in force, and what it gives is asked between chunks
-    whether to stop.
-    """
+    """Train as planned and write the model to ``output``."""
     if test and plan.holdout:
         raise ValueError("The model is judged by --holdout or by --test: take one.")
     if not output.parent.is_dir():
@@ -159,7 +165,9 @@ def train(
         )
     if run is None:
         if resume:
-            warn(f"There is no {checkpoint} to go on from: training begins anew.")
+            observer.warn(
+                f"There is no {checkpoint} to go on from: training begins anew."
+            )
         run = _begin(plan)
         resumed = False
     else:
@@ -176,11 +184,13 @@ def train(
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
     try:
         if run.streams:
-            saver = _Saver(run, checkpoint, checkpoint_rows, checkpoint_seconds, warn)
-            with listen() as stop:
-                held = _stream(run, lines, saver, watch, stop)
+            saver = _Saver(
+                run, checkpoint, checkpoint_rows, checkpoint_seconds, observer
+            )
+            with observer.listening() as stop:
+                held = _stream(run, lines, saver, observer, stop)
         else:
-            held = _at_once(run, lines, watch, fitting)
+            held = _at_once(run, lines, observer)
     finally:
         lines.close()
     recipe = run.recipe()
@@ -371,9 +381,9 @@ class _Saver:
         path: Path,
         rows: int | None,
         seconds: float,
-        warn: Callable[[str], None],
+        observer: Observer,
     ) -> None:
-        self._run, self.path, self._warn = run, path, warn
+        self._run, self.path, self._observer = run, path, observer
         self._rows, self._seconds = rows, seconds
         self._steps, self._time = run.progress.steps, monotonic()
 
@@ -396,14 +406,16 @@ class _Saver:
             lines.flush()
             save(run.estimator, self.path, {**run.recipe(), "checkpoint": kept})
         except OSError as error:
-            self._warn(f"No checkpoint could be written: {error}. Training goes on.")
+            self._observer.warn(
+                f"No checkpoint could be written: {error}. Training goes on."
+            )
 
 
 def _stream(
     run: _Run,
     lines: BadLines,
     saver: _Saver,
-    watch: Watch,
+    observer: Observer,
     stop: Stop,
 ) -> list[Batch]:
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
@@ -423,7 +435,7 @@ def _stream(
                     _learn(run, part.learnt, referee)
                     progress.position = part.after
                     progress.steps += len(part.learnt.positive)
-                    watch(progress, part.done)
+                    observer.progress(progress, part.done)
                 # Without a part, a pipe says nothing: is there a wish to stop?
                 if reason := stop():
                     referee.wait()
@@ -533,9 +545,7 @@ def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
     return pairs * auc(positive, product(X, w)), pairs
 
 
-def _at_once(
-    run: _Run, lines: BadLines, watch: Watch, fitting: Callable[[str], None]
-) -> list[Batch]:
+def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
     for part in prefetch(_parts(run, run.begun or run.source.chunks())):
@@ -543,11 +553,11 @@ def _at_once(
         learnt.append(part.learnt)
         if part.held is not None:
             kept.append(part.held)
-        watch(progress, part.done)
+        observer.progress(progress, part.done)
     batch = Batch.of(learnt)
     del learnt
     _check_classes(run)
-    fitting(run.plan.algorithm)
+    observer.fitting(run.plan.algorithm)
     run.estimator.fit(batch.X, batch.positive, sample_weight=batch.weight)
     return kept
 
