@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 STDIN = "-"
 
-_SOON = 0.2  # seconds that lines wait for others, for who wants them soon
+_SOON = 0.2  # seconds that lines wait for others if they are wanted promptly
 _STEP = 1 << 16  # bytes at a time where the whole would be too much
 
 
@@ -201,9 +201,9 @@ def _fill(stream: Stream, view: memoryview) -> int:
 
 
 def read_into(stream: Stream, view: memoryview, prompt: bool) -> tuple[int, bool]:
-    """Read as :func:`_fill` does; return how much it was, and whether the file ends.
+    """Fill the view as far as the file goes; return how far, and whether it ended.
 
-    If ``prompt``, do not wait for long when there is something.
+    If ``prompt``, do not wait for long once something has arrived.
     """
     if not prompt:
         size = _fill(stream, view)

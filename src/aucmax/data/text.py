@@ -2,12 +2,12 @@
 
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
 6 MB are read, and cut after the last end of a line; if there is none, twice as much is
-read. The first block of a file is of 256 KB, and of a pipe, which may be slow, the next
-ones are half of what came before. So reading that goes on at any block's end gives the
-blocks it would have given.
+read. The first block of a file has 256 KB; those of a pipe, which may be slow, are half
+of all that came before. So reading that resumes at the end of any block gives the blocks
+it would have given.
 
-Who wants lines as soon as they are there has to ask for it, and gets other blocks each
-time.
+A caller that would rather have lines as soon as they arrive says so by ``prompt``; its
+blocks are then whatever has arrived.
 """
 
 import os
@@ -24,7 +24,7 @@ from aucmax.data.streams import expand, open_stream, read_into, size_of
 Bytes = NDArray[np.uint8]
 
 BLOCK = 6 << 20  # bytes: more are faster, and take memory
-LONGEST = 1 << 30  # a line that is longer is none
+LONGEST = 1 << 30  # bytes of a line: longer ones are refused
 
 _FIRST = 1 << 18  # bytes of the first block
 _NEWLINE = ord("\n")
@@ -73,8 +73,8 @@ class Text:
     def blocks(self, start: Position = START, prompt: bool = False) -> Iterator[Block]:
         """Read on from ``start``.
 
-        If ``prompt``, the lines of a pipe are given as soon as they are there, in
-        blocks that nobody can foresee.
+        If ``prompt``, the lines of a pipe are given as soon as they arrive, in blocks
+        that differ from run to run.
         """
         if start.file >= len(self.files):
             raise ValueError(
@@ -84,7 +84,7 @@ class Text:
         done = self.before(start.file)
         for number in range(start.file, len(self.files)):
             begin = start if number == start.file else Position(number)
-            # Who waits for the first lines of a file has nothing else to do.
+            # The first block is small: nothing can be done before it is here.
             with self.reader(number, BLOCK, _FIRST, prompt) as reader:
                 reader.skip(begin.offset)
                 for data, _ in reader.blocks():
@@ -106,8 +106,8 @@ class Text:
     ) -> "Reader":
         """Open a file for blocks of ``most`` bytes, the first one of ``first``.
 
-        A pipe cannot be opened again: what has been looked at comes once more, but what
-        has been read does not.
+        A pipe cannot be opened again: its reader is kept, with all that has been looked
+        at, until the rows are read.
         """
         if self.sizes[number] is not None:
             return Reader(self.files[number], most, first)
