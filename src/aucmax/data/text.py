@@ -3,8 +3,8 @@
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
 6 MB are read, and cut after the last end of a line; if there is none, twice as much is
 read. The first block of a file has 256 KB; those of a pipe, which may be slow, are half
-of all that came before. So reading that resumes at the end of any block gives the blocks
-it would have given.
+of all that came before. Reading that resumes at the end of any block so gives the
+blocks it would have given.
 
 A caller that would rather have lines as soon as they arrive says so by ``prompt``; its
 blocks are then whatever has arrived.
