@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax import __version__
+from aucmax.cli.lean import import_scikit_learn
 from aucmax.files import whole_output
 
 _UNCONVERGED = "ConvergenceWarning"
@@ -260,6 +261,7 @@ def train(
     as_json: _Json = False,
 ) -> None:
     """Train a ranker from data, and write it to a model file."""
+    import_scikit_learn()
     from aucmax.cli.train import parameters, reader_options, run
     from aucmax.training import Plan
 
@@ -313,6 +315,7 @@ def score(
     svmlight data give one score a line. Parquet gives Parquet if the file's name ends
     so, else CSV. Labels are not needed. The file appears when it is complete.
     """
+    import_scikit_learn()
     from aucmax.cli.score import run
 
     policy = _bad_line_policy(on_bad_line, quarantine)
@@ -374,6 +377,7 @@ def evaluate(
     of lists are sums of weights, and to the intervals a row is one observation
     whatever its weight.
     """
+    import_scikit_learn()
     from aucmax.cli.evaluate import run
 
     run(
