@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from aucmax.data.csv import CsvSource
-from aucmax.data.text import ahead
+from aucmax.data.prefetch import prefetch
 from bench import Row, best_of, main
 
 SIZE = 100e6  # bytes
@@ -101,7 +101,7 @@ def compared(name: str, path: str, repeat: int) -> list[Row]:
 
 def ours(path: str, dtype: type, thread: bool = False) -> None:
     chunks = CsvSource([path], label="y", dtype=dtype).chunks()
-    for _ in ahead(chunks) if thread else chunks:
+    for _ in prefetch(chunks) if thread else chunks:
         pass
 
 

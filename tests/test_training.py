@@ -18,7 +18,7 @@ import aucmax
 from aucmax.data import text
 from aucmax.data.chunk import Chunk, Position
 from aucmax.model import load_with_recipe
-from aucmax.training import Plan, StoppedError, build, choose, held_out, train
+from aucmax.training import Observer, Plan, StoppedError, build, choose, held_out, train
 from data import scattered
 
 
@@ -51,12 +51,15 @@ def model_of(plan, path, **options):
     return path.read_bytes()
 
 
-def after(chunks):
-    """Return what asks a run to stop after so many chunks."""
+class Impatient(Observer):
+    """Asks a run to stop after so many chunks."""
+
+    def __init__(self, chunks):
+        self._chunks = chunks
 
     @contextmanager
-    def listen():
-        left = chunks
+    def listening(self):
+        left = self._chunks
 
         def stop():
             nonlocal left
@@ -64,8 +67,6 @@ def after(chunks):
             return 130 if left <= 0 else 0
 
         yield stop
-
-    return listen
 
 
 @pytest.mark.parametrize("name", ["SPAM", "PSAM", "OAM", "LeastSquaresAUC"])
@@ -105,7 +106,7 @@ def test_stopped_anywhere_and_resumed(data, tmp_path, name):
     stops = 0
     while True:
         try:
-            train(plan, output, listen=after(3), resume=stops > 0)
+            train(plan, output, observer=Impatient(3), resume=stops > 0)
             break
         except StoppedError:
             stops += 1
@@ -160,7 +161,7 @@ def test_a_run_left_half_done_is_not_overwritten(data, tmp_path):
     output = tmp_path / "m.aucmax"
     plan = Plan([path], "SPAM", passes=1)
     with pytest.raises(StoppedError):
-        train(plan, output, listen=after(2))
+        train(plan, output, observer=Impatient(2))
     with pytest.raises(FileExistsError, match="--resume"):
         train(plan, output)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
@@ -196,7 +197,7 @@ def test_bad_lines(data, tmp_path):
                 keep,
                 output,
                 quarantine=aside,
-                listen=after(4),
+                observer=Impatient(4),
                 resume=stops > 0,
                 checkpoint_rows=1000,
             )
@@ -361,6 +362,10 @@ def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
 
     write, warnings = training.save, []
 
+    class Listener(Observer):
+        def warn(self, text):
+            warnings.append(text)
+
     def save(estimator, path, recipe):
         if path.name.endswith(".checkpoint"):
             raise OSError("No space left on device")
@@ -371,7 +376,7 @@ def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
         Plan([path], "SPAM", passes=2),
         tmp_path / "parts.aucmax",
         checkpoint_rows=50,
-        warn=warnings.append,
+        observer=Listener(),
     )
     assert parts == whole
     assert "No space left" in warnings[0]
@@ -435,7 +440,7 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
     stops = 0
     while True:
         try:
-            assert go(output, 17, listen=after(2), resume=stops > 0).resumed
+            assert go(output, 17, observer=Impatient(2), resume=stops > 0).resumed
             break
         except StoppedError:
             stops += 1

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aucmax import data as data
     from aucmax import losses as losses
     from aucmax import metrics as metrics
     from aucmax.batch.bam import BAM as BAM
@@ -58,11 +59,12 @@ ESTIMATORS = {
 }
 
 _PUBLIC = {**ESTIMATORS, "Moments": "aucmax.core.moments", "load": "aucmax.model"}
-__all__ = [*ESTIMATORS, "Moments", "load", "losses", "metrics"]
+_MODULES = ("data", "losses", "metrics")
+__all__ = [*ESTIMATORS, "Moments", "load", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("losses", "metrics"):
+    if name in _MODULES:
         return import_module(f"aucmax.{name}")
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)

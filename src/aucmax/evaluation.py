@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.badlines import BadLines
+from aucmax.data.batch import Positive, read_labels, take
 from aucmax.data.chunk import Source
 from aucmax.metrics._steps import Steps, steps
 from aucmax.metrics.area import partial_area
@@ -27,12 +28,10 @@ from aucmax.metrics.top import (
     wilson,
 )
 from aucmax.scoring import Model, Scores, scored
-from aucmax.training import labelled, wanted_task
+from aucmax.training import wanted_task
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
 RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
-
-Positive = NDArray[np.bool_]
 
 
 class Judged(NamedTuple):
@@ -134,7 +133,7 @@ def collect(
     by: str | None = None,
     positive: str | None = None,
 ) -> Judged:
-    """Score all rows that have a label; ``positive`` is as in :class:`Plan`."""
+    """Score all rows that have a label; ``positive`` is as in ``Task.parse``."""
     task = model.task()
     if positive is not None or not task.settled:
         task = wanted_task(positive, source)
@@ -143,13 +142,13 @@ def collect(
     for chunk, some in scored(model, source, watch):
         if chunk.y is not None and not task.settled:
             task = task.settle(chunk.y)
-        known, unknown = labelled(chunk._replace(X=np.arange(some.size)), task)
-        bad.take(sorted([*chunk.bad, *unknown], key=lambda line: line.line))
-        scores.append(some[known.X])
-        weights.append(known.weight)
-        sides.append(known.positive)
+        side, kept, lines = read_labels(chunk, task)
+        bad.take(lines)
+        scores.append(take(some, kept))
+        weights.append(take(chunk.weight, kept))
+        sides.append(side)
         if by is not None:
-            values = chunk.extra[by][known.X].tolist()
+            values = take(chunk.extra[by], kept).tolist()
             codes.append(
                 np.fromiter(
                     (place.setdefault(value, len(place)) for value in values),

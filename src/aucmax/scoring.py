@@ -14,22 +14,21 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.jit import kernel
-from aucmax.core.shortest import LONGEST, write_float
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import Chunk, Lines, Source
+from aucmax.data.chunk import Chunk, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
+from aucmax.data.prefetch import prefetch
+from aucmax.data.shortest import as_text
+from aucmax.data.svmlight import SvmlightSource
 from aucmax.data.task import Task
-from aucmax.data.text import ahead
+from aucmax.data.text import Text
 from aucmax.files import refuse_overwriting, replacing, whole_output
 from aucmax.model import load_with_recipe
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
 
-Bytes = NDArray[np.uint8]
 Scores = NDArray[np.float64]
 
 
@@ -64,9 +63,9 @@ class Model(NamedTuple):
             return [str(name) for name in self.estimator.feature_names_in_]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
         if reading["format"] in ("csv", "parquet"):
-            from aucmax.data.columns import Plan
+            from aucmax.data.schema import Schema
 
-            return Plan.from_json(reading).feature_names()
+            return Schema.from_json(reading).feature_names()
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]
         return [str(index + one_based) for index in range(self.width)]
 
@@ -95,14 +94,15 @@ class Model(NamedTuple):
         columns = bool(extra) or weight not in (None, "none")
         if named_set(data) and not columns:
             return open_data(data)
-        known = guess_format(data[0]) if data else "svmlight"
+        text = Text(data)
+        known = guess_format(text)
         if known != "svmlight" or columns:
             raise ValueError(
                 "The model was trained in Python, and does not say how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        return open_data(data, format=known, n_features=self.width, prompt=prompt)
+        return SvmlightSource(text, n_features=self.width, prompt=prompt)
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
@@ -119,7 +119,7 @@ def scored(
     ``watch`` is told the bytes and the rows that are done.
     """
     rows = 0
-    for chunk in ahead(source.chunks()):
+    for chunk in prefetch(source.chunks()):
         n = chunk.X.shape[0]
         scores = model.score(chunk.X) if n else np.empty(0)
         rows += n
@@ -274,21 +274,6 @@ class _Batches:
             self._sink.close()
 
 
-def as_text(
-    scores: Scores, lines: Lines = _NO_LINES, delimiter: int = -1, end: bytes = b"\n"
-) -> memoryview:
-    """Return a line for each score: the shortest text that reads as the same float.
-
-    A row's text and the delimiter come before it, if there is one.
-    """
-    starts, stops = (np.asarray(side, np.int64) for side in lines[1:])
-    size = int((stops - starts).sum()) + scores.size * (LONGEST + 1 + len(end))
-    out, length = np.empty(size, np.uint8), np.zeros(1, np.int64)
-    data, last = np.frombuffer(lines.data, np.uint8), np.frombuffer(end, np.uint8)
-    _write(scores.view(np.uint64), data, starts, stops, delimiter, last, out, length)
-    return out[: length[0]].data
-
-
 def free_name(names: Sequence[str]) -> str:
     """Return "score", or "score_2" and so on if there is such a column."""
     name, number = "score", 1
@@ -296,32 +281,6 @@ def free_name(names: Sequence[str]) -> str:
         number += 1
         name = f"score_{number}"
     return name
-
-
-@kernel
-def _write(
-    bits: NDArray[np.uint64],
-    data: Bytes,
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    delimiter: int,
-    end: Bytes,
-    out: Bytes,
-    length: NDArray[np.int64],
-) -> None:
-    at = 0
-    for row in range(bits.size):
-        if delimiter >= 0:
-            for k in range(starts[row], stops[row]):
-                out[at] = data[k]
-                at += 1
-            out[at] = delimiter
-            at += 1
-        at = write_float(bits[row], out, at)
-        for k in range(end.size):
-            out[at] = end[k]
-            at += 1
-    length[0] = at
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from itertools import chain
@@ -27,12 +27,15 @@ from scipy import sparse
 
 import aucmax
 from aucmax.core.base import OnlineAUC, product, resize
+from aucmax.core.state import arrays
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position, Source
-from aucmax.data.collect import join, stack, widened
+from aucmax.data.batch import Batch, Positive, labelled
+from aucmax.data.chunk import START, BadLine, Chunk, Position, Source
+from aucmax.data.collect import join, widened
 from aucmax.data.open import open_data, reopen
-from aucmax.data.task import LabelError, Task
-from aucmax.data.text import BLOCK, ahead, ticking
+from aucmax.data.prefetch import prefetch, ticking
+from aucmax.data.task import Task
+from aucmax.data.text import BLOCK
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -46,8 +49,6 @@ _ROOM = (
     8  # one part in so many more features than seen, while their number is not known
 )
 
-Positive = NDArray[np.bool_]
-Watch = Callable[["Progress", int], None]  # progress, bytes read
 Stop = Callable[[], int]  # 0 to go on, else a reason to stop
 
 
@@ -57,7 +58,7 @@ class StoppedError(Exception):
     def __init__(self, checkpoint: Path, reason: int) -> None:
         super().__init__(f"Stopped; {checkpoint} has all that was learnt.")
         self.checkpoint = checkpoint
-        self.reason = reason  # what ``listen`` gave
+        self.reason = reason  # what the observer gave
 
 
 @dataclass(frozen=True)
@@ -109,22 +110,25 @@ class Progress:
         return self.wins / self.pairs if self.pairs else None
 
 
-class Rows(NamedTuple):
-    """Rows ready to be learnt, or to be judged by."""
+class Observer:
+    """Whom a run tells how it goes, and asks whether to stop; this one is silent."""
 
-    X: Any
-    positive: Positive
-    weight: NDArray[Any] | None
+    def progress(self, progress: Progress, done: int) -> None:
+        """Take note of how far things are; ``done`` bytes have been read."""
 
-    def where(self, chosen: Positive) -> "Rows":
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.X[chosen], self.positive[chosen], weight)
+    def fitting(self, name: str) -> None:
+        """Take note that all rows are read, by a learner that wants them at once."""
+
+    def warn(self, text: str) -> None:
+        """Take what a user should know."""
+
+    @contextmanager
+    def listening(self) -> Iterator[Stop]:
+        """Give, while a stream is learnt, what is asked between chunks."""
+        yield lambda: 0
 
 
-@contextmanager
-def _deaf() -> Iterator[Stop]:
-    yield lambda: 0
+_SILENT = Observer()
 
 
 class Result(NamedTuple):
@@ -146,18 +150,9 @@ def train(
     checkpoint_rows: int | None = None,
     checkpoint_seconds: float = 30.0,
     resume: bool = False,
-    watch: Watch = lambda progress, done: None,
-    listen: Callable[[], AbstractContextManager[Stop]] = _deaf,
-    warn: Callable[[str], None] = lambda text: None,
-    fitting: Callable[[str], None] = lambda name: None,
+    observer: Observer = _SILENT,
 ) -> Result:
-    """Train as planned and write the model to ``output``.
-
-    ``watch`` is told how far things are, and ``fitting`` when all rows are read by a
-    learner that wants them at once; ``warn`` takes what a user should know. While a
-    stream is learnt, ``listen`` is in force, and what it gives is asked between chunks
-    whether to stop.
-    """
+    """Train as planned and write the model to ``output``."""
     if test and plan.holdout:
         raise ValueError("The model is judged by --holdout or by --test: take one.")
     if not output.parent.is_dir():
@@ -171,7 +166,9 @@ def train(
         )
     if run is None:
         if resume:
-            warn(f"There is no {checkpoint} to go on from: training begins anew.")
+            observer.warn(
+                f"There is no {checkpoint} to go on from: training begins anew."
+            )
         run = _begin(plan)
         resumed = False
     else:
@@ -188,11 +185,13 @@ def train(
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
     try:
         if run.streams:
-            saver = _Saver(run, checkpoint, checkpoint_rows, checkpoint_seconds, warn)
-            with listen() as stop:
-                held = _stream(run, lines, saver, watch, stop)
+            saver = _Saver(
+                run, checkpoint, checkpoint_rows, checkpoint_seconds, observer
+            )
+            with observer.listening() as stop:
+                held = _stream(run, lines, saver, observer, stop)
         else:
-            held = _at_once(run, lines, watch, fitting)
+            held = _at_once(run, lines, observer)
     finally:
         lines.close()
     recipe = run.recipe()
@@ -383,9 +382,9 @@ class _Saver:
         path: Path,
         rows: int | None,
         seconds: float,
-        warn: Callable[[str], None],
+        observer: Observer,
     ) -> None:
-        self._run, self.path, self._warn = run, path, warn
+        self._run, self.path, self._observer = run, path, observer
         self._rows, self._seconds = rows, seconds
         self._steps, self._time = run.progress.steps, monotonic()
 
@@ -408,16 +407,18 @@ class _Saver:
             lines.flush()
             save(run.estimator, self.path, {**run.recipe(), "checkpoint": kept})
         except OSError as error:
-            self._warn(f"No checkpoint could be written: {error}. Training goes on.")
+            self._observer.warn(
+                f"No checkpoint could be written: {error}. Training goes on."
+            )
 
 
 def _stream(
     run: _Run,
     lines: BadLines,
     saver: _Saver,
-    watch: Watch,
+    observer: Observer,
     stop: Stop,
-) -> list[Rows]:
+) -> list[Batch]:
     """Learn chunk by chunk; return the rows held out if they cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
@@ -435,7 +436,7 @@ def _stream(
                     _learn(run, part.learnt, referee)
                     progress.position = part.after
                     progress.steps += len(part.learnt.positive)
-                    watch(progress, part.done)
+                    observer.progress(progress, part.done)
                 # Without a part, a pipe says nothing: is there a wish to stop?
                 if reason := stop():
                     referee.wait()
@@ -475,10 +476,11 @@ def _check_kept(progress: Progress) -> None:
         )
 
 
-def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
-    if len(rows.positive) == 0:
+def _learn(run: _Run, batch: Batch, referee: "_Referee") -> None:
+    X, positive, weight = batch
+    if len(positive) == 0:
         return
-    estimator, X, progress = run.estimator, rows.X, run.progress
+    estimator, progress = run.estimator, run.progress
     progress.features = max(progress.features, X.shape[1])
     if not hasattr(estimator, "state_"):
         X = widened(X, _roomy(run))
@@ -486,14 +488,12 @@ def _learn(run: _Run, rows: Rows, referee: "_Referee") -> None:
         if X.shape[1] > estimator.n_features_in_:
             resize(estimator, _roomy(run))
         X = widened(X, estimator.n_features_in_)
-        if progress.passes == 0 and 0 < rows.positive.sum() < len(rows.positive):
-            w = estimator.coef_[0]
-            if any(np.may_share_memory(w, part) for part in estimator.state_):
+        if progress.passes == 0 and 0 < positive.sum() < len(positive):
+            w, parts = estimator.coef_[0], arrays(estimator.state_).values()
+            if any(np.may_share_memory(w, part) for part in parts):
                 w = w.copy()
-            referee.rank(X, rows.positive, w)
-    estimator.partial_fit(
-        X, rows.positive, classes=[False, True], sample_weight=rows.weight
-    )
+            referee.rank(X, positive, w)
+    estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
 
 
 def _roomy(run: _Run) -> int:
@@ -546,31 +546,28 @@ def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
     return pairs * auc(positive, product(X, w)), pairs
 
 
-def _at_once(
-    run: _Run, lines: BadLines, watch: Watch, fitting: Callable[[str], None]
-) -> list[Rows]:
+def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
-    for part in ahead(_parts(run, run.begun or run.source.chunks())):
+    for part in prefetch(_parts(run, run.begun or run.source.chunks())):
         _note(progress, part, lines)
         learnt.append(part.learnt)
         if part.held is not None:
             kept.append(part.held)
-        watch(progress, part.done)
-    X, weight = stack([rows.X for rows in learnt]), join([r.weight for r in learnt])
-    positive = np.concatenate([rows.positive for rows in learnt])
+        observer.progress(progress, part.done)
+    batch = Batch.of(learnt)
     del learnt
     _check_classes(run)
-    fitting(run.plan.algorithm)
-    run.estimator.fit(X, positive, sample_weight=weight)
+    observer.fitting(run.plan.algorithm)
+    run.estimator.fit(batch.X, batch.positive, sample_weight=batch.weight)
     return kept
 
 
 class _Part(NamedTuple):
     """A chunk, its labels understood."""
 
-    learnt: Rows
-    held: Rows | None  # out
+    learnt: Batch
+    held: Batch | None  # out
     bad: list[BadLine]
     after: Position
     done: int
@@ -579,50 +576,12 @@ class _Part(NamedTuple):
 def _parts(run: _Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
     """Yield the rows to be learnt and those held out; for the thread that reads."""
     for chunk in chunks:
-        rows, unknown = labelled(chunk, run.task)
-        bad = sorted([*chunk.bad, *unknown], key=lambda one: one.line)
+        batch, bad = labelled(chunk, run.task)
         held = None
         if run.plan.holdout:
-            out = held_out(rows.X, run.plan.holdout, run.plan.seed)
-            rows, held = rows.where(~out), rows.where(out)
-        yield _Part(rows, held, bad, chunk.after, chunk.done)
-
-
-def labelled(chunk: Chunk, task: Task) -> tuple[Rows, list[BadLine]]:
-    """Return the rows whose labels mean something, and the lines of the others."""
-    if chunk.y is None:
-        raise ValueError(
-            f"{chunk.file} has no labels: their column needs the name that it had in "
-            "training."
-        )
-    try:
-        return Rows(chunk.X, task.positives(chunk.y), chunk.weight), []
-    except LabelError:
-        values, which = np.unique(chunk.y, return_inverse=True)
-        problems = [_problem(value, task) for value in values]
-    known = np.array([problem is None for problem in problems])[which]
-    bad = []
-    for row in np.flatnonzero(~known):
-        problem = str(problems[which[row]])
-        text = _text(chunk.raw, int(row))
-        line = BadLine(chunk.file, int(chunk.line[row]), "label", problem, text)
-        bad.append(line)
-    weight = None if chunk.weight is None else chunk.weight[known]
-    return Rows(chunk.X[known], task.positives(chunk.y[known]), weight), bad
-
-
-def _problem(label: Any, task: Task) -> str | None:
-    try:
-        task.positives(np.array([label]))
-    except LabelError as error:
-        return error.problem
-    return None
-
-
-def _text(raw: Any, row: int) -> bytes:
-    if not isinstance(raw, Lines):
-        return b""
-    return bytes(raw.data[raw.starts[row] : raw.stops[row]])
+            out = held_out(batch.X, run.plan.holdout, run.plan.seed)
+            batch, held = batch.where(~out), batch.where(out)
+        yield _Part(batch, held, bad, chunk.after, chunk.done)
 
 
 def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
@@ -658,28 +617,27 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _judge(
-    run: _Run, kept: list[Rows], test: Sequence[str], recipe: dict[str, Any]
+    run: _Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on rows that were not learnt, with its interval."""
     width = run.estimator.n_features_in_
     if test:
-        rows = _rows_of(reopen(test, recipe["input"], n_features=width), run.task)
+        batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
     elif run.plan.holdout and kept:
-        rows = iter(kept)
+        batches = iter(kept)
     elif run.plan.holdout:
         share, seed = run.plan.holdout, run.plan.seed
         data = reopen(run.plan.data, recipe["input"], n_features=width)
-        again = _rows_of(data, run.task)
-        rows = (some.where(held_out(some.X, share, seed)) for some in again)
+        again = _batches(data, run.task)
+        batches = (some.where(held_out(some.X, share, seed)) for some in again)
     else:
         return None
     positives, scores, weights = [], [], []
-    for some in rows:
-        if len(some.positive):
-            X = widened(some.X, width)
-            scores.append(run.estimator.decision_function(X))
-            positives.append(some.positive)
-            weights.append(some.weight)
+    for X, positive, weight in batches:
+        if len(positive):
+            scores.append(run.estimator.decision_function(widened(X, width)))
+            positives.append(positive)
+            weights.append(weight)
     if not positives:
         raise ValueError("There is no row to judge the model by.")
     weighted = all(weight is not None for weight in weights)
@@ -697,6 +655,6 @@ def _judge(
     }
 
 
-def _rows_of(source: Source, task: Task) -> Iterator[Rows]:
-    for chunk in ahead(source.chunks()):
+def _batches(source: Source, task: Task) -> Iterator[Batch]:
+    for chunk in prefetch(source.chunks()):
         yield labelled(chunk, task)[0]

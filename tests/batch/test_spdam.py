@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 
 from aucmax import SPDAM
 from aucmax.batch import spdam
-from aucmax.core.points import shares
+from aucmax.core.points import half_shares
 from aucmax.core.rows import as_rows
 from aucmax.core.tally import know_ridge, measure
 from data import (
@@ -310,7 +310,7 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     tally = measure(rows, signed, X.shape[1])
     state = spdam.init(rows, 200, X.shape[1])
     know_ridge(state, tally, l2)
-    share = shares(signed, tally.weight)
+    share = half_shares(signed, tally.weight)
     found = spdam.widest(rows, share, batches, state, np.random.RandomState(1))
     assert 0.75 * expected < found <= 1.1 * (1 + 1e-12) * expected
 

@@ -22,11 +22,23 @@ def invoke(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
 
 
+def test_pandas_is_not_imported_for_a_command_and_can_be_afterwards():
+    code = (
+        "import sys; from aucmax.cli.lean import import_scikit_learn\n"
+        "import_scikit_learn(); import aucmax.training\n"
+        "print('pandas' in sys.modules); import pandas"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
 @pytest.mark.parametrize(
     "code",
     [
         "import aucmax",
-        "import aucmax; dir(aucmax); aucmax.ESTIMATORS",
+        "import aucmax; dir(aucmax); aucmax.ESTIMATORS; aucmax.data",
         "from aucmax.cli.main import app; app(['--help'], standalone_mode=False)",
         "from aucmax.cli.main import app\n"
         "for command in app.registered_commands:\n"

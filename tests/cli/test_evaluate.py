@@ -166,16 +166,16 @@ def test_lines_with_odd_labels_are_kept(model, tmp_path):
     odd = lines[7].rpartition(",")[0] + ",perhaps"
     data = write_table(tmp_path / "new.csv", [*lines, odd])
     aside = tmp_path / "aside.csv"
-    result = invoke("evaluate", model, data, "--on-bad-line", "quarantine", aside)
+    result = invoke("evaluate", model, data, "--quarantine", aside)
     assert result.exit_code == 0, result.stderr
     assert aside.read_text() == odd + "\n"
 
 
-@pytest.mark.parametrize("flag", [("--on-bad-line", "quarantine"), ("--plot",)])
+@pytest.mark.parametrize("flag", ["--quarantine", "--plot"])
 def test_data_are_not_overwritten(model, tmp_path, flag):
     data = write_table(tmp_path / "new.png", table(50, seed=2))
     before = data.read_bytes()
-    result = invoke("evaluate", model, data, *flag, data)
+    result = invoke("evaluate", model, data, flag, data)
     assert result.exit_code == 1
     assert "would be overwritten" in result.stderr
     assert data.read_bytes() == before

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import aucmax
-from aucmax.model import VERSION
 from aucmax.scoring import Model
+from aucmax.tensors import VERSION
 from commands import fields, invoke, table, write_table
 
 

@@ -23,7 +23,8 @@ from scipy import sparse
 import aucmax
 from aucmax.cli.screen import reading
 from aucmax.data.badlines import BadLines
-from aucmax.scoring import Model, as_text, write_scores
+from aucmax.data.shortest import as_text
+from aucmax.scoring import Model, write_scores
 from commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(50, seed=1)
@@ -379,7 +380,7 @@ def test_bad_lines_are_kept_aside(model, tmp_path):
     output, aside = tmp_path / "out.csv", tmp_path / "bad.csv"
     result = invoke(
         *("score", model, data, "-o", output, "--json"),
-        *("--on-bad-line", "quarantine", aside),
+        *("--quarantine", aside),
     )
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)

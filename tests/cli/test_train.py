@@ -75,7 +75,7 @@ def test_bad_lines(rows, tmp_path):
     assert "rows.svm, line 301, column 3" in result.stderr
     assert "oops" in result.stderr
     assert not model.exists()
-    result = invoke(*command, "--on-bad-line", "quarantine", aside)
+    result = invoke(*command, "--quarantine", aside)
     assert result.exit_code == 0, result.output
     assert aside.read_text() == "+1 3:oops\n"
     assert "1 bad line was left out" in result.stdout
@@ -274,7 +274,7 @@ def test_data_are_not_overwritten(rows, tmp_path):
     assert invoke("train", rows, "-o", other, "--test", other).exit_code == 1
     aside = invoke(
         *("train", rows, "-o", tmp_path / "model.aucmax", "--algorithm", "SPAM"),
-        *("--on-bad-line", "quarantine", rows),
+        *("--quarantine", rows),
     )
     assert aside.exit_code == 1
     assert "would be overwritten" in aside.stderr

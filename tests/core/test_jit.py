@@ -190,25 +190,28 @@ def test_nowhere_to_write(read_only_copy, cache, tmp_path):
 
 
 def fingerprint(folder):
-    """Return the fingerprint of the copy of ``core`` in ``folder``."""
+    """Return the fingerprint of ``data`` beside the copy of ``core`` in ``folder``."""
     spec = importlib.util.spec_from_file_location("copied_jit", folder / "jit.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module._fingerprint()
+    return module._fingerprint(folder.parent / "data")
 
 
-def test_a_change_in_core_is_a_change_of_name(tmp_path):
-    core = tmp_path / "core"
+def test_a_change_in_core_or_nearby_is_a_change_of_name(tmp_path):
+    core, data = tmp_path / "core", tmp_path / "data"
     shutil.copytree(PACKAGE / "core", core)
+    shutil.copytree(PACKAGE / "data", data)
+    (core / "below").mkdir()
+    (core / "below" / "new.py").write_text("new = True\n")
     before = fingerprint(core)
-    assert before == jit._fingerprint()
     seen = {before}
-    for file in sorted(core.glob("*.py")):
+    sources = sorted([*core.rglob("*.py"), *data.glob("*.py")])
+    for file in sources:
         content = file.read_bytes()
         file.write_bytes(content + b"\n# changed\n")
         seen.add(fingerprint(core))
         file.write_bytes(content)
-    assert len(seen) == 1 + len(list(core.glob("*.py")))
+    assert len(seen) == 1 + len(sources)
     assert fingerprint(core) == before
 
 
@@ -216,7 +219,7 @@ def test_the_fingerprint_is_in_the_name(tmp_path):
     run_kernel(tmp_path, "f8")
     found = files(tmp_path / "cache")
     assert len(found) == 2
-    assert all(jit._fingerprint() in file.name for file in found)
+    assert all(jit._fingerprint(tmp_path) in file.name for file in found)
 
 
 def test_kernels_divide_like_numpy():

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.optimize import approx_fprime
 
 from aucmax.core import table
-from aucmax.core.points import lowest, residual, rise, shares, take
+from aucmax.core.points import half_shares, lowest, residual, rise, take
 from aucmax.core.rows import as_hot, as_rows
 from data import closed_form, mixed, pairwise, quadratic
 
@@ -26,7 +26,7 @@ def setting(layout=np.asarray):
     hot[table.SUM :] = weight[y == 1] @ X[y == 1], weight[y == 0] @ X[y == 0]
     ref[::2] = X.mean(axis=0)[::2]
     hot = as_hot(hot, rows)
-    share = shares(signed, n)
+    share = half_shares(signed, n)
 
     def at(w):
         hot[table.W] = w
@@ -36,7 +36,7 @@ def setting(layout=np.asarray):
 
 
 def test_shares_are_balanced():
-    share = shares(np.array([2.0, -1.0, 0.0, 6.0, -3.0]), np.array([8.0, 4.0]))
+    share = half_shares(np.array([2.0, -1.0, 0.0, 6.0, -3.0]), np.array([8.0, 4.0]))
     assert_allclose(share, [0.125, -0.125, 0.0, 0.375, -0.375])
 
 

@@ -761,7 +761,7 @@ def test_decimal_commas_are_not_taken_for_categories(write):
 
 def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
     """Whatever the pieces, and with line ends in quotes, the rows are the same."""
-    monkeypatch.setattr("aucmax.data.text._SOON", 0.0)
+    monkeypatch.setattr("aucmax.data.streams._SOON", 0.0)
     rows = [f'{i},"a\nb{i % 3}",{i % 2}' for i in range(50)]
     content = ("x,c,y\n" + "\n".join(rows)).encode()
     (tmp_path / "whole.csv").write_bytes(content)
@@ -803,11 +803,11 @@ def test_dates_are_no_categories_unless_the_user_says_so(tmp_path, values, dates
         with pytest.raises(ValueError, match=r"'day' has dates .*drop=day"):
             list(CsvSource([str(path)], **reader).chunks())
     else:
-        assert CsvSource([str(path)], **reader).plan.categories == ["day"]
+        assert CsvSource([str(path)], **reader).schema.categories == ["day"]
     for wish in ({"categorical": ["day"]}, {"text": ["1"]}, {"drop": ["-2"]}):
-        assert CsvSource([str(path)], **reader, **wish).plan
-    assert CsvSource([str(path)], only=["x"], **reader).plan.numbers == ["x"]
-    assert CsvSource([str(path)], label="day").plan.numbers == ["x", "y"]
+        assert CsvSource([str(path)], **reader, **wish).schema
+    assert CsvSource([str(path)], only=["x"], **reader).schema.numbers == ["x"]
+    assert CsvSource([str(path)], label="day").schema.numbers == ["x", "y"]
 
 
 def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):

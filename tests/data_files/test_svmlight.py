@@ -17,8 +17,8 @@ from sklearn.datasets import load_svmlight_file
 
 from aucmax.data import svmlight, text
 from aucmax.data.chunk import Position
+from aucmax.data.prefetch import prefetch
 from aucmax.data.svmlight import SvmlightSource
-from aucmax.data.text import ahead
 
 NUMBER = re.compile(
     rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE
@@ -418,7 +418,7 @@ def test_reading_goes_on_anywhere(tmp_path, small_blocks):
     assert {chunk.after.file for chunk in chunks} == {0, 2}  # no empty chunks
     for k, chunk in enumerate(chunks):
         assert [chunk_key(c) for c in source.chunks(chunk.after)] == keys[k + 1 :]
-    assert [chunk_key(c) for c in ahead(source.chunks())] == keys
+    assert [chunk_key(c) for c in prefetch(source.chunks())] == keys
     lines_of = [
         chunk.raw.data[a:b]
         for chunk in chunks
@@ -462,7 +462,7 @@ def test_memory_is_bounded(tmp_path):
     block = b"\n".join(made(2000, 6)) + b"\n"
     path = write(tmp_path / "a", block * (40_000_000 // len(block)))
     tracemalloc.start()
-    rows = sum(len(chunk.y) for chunk in ahead(SvmlightSource(path).chunks()))
+    rows = sum(len(chunk.y) for chunk in prefetch(SvmlightSource(path).chunks()))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rows == 2000 * (40_000_000 // len(block))

@@ -1,4 +1,4 @@
-"""Blocks of lines: files of any kind, packing and size; reading in a thread."""
+"""Blocks of lines: files of any kind, packing and size."""
 
 import bz2
 import gzip
@@ -7,15 +7,14 @@ import lzma
 import os
 import sys
 import threading
-import time
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from aucmax.data import text
+from aucmax.data import streams, text
 from aucmax.data.chunk import Position
-from aucmax.data.text import Text, ahead
+from aucmax.data.text import Text
 
 
 def zstd_compress(data):
@@ -247,7 +246,22 @@ def test_standard_input(monkeypatch, small_blocks, pack):
     assert blocks[-1].done == len(pack(data))
     # The same text piped in again is read on from anywhere.
     monkeypatch.setattr(sys, "stdin", Stdin(pack(data)))
-    assert together(source.blocks(blocks[3].after)) == together(blocks[4:])
+    assert together(Text("-").blocks(blocks[3].after)) == together(blocks[4:])
+    with pytest.raises(ValueError, match="standard input is a pipe, which can be read"):
+        next(source.blocks())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_look_at_a_pipe_loses_nothing(monkeypatch, small_blocks, pack):
+    data = some_lines(100, 7)
+    for step in (3, 5000):
+        monkeypatch.setattr(sys, "stdin", FromPipe(pack(data), step))
+        source = Text("-")
+        seen = source.beginning()
+        assert data.startswith(seen)
+        assert len(seen) > 0
+        assert source.beginning() == seen
+        assert together(source.blocks()) == data
 
 
 def test_byte_order_marks(tmp_path, small_blocks):
@@ -272,78 +286,6 @@ def test_a_line_without_end(tmp_path, small_blocks, monkeypatch):
     write(tmp_path / "a", b"ab\n" + b"x" * 3000 + b"\n")
     with pytest.raises(ValueError, match=r"a: .*byte 3 .*longer than 1024 bytes"):
         list(Text(str(tmp_path / "a")).blocks())
-
-
-def threads():
-    return [t for t in threading.enumerate() if t.name == "aucmax-ahead"]
-
-
-def test_ahead_gives_the_same():
-    assert list(ahead(range(1000))) == list(range(1000))
-    assert list(ahead([], depth=1)) == []
-    assert list(ahead([None, None])) == [None, None]
-    assert not threads()
-
-
-def test_ahead_raises_what_happened():
-    def items():
-        yield 1
-        raise KeyError("that")
-
-    received = []
-    with pytest.raises(KeyError, match="that"):
-        received.extend(ahead(items()))
-    assert received == [1]
-    assert not threads()
-
-
-def test_ahead_keeps_its_distance():
-    made = []
-    items = ahead((made.append(k) or k for k in range(100)), depth=2)
-    assert next(items) == 0
-    deadline = time.monotonic() + 5
-    while len(made) < 4 and time.monotonic() < deadline:
-        time.sleep(0.001)
-    time.sleep(0.01)
-    assert made == [0, 1, 2, 3]  # one is out, two wait, one more is in the hand
-    items.close()
-
-
-@pytest.mark.parametrize("taken", range(6))
-def test_ahead_stops_when_closed(taken):
-    closed = threading.Event()
-
-    def items():
-        try:
-            yield from range(10**9)
-        finally:
-            closed.set()
-
-    some = ahead(items(), depth=1)
-    for k in range(taken):
-        assert next(some) == k
-    some.close()
-    assert not threads()
-    assert closed.is_set() == (taken > 0)  # without a first item nothing was begun
-
-
-def test_ahead_does_not_wait_for_what_never_comes():
-    forever = threading.Event()
-
-    def items():
-        yield 1
-        forever.wait()
-
-    some = ahead(items())
-    assert next(some) == 1
-    start = time.monotonic()
-    some.close()
-    assert time.monotonic() - start < 3
-    assert all(thread.daemon for thread in threads())
-    forever.set()
-    for thread in threads():
-        thread.join(5)
-    assert not threads()
 
 
 class Feed:
@@ -389,10 +331,10 @@ def test_blocks_of_a_pipe_are_small_at_first(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
 def test_lines_come_at_once_for_who_asks(monkeypatch):
-    monkeypatch.setattr(text, "_SOON", 0.01)
+    monkeypatch.setattr(streams, "_SOON", 0.01)
     feed = Feed(monkeypatch)
     feed.write(b"the first line\nand ha")
-    blocks = Text("-", prompt=True).blocks()
+    blocks = Text("-").blocks(prompt=True)
     assert next(blocks).data.tobytes() == b"the first line\n"
     feed.write(b"lf")  # a block would wait, so a thread writes the rest
     later = threading.Timer(0.05, feed.write, (b" a line\nmore\n",))
@@ -412,4 +354,4 @@ def test_who_asks_gets_all_lines(monkeypatch):
     data = some_lines(500)
     for step in (1, 50, 5000):
         monkeypatch.setattr(sys, "stdin", FromPipe(data, step))
-        assert together(Text("-", prompt=True).blocks()) == data
+        assert together(Text("-").blocks(prompt=True)) == data

@@ -7,7 +7,8 @@ from scipy import sparse
 
 import aucmax
 from aucmax import OAM
-from aucmax.core.buffer import SEED, find_slot, uniform, widened
+from aucmax.core.buffer import SEED, find_slot, widened
+from aucmax.core.random import uniform
 from buffers import Buffer, assert_reference, numbers, visits
 from data import Coordinates, gaussian, mixed, scaled, scattered, variable
 

@@ -6,6 +6,7 @@ is printed for known class moments, or for random pairs, is followed through ``f
 
 import numpy as np
 import pytest
+from aucmax.core.table import D, W
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -15,7 +16,6 @@ from aucmax.core import points, tally
 from aucmax.core.base import generator
 from aucmax.core.deck import decks
 from aucmax.core.rows import as_rows, fetch_ahead
-from aucmax.core.table import D, W
 from aucmax.online import fsauc
 from aucmax.stochastic import svrg
 from printed import pseudocode
@@ -254,7 +254,7 @@ def known_state(module, X, y, l2):
     state = module.init(rows, len(y), X.shape[1])
     tally.know_ridge(state, known, np.full(state.hot.shape[1], float(l2)), False)
     state.hot[D] = 1.0
-    return rows, signed, points.shares(signed, known.weight), state
+    return rows, signed, points.half_shares(signed, known.weight), state
 
 
 @layouts

@@ -120,7 +120,7 @@ def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape
     n, d = n_rows(rows), ranker.n_features_in_
     if d <= _WIDEST and n * d**2 <= max(_ROUNDS * n_values(rows), 64 * n * d):
         moments = gather(rows, signed, d)
-        ranker._sound(X, signed, moments.rows, moments.mean, moments.scatter)
+        ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
         H, _, varies = moments.quadratic()
         scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
         weight = moments.weight[:, np.newaxis]

@@ -170,7 +170,7 @@ class LeastSquaresAUC(LinearRanker):
             rows, len(signed), self.n_features_in_, self.solver, self.l1
         ):
             moments = gather(rows, signed, self.n_features_in_)
-            self._sound(X, signed, moments.rows, moments.mean, moments.scatter)
+            self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
         system = AllPairs(rows, signed, tally)

@@ -180,7 +180,7 @@ class LeastSquaresAUCCV(LinearRanker):
             return self._fit_without_moments(X, rows, signed, weighted)
         d = self.n_features_in_
         whole = gather(rows, signed, d)
-        self._sound(X, signed, whole.rows, whole.mean, whole.scatter)
+        self._validate_sums(X, signed, whole.rows, whole.mean, whole.scatter)
         parts = folds(self.cv, X, signed, "LeastSquaresAUC")
         H, delta, varies = whole.quadratic()
         diagonal = np.ones(d)

@@ -32,7 +32,7 @@ in the updates are slips, too.
 Deviations, none of which moves the minimum:
 
 * rows are centred and ‖w - w_old‖² is measured in scaled features
-  (:mod:`aucmax.core.table`); x̄, which is dense, is never formed;
+  (:mod:`aucmax.core.engine`); x̄, which is dense, is never formed;
 * the batches are a random partition of the rows, in a new order each pass, and κ² is
   the largest eigenvalue of a batch's mean of x̄ x̄ᵀ instead of the largest ‖x̄‖². It is
   what the proof needs, and does not suffer from a heavy row or a rare class;
@@ -70,7 +70,7 @@ from aucmax.core.engine import (
     dot_row,
 )
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.points import MOVES, lowest, residual, rise, shares, take
+from aucmax.core.points import MOVES, half_shares, lowest, residual, rise, take
 from aucmax.core.rows import Float, Rows, as_table, zeros_for
 from aucmax.core.tally import Tally, fit_table_to_ridge
 
@@ -448,7 +448,7 @@ class SPDAM(BatchAUC):
             return self._run_printed(X, y, tally, state, rng, l2)
         table, feat = state.table, state.table.feat
         fit_table_to_ridge(table, tally, l2)
-        share, how = shares(y, tally.weight), engine.visit(X, table, False, True)
+        share, how = half_shares(y, tally.weight), engine.visit(X, table, False, True)
         zero = point = take(X, share, table, how)
         scale = residual(zero, feat[D], l2, 0.0)
         if scale == 0.0:  # zero is the minimum
@@ -495,7 +495,7 @@ class SPDAM(BatchAUC):
         table, feat = state.table, state.table.feat
         fit_table_to_ridge(table, tally, l2, precondition=False)
         feat[D] = 1.0
-        share, how = shares(y, tally.weight), engine.visit(X, table, False, True)
+        share, how = half_shares(y, tally.weight), engine.visit(X, table, False, True)
         m = rows_a_batch(self.batch_size, n)
         hyper = printed_pace(n, m, longest(X, share, state, how) or 1.0, 0.5 * self.l2)
         zero = take(X, share, table, how)

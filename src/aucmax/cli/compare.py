@@ -22,8 +22,8 @@ from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
+from aucmax.data.streams import expand
 from aucmax.data.task import Task
-from aucmax.data.text import expand
 from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.training import wanted_task
@@ -92,15 +92,15 @@ def _load(
     files = local_files(data)
     source = open_data(data, **options)
     with reading(files) as meter:
-        rows = collect(source, lambda done, n_rows: meter(done, n_rows))
-    if rows.weight is not None:
+        X, y, weight = collect(source, lambda done, n_rows: meter(done, n_rows))
+    if weight is not None:
         raise ValueError("compare does not take weights: every row counts once.")
-    if rows.y is None:
+    if y is None:
         raise ValueError("There are no labels to judge by: name their --label column.")
-    task = wanted_task(positive, source).settle(rows.y)
-    side = task.sides(rows.y)
+    task = wanted_task(positive, source).settle(y)
+    side = task.sides(y)
     kept = side != 0
-    return (rows.X if kept.all() else rows.X[kept]), side[kept] > 0, task
+    return (X if kept.all() else X[kept]), side[kept] > 0, task
 
 
 def _show(result: Comparison, title: str, screen: Screen) -> None:

@@ -13,8 +13,7 @@ from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.files import refuse_overwriting
-from aucmax.metrics._check import check_level
-from aucmax.metrics._steps import check_share
+from aucmax.metrics._steps import check_level, check_share
 from aucmax.scoring import Model
 
 _PICTURES = (".png", ".svg", ".pdf")

@@ -8,8 +8,8 @@ import numpy as np
 from rich.table import Table
 
 from aucmax.cli.screen import Screen, table
-from aucmax.model import VERSION
 from aucmax.scoring import Model
+from aucmax.tensors import VERSION
 
 _MOST_WEIGHTS = 10
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
@@ -85,30 +85,13 @@ def _is_ours(error: Exception) -> bool:
     return Path(source).is_relative_to(Path(__file__).parents[1])
 
 
-class _BadLineCommand(TyperCommand):
-    """A command whose option --on-bad-line takes a second word, after quarantine."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        words: list[str] = []
-        rest = iter(args)
-        for word in rest:
-            words.append(word)
-            if word == "quarantine" and words[-2:-1] == ["--on-bad-line"]:
-                words += ["--quarantine", next(rest, "")]
-        return super().parse_args(ctx, words)
-
-
 def _bad_line_policy(policy: str, quarantine: Path | None) -> str:
-    if policy not in ("fail", "skip", "quarantine"):
+    if policy not in ("fail", "skip"):
         raise typer.BadParameter(
-            f"{policy!r} is not fail, skip or quarantine FILE.",
+            f"{policy!r} is not fail or skip. To keep such lines: --quarantine FILE.",
             param_hint="--on-bad-line",
         )
-    if (policy == "quarantine") != (quarantine is not None and str(quarantine) != "."):
-        raise typer.BadParameter(
-            "quarantine takes the name of a file.", param_hint="--on-bad-line"
-        )
-    return policy
+    return policy if quarantine is None else "quarantine"
 
 
 app = typer.Typer(
@@ -160,11 +143,12 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON."
 
 _OnBadLine = Annotated[
     str,
-    typer.Option(
-        metavar="WHAT", help="Lines that are no rows: fail, skip, or quarantine FILE."
-    ),
+    typer.Option(metavar="WHAT", help="Lines that are no rows: fail, or skip them."),
 ]
-_Quarantine = Annotated[Path | None, typer.Option(hidden=True)]
+_Quarantine = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", dir_okay=False, help="Keep them in a file instead."),
+]
 _Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is random.")]
 _Label = Annotated[
     str | None,
@@ -217,7 +201,6 @@ def warmup(as_json: _Json = False) -> None:
 
 
 @app.command(
-    cls=_BadLineCommand,
     epilog="Example: aucmax train day1.csv day2.csv.gz -o clicks.aucmax "
     "--label clicked --holdout 0.1",
 )
@@ -308,7 +291,6 @@ def train(
 
 
 @app.command(
-    cls=_BadLineCommand,
     epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv",
 )
 def score(
@@ -341,7 +323,6 @@ def score(
 
 
 @app.command(
-    cls=_BadLineCommand,
     epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city",
 )
 def evaluate(

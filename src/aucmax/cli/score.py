@@ -11,7 +11,7 @@ from time import perf_counter
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, seconds, some
 from aucmax.data.badlines import BadLines
-from aucmax.data.text import expand
+from aucmax.data.streams import expand
 from aucmax.files import refuse_overwriting
 from aucmax.scoring import Model, write_scores
 

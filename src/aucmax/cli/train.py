@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -11,10 +11,18 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import reading, some
+from aucmax.cli.screen import Meter, reading, some
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
-from aucmax.training import Plan, Progress, Result, StoppedError, train
+from aucmax.training import (
+    Observer,
+    Plan,
+    Progress,
+    Result,
+    Stop,
+    StoppedError,
+    train,
+)
 
 _LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
 
@@ -35,13 +43,6 @@ def run(
     notes = Console(highlight=False, markup=False, stderr=True)
     start = perf_counter()
     with reading(local_files(plan.data), passes=plan.passes) as meter:
-
-        def watch(progress: Progress, done: int) -> None:
-            meter(done, progress.steps, progress.passes, progress.auc)
-
-        def fitting(name: str) -> None:
-            meter.label(f"Fitting {name}")
-
         try:
             result = train(
                 plan,
@@ -51,10 +52,7 @@ def run(
                 checkpoint_rows=checkpoint_rows,
                 checkpoint_seconds=checkpoint_seconds,
                 resume=resume,
-                watch=watch,
-                listen=_signals,
-                warn=notes.print,
-                fitting=fitting,
+                observer=_Shown(meter, notes),
             )
         except StoppedError as stopped:
             notes.print(
@@ -72,24 +70,39 @@ def run(
     return 0
 
 
-@contextmanager
-def _signals() -> Iterator[Callable[[], int]]:
-    """Let the first Ctrl-C or TERM be a wish, and the second an order."""
-    asked = 0
+class _Shown(Observer):
+    """Shows a run to people, and lets them stop it."""
 
-    def wish(number: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = 128 + number
+    def __init__(self, meter: Meter, notes: Console) -> None:
+        self._meter, self._notes = meter, notes
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, wish) for number in numbers}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def progress(self, progress: Progress, done: int) -> None:
+        self._meter(done, progress.steps, progress.passes, progress.auc)
+
+    def fitting(self, name: str) -> None:
+        self._meter.label(f"Fitting {name}")
+
+    def warn(self, text: str) -> None:
+        self._notes.print(text)
+
+    @contextmanager
+    def listening(self) -> Iterator[Stop]:
+        """Let the first Ctrl-C or TERM be a wish, and the second an order."""
+        asked = 0
+
+        def wish(number: int, frame: object) -> None:
+            nonlocal asked
+            if asked:
+                raise KeyboardInterrupt
+            asked = 128 + number
+
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, wish) for number in numbers}
+        try:
+            yield lambda: asked
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import aucmax
 from aucmax import SPAM, metrics
 from aucmax.cli.screen import Screen
 from aucmax.data.open import open_data
-from aucmax.scoring import as_text
+from aucmax.data.shortest import as_text
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)

@@ -1,1 +1,1 @@
-"""What every algorithm shares; imports nothing from its siblings, does no I/O."""
+"""What every algorithm shares; imports none of its siblings, reads no data."""

@@ -18,12 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values, row_weights
+from aucmax.core.classes import area, classes
 from aucmax.core.engine import L2, NEG, POS, SQ, W, visit
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
+from aucmax.core.portable import dump
 from aucmax.core.rows import Float, Rows, as_rows, as_table, n_values
 from aucmax.core.spread import WIDEST, score_spread
 from aucmax.core.state import arrays, with_arrays
 from aucmax.core.tally import NOISE, Tally, fit_table, measure, noise
+from aucmax.tensors import write
 
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -95,11 +98,8 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         float
             The AUC, ties counted half.
         """
-        from aucmax.metrics import auc
-
         positive = self._positive(np.asarray(y))
-        scores = self.decision_function(X)
-        return auc(positive, scores, sample_weight=sample_weight)
+        return area(classes(positive, self.decision_function(X), sample_weight))
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``; see :func:`aucmax.load`.
@@ -107,9 +107,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         The file holds all there is, so that a loaded model goes on training as if
         nothing had happened. It is written whole or not at all.
         """
-        from aucmax.model import save
-
-        save(self, path)
+        write(path, *dump(self))
 
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
@@ -142,7 +140,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         """Raise a ValueError if a state out of a file could upset a kernel."""
 
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
@@ -178,10 +176,10 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
 
     def _tally(self, X: Any, rows: Rows, signed: Float) -> Tally:
         tally = measure(rows, signed, self.n_features_in_)
-        self._sound(X, signed, tally.rows, tally.mean, tally.variance)
+        self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
         return tally
 
-    def _sound(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
+    def _validate_sums(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
         """Raise an error if sums over X are not finite or a class has no rows."""
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:

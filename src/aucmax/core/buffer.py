@@ -20,14 +20,14 @@ import numpy as np
 
 from aucmax.core.check import check_whole
 from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.random import SEED as SEED
+from aucmax.core.random import check_seed, uniform
 from aucmax.core.rows import Float, Index, Rows, count_row
 
 VALUES, FEATURES = 0, 1  # of rows
 LENGTH, WEIGHT = 0, 1  # of slots
 
 _COUNTS = 2.0**53  # up to this, floats count
-MODULI = 2147483563, 2147483399  # of the random numbers
-SEED = 12345.0, 67890.0  # the same for every model, so that a stream needs no seed
 
 
 def empty(size: int) -> tuple[Float, Float]:
@@ -60,12 +60,6 @@ def check(state: Any, seen: Float, seed: Float, n_features: int) -> None:
         raise ValueError("the features in its buffer are not in order.")
 
 
-def check_seed(seed: Float) -> None:
-    """Raise an error if these cannot be the state of ``uniform``."""
-    for number, modulus in zip(seed, MODULI, strict=True):
-        check_whole("random numbers of its state", number, 1, modulus - 1)
-
-
 @kernel
 def fullest(X: Rows, y: Float) -> int:
     """Return the largest number of values that are not zero in a row that counts."""
@@ -84,16 +78,6 @@ def features_of(rows: Float, slots: Float) -> Index:
         for k in range(int(slots[LENGTH, b])):
             at[b, k] = np.uint32(rows[FEATURES, b, k])
     return at
-
-
-@inlined
-def uniform(seed: Float) -> float:
-    """Return a random number in (0, 1): L'Ecuyer's generator (1988), held by floats."""
-    one = np.int64(seed[0]) * 40014 % 2147483563
-    two = np.int64(seed[1]) * 40692 % 2147483399
-    seed[0], seed[1] = np.float64(one), np.float64(two)
-    mixed = one - two
-    return (mixed if mixed > 0 else mixed + 2147483562) / 2147483563.0
 
 
 @inlined

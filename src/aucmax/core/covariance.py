@@ -147,7 +147,7 @@ def gradient(
 def _fit_scale(V: Float, j: int, scale: float, variance: float, own: float) -> None:
     """Give feature ``j`` its scale; its weight, a sum of steps times scale, follows.
 
-    The mean of the iterates does if the feature wakes up: see aucmax.core.table.
+    The mean of the iterates does if the feature wakes up: see aucmax.core.engine.table.
     """
     old = V[D, j]
     if old > 0.0:
@@ -170,7 +170,7 @@ def variance_of(V: Float, j: int, to_pos: float, to_neg: float) -> float:
 
 @inlined
 def ridge(V: Float, j: int, l2: L2) -> float:
-    """Return λ_j: see aucmax.core.table."""
+    """Return λ_j: see aucmax.core.engine.table."""
     if l2.relative == 0.0 or V[NZ, j] == 0.0:
         return l2.plain
     return l2.plain + l2.relative * ((V[SQ, j] + V[SQ + 1, j]) / V[NZ, j])
@@ -183,7 +183,7 @@ def rescale(
     """Take scales from the statistics, where the row is off the reference; O(d).
 
     Not elsewhere: the scale of a rare feature would grow from row to row, and its
-    weight with it. Scales are those of :mod:`aucmax.core.table`, about the balanced
+    weight with it. Scales are those of :mod:`aucmax.core.engine`, about the balanced
     mean of the classes; ``own`` is the share of the row in a second moment, over its
     square. Returns, classes balanced, the mean squared norm of a row about
     that mean, and how many features of the largest share in it would make it up.

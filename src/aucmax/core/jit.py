@@ -5,7 +5,8 @@ installation is read-only. Three things can go wrong there, each seen in the wil
 :func:`kernel` guards against all of them:
 
 * code compiled against an older ``rows.py`` is served, because Numba looks at a
-  kernel's own file only: here a fingerprint of ``core`` is part of the file name;
+  kernel's own file only: here a fingerprint of ``core`` and of the kernel's own folder
+  is part of the file name;
 * two processes that start at once save two signatures under one name and later load
   the wrong one: here saving holds a lock;
 * no folder can be written, or a cache file is damaged: here the kernel is compiled in
@@ -86,7 +87,8 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Numba's index and data files of one kernel, safe to share between processes."""
 
     def __init__(self, cache: Any) -> None:
-        name = f"{cache._impl.filename_base}.{_fingerprint()}"
+        folder = Path(cache._py_func.__code__.co_filename).parent
+        name = f"{cache._impl.filename_base}.{_fingerprint(folder)}"
         super().__init__(cache.cache_path, name, cache._cache_file._source_stamp)
 
     def save(self, key: Any, data: Any) -> None:
@@ -122,7 +124,11 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 @cache
-def _fingerprint() -> str:
-    """Return a name for the sources that are compiled into every kernel."""
-    core = sorted(Path(__file__).parent.rglob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in core)).hexdigest()[:12]
+def _fingerprint(folder: Path) -> str:
+    """Return a name for the sources that may be compiled into a kernel of ``folder``.
+
+    Kernels call functions of ``core``, and of their neighbours.
+    """
+    sources = {*Path(__file__).parent.rglob("*.py"), *folder.glob("*.py")}
+    content = b"".join(path.read_bytes() for path in sorted(sources))
+    return sha256(content).hexdigest()[:12]

@@ -15,8 +15,8 @@ from aucmax.core.rows import Float, Rows
 MOVES = 2  # moves of a solver that its next one may go back on
 
 
-def shares(y: Float, n: Float) -> Float:
-    """Return the weights of the rows, signed, such that each class has ½."""
+def half_shares(y: Float, n: Float) -> Float:
+    """Return the weights of the rows, signed by class, such that each class has ½."""
     return 0.5 * (y / np.where(y > 0.0, n[0], n[1]))
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.buffer import check_seed, uniform
 from aucmax.core.check import check_whole
 from aucmax.core.engine import PAST, D, Table, U, W
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.random import check_seed, uniform
 from aucmax.core.rows import Float, count_row, pack_row
 
 ROWS = 256  # a class, as long as …

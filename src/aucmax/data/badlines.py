@@ -27,7 +27,7 @@ class BadLines:
         self, policy: str, quarantine: Path | None = None, kept: int = 0
     ) -> None:
         if policy not in POLICIES:
-            raise ValueError(f"--on-bad-line is {', '.join(POLICIES)}, not {policy}.")
+            raise ValueError(f"on_bad_line is {', '.join(POLICIES)}, not {policy}.")
         self._policy = policy
         self.count = 0
         self.first: BadLine | None = None
@@ -48,7 +48,7 @@ class BadLines:
             more = f" {len(bad) - 1:,} more such lines nearby." if len(bad) > 1 else ""
             raise ValueError(
                 f"{str(bad[0]).rstrip('.')}.{more} To leave such lines out: "
-                "--on-bad-line skip."
+                "--on-bad-line skip; to keep them in a file: --quarantine FILE."
             )
         self.count += len(bad)
         self.first = self.first or bad[0]

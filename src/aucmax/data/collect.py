@@ -1,28 +1,22 @@
 """All rows of a source at once, for what cannot do with less."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import ahead
-
-
-class Rows(NamedTuple):
-    """What the chunks of a source hold together."""
-
-    X: Any
-    y: NDArray[Any] | None  # labels as they stand in the data
-    weight: NDArray[Any] | None
+from aucmax.data.prefetch import prefetch
 
 
 def collect(
     source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
-) -> Rows:
-    """Read all chunks of ``source``; ``watch`` is told the bytes and rows so far.
+) -> tuple[Any, NDArray[Any] | None, NDArray[Any] | None]:
+    """Return X, labels as they stand in the data, and weights of all chunks.
+
+    ``watch`` is told the bytes and rows so far.
 
     Raises
     ------
@@ -30,7 +24,7 @@ def collect(
         If a line is no row, or if there is no row at all.
     """
     chunks, rows = [], 0
-    for chunk in ahead(source.chunks()):
+    for chunk in prefetch(source.chunks()):
         if chunk.bad:
             more = len(chunk.bad) - 1
             others = f" (and {more:,} more nearby)" if more else ""
@@ -41,11 +35,9 @@ def collect(
         watch(chunk.done, rows)
     if not chunks:
         raise ValueError(f"There is no row in {', '.join(source.files)}.")
-    return Rows(
-        stack([chunk.X for chunk in chunks]),
-        join([chunk.y for chunk in chunks]),
-        join([chunk.weight for chunk in chunks]),
-    )
+    X = stack([chunk.X for chunk in chunks])
+    y = join([chunk.y for chunk in chunks])
+    return X, y, join([chunk.weight for chunk in chunks])
 
 
 def stack(parts: Sequence[Any]) -> Any:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
-from aucmax.data.text import STDIN, Text, beginning, expand
+from aucmax.data.streams import STDIN
+from aucmax.data.text import Text
 
 FORMATS = ("svmlight", "csv", "parquet")
 
@@ -46,11 +47,12 @@ def open_data(
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
     if name := named_set(paths):
         return _open_set(name, {"format": format, **options})
-    known = guess_format(paths[0]) if format is None else format
+    text = Text(paths)
+    known = guess_format(text) if format is None else format
     if known not in FORMATS:
         raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
     if format is None:
-        _refuse_mixture(paths, known)
+        _refuse_mixture(text.files, known)
     reader = _reader(known)
     options = {name: value for name, value in options.items() if value is not None}
     understood = set(signature(reader).parameters) - {"paths", "recipe"}
@@ -59,7 +61,7 @@ def open_data(
             f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
             f"{', '.join(sorted(understood - OURS))}."
         )
-    source: Source = reader(paths, **options)
+    source: Source = reader(paths if known == "parquet" else text, **options)
     return source
 
 
@@ -93,12 +95,13 @@ def reopen(
         if columns:
             raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
         return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
-    for file in expand(paths):
+    text = Text(paths)
+    for file in text.files:
         _refuse_other_kind(file, known)
     if known != "svmlight":
-        guess = guess_format(paths[0])
+        guess = guess_format(text)
         known = known if guess == "svmlight" else guess
-        _refuse_mixture(paths, known)
+        _refuse_mixture(text.files, known)
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
     if known != "parquet":
         options["prompt"] = prompt
@@ -112,7 +115,7 @@ def reopen(
             recipe, weight = recipe | {"weight": None}, None
         options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
         options["weight"] = weight
-    source: Source = reader(paths, **options)
+    source: Source = reader(paths if known == "parquet" else text, **options)
     return source
 
 
@@ -144,12 +147,12 @@ def _open_set(name: str, options: dict[str, Any]) -> Source:
     return SetSource(name, **{k: value for k, value in known.items() if value})
 
 
-def _refuse_mixture(paths: Sequence[str], known: str) -> None:
+def _refuse_mixture(files: Sequence[str], known: str) -> None:
     """Raise an error if files are of several formats, as their names say."""
     if known == "parquet":  # of a folder, it reads its own files only
         return
     first: dict[str, str] = {}
-    for file in expand(paths):
+    for file in files:
         if found := _by_name(file):
             first.setdefault(found, file)
     if len(first) > 1:
@@ -168,7 +171,9 @@ def _refuse_other_kind(path: str, known: str) -> None:
     named = _by_name(path)
     if named is None or (named == "svmlight") == (known == "svmlight"):
         return
-    if Path(path).is_file() and (_by_look(path) == "svmlight") == (named == "svmlight"):
+    if not Path(path).is_file():
+        return
+    if (_by_look(Text(path)) == "svmlight") == (named == "svmlight"):
         raise ValueError(
             f"{path} has {named} data, and the model was trained on {known} data: "
             "numbers of features and names of columns have nothing in common."
@@ -183,22 +188,13 @@ def _by_name(path: str) -> str | None:
     return _ENDINGS.get(endings[-1]) if endings else None
 
 
-def guess_format(path: str) -> str:
-    """Return the format by the file's name, else by its first lines."""
-    if Path(path).is_dir():
-        inside = sorted(one for one in Path(path).iterdir() if one.is_file())
-        path = next((str(one) for one in inside if one.name[0] != "."), path)
-    return _by_name(path) or _by_look(path)
+def guess_format(text: Text) -> str:
+    """Return the format by the first file's name, else by its first lines."""
+    return _by_name(text.files[0]) or _by_look(text)
 
 
-def _by_look(path: str) -> str:
-    path = Text([path]).files[0]
-    if path != STDIN and not Path(path).is_file():
-        raise ValueError(
-            f"{path} is a pipe, and looking into it would lose what is seen: say what "
-            f"it has, --input format={'|'.join(FORMATS)}, or use standard input (-)."
-        )
-    start = beginning(path)
+def _by_look(text: Text) -> str:
+    start = text.beginning()
     if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
     if len(start) >= _FEW:  # there is more: the last word may be cut off

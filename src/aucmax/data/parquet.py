@@ -17,19 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
-from aucmax.data.chunk import START, BadLine, Position
-from aucmax.data.columns import (
-    Float,
-    Missing,
-    Plan,
-    Spans,
-    Table,
-    TableSource,
-    Wishes,
-    find,
-    remedy,
-)
-from aucmax.data.text import STDIN, Text
+from aucmax.data.chunk import BadLine, Chunk, Position
+from aucmax.data.schema import Columns, Missing, Schema, Wishes, find, remedy
+from aucmax.data.spans import Float, Spans, objects
+from aucmax.data.streams import STDIN, expand
+from aucmax.data.table import TableSource
 
 try:
     import pyarrow as pa
@@ -99,9 +91,9 @@ extra, recipe, labelled
 
     def _look(self) -> tuple[list[str], list[bool], bool]:
         with _Batches(self.files[0]) as batches:
-            schema = batches.schema
+            arrow = batches.schema
         wishes = self._wishes
-        names = list(schema.names)
+        names = list(arrow.names)
         aside = [wishes.label, wishes.weight]
         spared = [*wishes.drop, *wishes.categorical, *wishes.text]
         used = set(range(len(names))) if wishes.only is None else set()
@@ -109,21 +101,21 @@ extra, recipe, labelled
         used |= {find(names, name) for name in aside if name is not None}
         used -= {find(names, name) for name in spared}
         for i in sorted(used) if self._recipe is None else ():
-            _check_type(self.files[0], names[i], schema.types[i])
-        return names, [_is_number(kind) for kind in schema.types], True
+            _check_type(self.files[0], names[i], arrow.types[i])
+        return names, [_is_number(kind) for kind in arrow.types], True
 
-    def _tables(
-        self, plan: Plan, start: Position, dtype: Any, fill: Float | None
-    ) -> Iterator[Table]:
+    def _read(
+        self, schema: Schema, start: Position, dtype: Any, fill: Float | None
+    ) -> Iterator[Chunk]:
         for number in range(start.file, len(self.files)):
             file = self.files[number]
             done = sum(self._sizes[:number])
             at = start.offset if number == start.file else 0
             with _Batches(file) as batches:
                 names = list(batches.schema.names)
-                place = self._locate(plan, names, file)
-                wanted = plan.needed() + [
-                    name for name in (plan.label, plan.weight) if name in place
+                place = self._locate(schema, names, file)
+                wanted = schema.needed() + [
+                    name for name in (schema.label, schema.weight) if name in place
                 ]
                 extra = {name: names[find(names, name)] for name in self._extra}
                 needed = {*wanted, *extra.values()}
@@ -131,28 +123,26 @@ extra, recipe, labelled
                 read = names if self._keep_text else columns
                 size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
                 for batch, part in batches.read(read, at, size):
-                    table = _table(
+                    after = Position(number, at + len(batch), at + len(batch))
+                    yield _chunk(
                         file,
-                        plan,
+                        schema,
                         batch,
                         place,
                         extra,
                         dtype,
                         fill,
-                        at,
+                        after,
+                        done + int(part * self._sizes[number]),
                         self._keep_text,
                     )
-                    at += len(batch)
-                    yield table._replace(
-                        after=Position(number, at, at),
-                        done=done + int(part * self._sizes[number]),
-                    )
+                    at = after.offset
 
 
 def _files(paths: Sequence[str]) -> list[str]:
     files = []
     for path in [paths] if isinstance(paths, str) else paths:
-        found = Text([path]).files
+        found = expand([path])
         if os.path.isdir(path):
             found = [name for name in found if name.endswith((*PARQUET, *ARROW))]
             if not found:
@@ -288,19 +278,21 @@ def _check_type(file: str, name: str, kind: Any) -> None:
     )
 
 
-def _table(
+def _chunk(
     file: str,
-    plan: Plan,
+    schema: Schema,
     batch: Any,
     place: dict[str, int],
     extra: dict[str, str],
     dtype: Any,
     fill: Float | None,
-    before: int,
+    after: Position,
+    done: int,
     keep: bool,
-) -> Table:
+) -> Chunk:
     """Return the rows of a batch that are good, and what is wrong with the others."""
     n = len(batch)
+    before = after.offset - n
     faults: dict[int, tuple[int, str, str]] = {}  # by row: the first column at fault
     order = {name: i for i, name in enumerate(batch.schema.names)}
 
@@ -311,8 +303,8 @@ def _table(
             faults[row] = min(faults.get(row, fault), fault)
 
     largest = np.finfo(dtype).max
-    X = np.empty((n, len(plan.numbers)), dtype)
-    for j, name in enumerate(plan.numbers):
+    X = np.empty((n, len(schema.numbers)), dtype)
+    for j, name in enumerate(schema.numbers):
         values = _numbers(file, name, batch.column(name))
         missing = np.isnan(values)
         if missing.any():
@@ -328,29 +320,29 @@ def _table(
             values = np.where(large, 0.0, values)
         X[:, j] = values
     categories = []
-    for name in plan.categories:
+    for name in schema.categories:
         spans = _spans(batch.column(name))
         if fill is None and (missing := spans.stops < spans.starts).any():
             blame(missing, name, f"the value is missing (null): {remedy(True)}")
         categories.append(spans)
-    texts = [_spans(batch.column(name)) for name in plan.texts]
+    texts = [_spans(batch.column(name)) for name in schema.texts]
     label: Any = None
-    if plan.label is not None and plan.label in place:
-        column = batch.column(plan.label)
-        if plan.label_is_number:
-            label = _numbers(file, plan.label, column)
+    if schema.label is not None and schema.label in place:
+        column = batch.column(schema.label)
+        if schema.label_is_number:
+            label = _numbers(file, schema.label, column)
             missing = np.isnan(label)
-            blame(np.isinf(label), plan.label, "the label is not finite")
+            blame(np.isinf(label), schema.label, "the label is not finite")
         else:
             label = _spans(column)
             missing = label.stops <= label.starts
-        blame(missing, plan.label, "the label is missing")
+        blame(missing, schema.label, "the label is missing")
     weight = None
-    if plan.weight is not None and plan.weight in place:
-        weight = _numbers(file, plan.weight, batch.column(plan.weight))
-        blame(np.isnan(weight), plan.weight, "the weight is missing")
-        blame(weight < 0, plan.weight, "the weight is negative")
-        blame(np.isinf(weight), plan.weight, "the weight is not finite")
+    if schema.weight is not None and schema.weight in place:
+        weight = _numbers(file, schema.weight, batch.column(schema.weight))
+        blame(np.isnan(weight), schema.weight, "the weight is missing")
+        blame(weight < 0, schema.weight, "the weight is negative")
+        blame(np.isinf(weight), schema.weight, "the weight is not finite")
     aside = {key: _spans(batch.column(name)) for key, name in extra.items()}
     good: Any = slice(None)
     if faults:
@@ -363,20 +355,22 @@ def _table(
     raw = None
     if keep:
         raw = batch.filter(pa.array(good)) if faults else batch
-    return Table(
-        numbers=X[good],
-        categories=[chosen(spans) for spans in categories],
-        texts=[chosen(spans) for spans in texts],
-        label=chosen(label) if isinstance(label, Spans) else _take(label, good),
+    return Chunk(
+        X=Columns(
+            X[good],
+            [chosen(spans) for spans in categories],
+            [chosen(spans) for spans in texts],
+        ),
+        y=objects(chosen(label)) if isinstance(label, Spans) else _take(label, good),
         weight=_take(weight, good),
-        extra={key: chosen(spans) for key, spans in aside.items()},
+        extra={key: objects(chosen(spans)) for key, spans in aside.items()},
         bad=[
             BadLine(file, before + row + 1, name, problem, _text(batch, row))
             for row, (_, name, problem) in sorted(faults.items())
         ],
         raw=raw,
-        after=START,
-        done=0,
+        after=after,
+        done=done,
         file=file,
         line=np.arange(before + 1, before + n + 1)[good],
     )

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.digits import (
+from aucmax.core.bits import trailing_zeros
+from aucmax.core.jit import inlined, kernel
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.digits import (
     ASK,
     LOOK,
     NONE,
@@ -24,17 +27,14 @@ from aucmax.core.digits import (
     read_number,
     read_plain,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.masks import (
+from aucmax.data.masks import (
     Mask,
     count,
     look,
     mark_either,
     mark_range,
     mask_size,
-    trailing_zeros,
 )
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 
@@ -62,7 +62,7 @@ class SvmlightSource:
 
     Parameters
     ----------
-    paths : str or sequence of str
+    paths : str, sequence of str or Text
         See :class:`aucmax.data.text.Text`.
     dtype : type, default=np.float64
         Of the values; ``np.float32`` rounds them once more.
@@ -76,7 +76,7 @@ class SvmlightSource:
     keep_text : bool, default=False
         Whether each chunk has the text of its rows, too.
     prompt : bool, default=False
-        See :class:`aucmax.data.text.Text`.
+        See :meth:`aucmax.data.text.Text.blocks`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class SvmlightSource:
 
     def __init__(
         self,
-        paths: str | os.PathLike[str] | Sequence[str],
+        paths: str | os.PathLike[str] | Sequence[str] | Text,
         *,
         dtype: Any = np.float64,
         zero_based: bool = False,
@@ -108,7 +108,8 @@ class SvmlightSource:
             raise ValueError(
                 f"n_features has to be from 1 to {_MOST_FEATURES}, not {n_features}"
             )
-        self._text = Text(paths, prompt)
+        self._text = paths if isinstance(paths, Text) else Text(paths)
+        self._prompt = prompt
         self.files, self.size = self._text.files, self._text.size
         self._base = 0 if zero_based else 1
         self._n_features = n_features
@@ -136,7 +137,7 @@ class SvmlightSource:
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
         width = self._n_features or 0
-        for block in self._text.blocks(start):
+        for block in self._text.blocks(start, self._prompt):
             chunk = self._chunk(block, width)
             width = chunk.X.shape[1]
             if chunk.X.shape[0] or chunk.bad:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aucmax.core.classes import classes
 from aucmax.core.ranking import Scores, Weights, ladder, staircase
-from aucmax.metrics._check import classes
 
 # A difference of two sums, each rounded, over a third, and what it is compared with.
 _ROUNDING = 1e-15
@@ -67,3 +67,9 @@ def check_share(name: str, value: Any, low: str = "(", high: str = "]") -> float
     if not (above and below):
         raise ValueError(f"{name} must lie in {low}0, 1{high}, not be {value!r}")
     return share
+
+
+def check_level(level: float) -> None:
+    """Raise an error if a confidence level is none."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, not be {level}")

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.core.ranking import Weights, weighted_win_fraction, win_fraction
-from aucmax.metrics._check import classes
+from aucmax.core.classes import area, classes
+from aucmax.core.ranking import Weights
 from aucmax.metrics._steps import Steps, check_share, from_zero, steps
 
 
@@ -60,10 +60,7 @@ def auc(
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
-    if w_pos is None or w_neg is None:
-        return win_fraction(pos, neg)
-    return weighted_win_fraction(pos, neg, w_pos, w_neg)
+    return area(classes(y, score, sample_weight, pos_label))
 
 
 def partial_auc(
@@ -161,9 +158,10 @@ def partial_area(
         )
         fpr, tpr = np.append(begin, fpr[first:]), np.append(min_tpr, tpr[first:])
     height = tpr - min_tpr
-    area = 0.5 * float(np.diff(fpr) @ (height[1:] + height[:-1]))
-    area = min(area, max_fpr * (1.0 - min_tpr))  # rounding could carry it past the end
-    return _standardised(area, max_fpr, min_tpr) if standardise else area
+    found = 0.5 * float(np.diff(fpr) @ (height[1:] + height[:-1]))
+    # Rounding could carry it past the end.
+    found = min(found, max_fpr * (1.0 - min_tpr))
+    return _standardised(found, max_fpr, min_tpr) if standardise else found
 
 
 def _between(x: Weights, y: Weights, at: float) -> float:

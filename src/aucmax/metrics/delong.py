@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.classes import Classes, as_scores, classes, positives
 from aucmax.core.ranking import (
     Scores,
     Weights,
@@ -16,8 +17,7 @@ from aucmax.core.ranking import (
     weighted_win_fraction,
     wins,
 )
-from aucmax.metrics._check import Classes, as_scores, check_level, classes, positives
-from aucmax.metrics._steps import Steps, each, steps
+from aucmax.metrics._steps import Steps, check_level, each, steps
 
 _ROUNDING = 1e-13  # standard errors below are none
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.ranking import Weights
-from aucmax.metrics._check import check_level
-from aucmax.metrics._steps import Steps, each, rounding, steps
+from aucmax.metrics._steps import Steps, check_level, each, rounding, steps
 
 
 class LiftCurve(NamedTuple):

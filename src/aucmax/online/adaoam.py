@@ -12,7 +12,7 @@ holds the minimum, to the point that is nearest in the metric of H.
 Deviations from the paper, none of which moves the minimum:
 
 * steps are taken for the weights of unit-scale features, w_j/√D_j
-  (:mod:`aucmax.core.table`), so that neither η nor δ has units of the data. AdaGrad
+  (:mod:`aucmax.core.engine`), so that neither η nor δ has units of the data. AdaGrad
   alone does not see to that: its steps have the units of w whatever those of g are;
 * η is relative to κ̄, the root of the mean squared norm of a row: in its first steps
   AdaGrad moves all weights by η, and so the score by κ̄ η or more;

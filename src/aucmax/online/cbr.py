@@ -23,7 +23,7 @@ brings its part of K along: c.
 Deviations from the dissertation:
 
 * β is printed with one root over the whole sum; it is over u alone;
-* rows are centred and scaled (:mod:`aucmax.core.table`) before they are compared, so
+* rows are centred and scaled (:mod:`aucmax.core.engine`) before they are compared, so
   that Σ may start at the identity whatever the units; scales are taken anew when there
   are twice as many rows;
 * C is relative to one over the root of the mean squared length of a pair: that is how
@@ -416,7 +416,7 @@ class CBR(OnlineAUC):
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         return widened(state, rows, signed)
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
         check(state, seen, seed, self.n_features_in_)
 

@@ -17,7 +17,7 @@ other class.
 
 Deviations from the paper:
 
-* steps are scaled feature by feature (:mod:`aucmax.core.table`), so that raw features
+* steps are scaled feature by feature (:mod:`aucmax.core.engine`), so that raw features
   do as well as standardised ones, and C is relative to the mean of ‖z‖²;
 * C falls with the number of rows, and the buffer is the last rows;
 * a weighted average of the iterates is returned;
@@ -450,7 +450,7 @@ class OAM(OnlineAUC):
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
         return widened(state, rows, signed)
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
         check(state, seen, seed, self.n_features_in_)
 

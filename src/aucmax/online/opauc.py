@@ -14,7 +14,7 @@ with the statistics of all rows.
 
 Deviations from the paper, none of which moves the minimum:
 
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`), so
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`), so
   that raw features do as well as standardised ones;
 * the step size is relative to the curvature, counts effective rows
   (:mod:`aucmax.core.steps`), and is η/(1 + η‖x - c‖²) at the row x. That is what an
@@ -37,7 +37,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import covariance
 from aucmax.core.base import OnlineAUC
-from aucmax.core.buffer import check_seed
 from aucmax.core.covariance import (
     KNOWN,
     MEAN,
@@ -54,6 +53,7 @@ from aucmax.core.covariance import (
 )
 from aucmax.core.engine import L2, NEG, POS, SQ, assign
 from aucmax.core.jit import kernel, vectorised
+from aucmax.core.random import check_seed
 from aucmax.core.rows import Float, Rows, copy_row
 from aucmax.core.steps import INVSQRT, explicit, step_size
 from aucmax.core.tally import Tally
@@ -281,7 +281,7 @@ class OPAUC(OnlineAUC):
             covariance.fit_scales(state, tally, *hyper)
         return state
 
-    def _admit(self, state: Any) -> None:
+    def _validate_state(self, state: Any) -> None:
         if self.rank is not None:
             check_seed(state.z[opaucr.SEED :])
 

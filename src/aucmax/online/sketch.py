@@ -11,6 +11,7 @@ from aucmax.core import engine
 from aucmax.core.engine import TO_NEG, TO_POS, D, Table, U, Visit, W, ridge
 from aucmax.core.engine.table import fitting_scale, off_scale, second_moment
 from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.random import MODULI, advance
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
 
 # The slots of k.
@@ -32,7 +33,7 @@ def dot(a: Float, b: Float) -> float:
 def draw(seed: Float, size: float, e: Float) -> None:
     """Fill ``e``, but for its last place, with normal numbers of variance size²/τ.
 
-    Box-Muller on L'Ecuyer's combined generator (1988), whose state two floats hold.
+    Box-Muller on the two generators that :mod:`aucmax.core.random` combines.
     """
     one, two = np.int64(seed[0]), np.int64(seed[1])
     rank = e.shape[0] - 1
@@ -41,10 +42,9 @@ def draw(seed: Float, size: float, e: Float) -> None:
     angle = 0.0
     for j in range(rank):
         if j % 2 == 0:
-            one = one * 40014 % 2147483563
-            two = two * 40692 % 2147483399
-            radius = size * np.sqrt(-2.0 * np.log(one / 2147483563.0))
-            angle = 2.0 * np.pi * (two / 2147483399.0)
+            one, two = advance(one, two)
+            radius = size * np.sqrt(-2.0 * np.log(one / np.float64(MODULI[0])))
+            angle = 2.0 * np.pi * (two / np.float64(MODULI[1]))
             e[j] = radius * np.cos(angle)
         else:
             e[j] = radius * np.sin(angle)

@@ -17,7 +17,7 @@ Deviations from the paper, none of which moves the minimum:
   1 + 2η(1-p)‖x‖² (or 2ηp‖x‖²). It does not overshoot its row's goal, however long the
   row, so that steps that fall need not be tuned. But the goal, the mean score of the
   other class, moves along: large steps that do not fall can diverge, which is an error;
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`), so
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`), so
   that raw features do as well as standardised ones;
 * step sizes count effective rows (:mod:`aucmax.core.steps`);
 * a, b are followed exactly by inner products, in O(nnz);

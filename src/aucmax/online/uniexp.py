@@ -17,7 +17,7 @@ Deviations, none of which moves the minimum:
   step, q = x·Dx + 1 and rate ηg, the step c along y D x solves c = ηg exp(-m - c q), so
   that u = c q solves u + log u = log(ηg q) - m. Nothing overflows, whatever the margin,
   and no step size has to be found;
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`);
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`);
 * the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
   step sizes count effective rows (:mod:`aucmax.core.steps`), as in SPAM;
 * a weighted average of the iterates is returned.

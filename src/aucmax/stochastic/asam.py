@@ -13,7 +13,7 @@ the kernels of :mod:`aucmax.stochastic.sampler` serve all three.
 
 Deviations from the dissertation, none of which moves the minimum:
 
-* steps are scaled feature by feature (:mod:`aucmax.core.table`), so that raw features
+* steps are scaled feature by feature (:mod:`aucmax.core.engine`), so that raw features
   do as well as standardised ones; the penalty acts on the raw weights all the same, so
   it shrinks them feature by feature;
 * it does so by its proximal map, 1/(1 + l2 Σ η D), where the dissertation multiplies by

@@ -237,7 +237,7 @@ class PairSampler(OnlineAUC):
         state.z[N_POS : N_NEG + 1] = tally.rows
         return state
 
-    def _admit(self, state: State) -> None:
+    def _validate_state(self, state: State) -> None:
         reservoir.check(state.pool, state.table.n, self.n_features_in_)
 
     def _visit(self, rows: Rows, state: State, learn: bool) -> Visit:

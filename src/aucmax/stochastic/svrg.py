@@ -16,7 +16,7 @@ v = w - w̃ and m' the mean of the *other* class,
 
 Deviations from the thesis, none of which moves the minimum:
 
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.table`);
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`);
 * classes are balanced, and within them a row is drawn with a probability in
   proportion to its weight times the mean of its squared norm and that of all rows. Its
   step is divided by what that probability has in excess. So one heavy row does not
@@ -59,7 +59,7 @@ from aucmax.core.engine import (
     take,
 )
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.points import MOVES, lowest, residual, rise, shares
+from aucmax.core.points import MOVES, half_shares, lowest, residual, rise
 from aucmax.core.points import take as take_point
 from aucmax.core.rows import (
     Float,
@@ -382,7 +382,7 @@ class SVRGAUC(BatchAUC):
         l2 = self._ridge(tally)
         table, feat = state.table, state.table.feat
         fit_table_to_ridge(table, tally, l2, precondition=not printed)
-        share = shares(y, tally.weight)
+        share = half_shares(y, tally.weight)
         chance, curvature = (
             prepare_printed(share, state) if printed else prepare(X, share, state)
         )

@@ -9,7 +9,7 @@ A kernel calls, in the order of its loop,
 * ``look_row``: score and length of the row, ``move_row``: a step along it;
 * ``falls_due`` and ``settle``: the l2 penalty, put off and applied to many steps.
 
-The table of the features is in :mod:`aucmax.core.engine.table`, which says what the
+The table of the features is in :mod:`aucmax.core.engine`, which says what the
 coordinates are that learners work in.
 """
 

@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.digits import _multiply
-from aucmax.core.jit import inlined
+from aucmax.core.jit import inlined, kernel
+from aucmax.data.chunk import Lines
+from aucmax.data.digits import _multiply
 
-LONGEST = 24  # bytes: -1.2345678901234567e-308
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+_LONGEST = 24  # bytes: -1.2345678901234567e-308
 
 _LEAST, _MOST = -292, 324  # powers of ten that are needed
 _ZERO, _POINT, _MINUS, _PLUS, _E = b"0.-+e"
@@ -23,6 +27,7 @@ _INF, _NAN = np.frombuffer(b"inf", np.uint8), np.frombuffer(b"nan", np.uint8)
 _SIGNIFICAND = np.uint64(0xFFFFFFFFFFFFF)
 _HIDDEN = np.uint64(1 << 52)
 _INFINITE = np.uint64(0x7FF0000000000000)
+_NO_LINES = Lines(b"", np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def _powers_of_ten() -> NDArray[np.uint64]:
@@ -39,6 +44,50 @@ def _powers_of_ten() -> NDArray[np.uint64]:
 _POWERS = _powers_of_ten()
 
 
+def as_text(
+    scores: NDArray[np.float64],
+    lines: Lines = _NO_LINES,
+    delimiter: int = -1,
+    end: bytes = b"\n",
+) -> memoryview:
+    """Return a line for each score: the shortest text that reads as the same float.
+
+    A row's text and the delimiter come before it, if there is one.
+    """
+    starts, stops = (np.asarray(side, np.int64) for side in lines[1:])
+    size = int((stops - starts).sum()) + scores.size * (_LONGEST + 1 + len(end))
+    out, length = np.empty(size, np.uint8), np.zeros(1, np.int64)
+    data, last = np.frombuffer(lines.data, np.uint8), np.frombuffer(end, np.uint8)
+    _write(scores.view(np.uint64), data, starts, stops, delimiter, last, out, length)
+    return out[: length[0]].data
+
+
+@kernel
+def _write(
+    bits: NDArray[np.uint64],
+    data: Bytes,
+    starts: Ints,
+    stops: Ints,
+    delimiter: int,
+    end: Bytes,
+    out: Bytes,
+    length: Ints,
+) -> None:
+    at = 0
+    for row in range(bits.size):
+        if delimiter >= 0:
+            for k in range(starts[row], stops[row]):
+                out[at] = data[k]
+                at += 1
+            out[at] = delimiter
+            at += 1
+        at = _write_float(bits[row], out, at)
+        for k in range(end.size):
+            out[at] = end[k]
+            at += 1
+    length[0] = at
+
+
 @inlined
 def _product(power: Any, c: Any) -> Any:
     """Return c times a power of ten: its whole part, odd if anything is cut off."""
@@ -47,7 +96,7 @@ def _product(power: Any, c: Any) -> Any:
 
 
 @inlined
-def shortest(bits: Any) -> Any:
+def _shortest(bits: Any) -> Any:
     """Return digits d and exponent k, d · 10^k, of a finite float that is not zero."""
     zero, one, two, four, ten = (
         np.uint64(0),
@@ -92,7 +141,7 @@ def shortest(bits: Any) -> Any:
 
 
 @inlined
-def write_float(bits: Any, out: Any, at: int) -> int:
+def _write_float(bits: Any, out: Any, at: int) -> int:
     """Write the float with these ``bits``; return where it ends."""
     size = bits & np.uint64(0x7FFFFFFFFFFFFFFF)
     if bits != size and size <= _INFINITE:  # NaN has no sign
@@ -105,7 +154,7 @@ def write_float(bits: Any, out: Any, at: int) -> int:
     digits, exponent = np.uint64(0), np.int64(0)
     ten = np.uint64(10)
     if size != np.uint64(0):
-        digits, exponent = shortest(size)
+        digits, exponent = _shortest(size)
     while digits != np.uint64(0) and digits % ten == np.uint64(0):
         digits //= ten
         exponent += 1

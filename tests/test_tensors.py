@@ -7,7 +7,7 @@ import pytest
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from aucmax import model
+from aucmax import tensors as files
 
 
 def test_files_are_those_of_the_package():
@@ -21,7 +21,7 @@ def test_files_are_those_of_the_package():
     }
     for size in range(9):  # whatever is left to the next multiple of eight
         header = json.dumps({"text": 'a "ü"\n\\' + "x" * size})
-        content = b"".join(bytes(part) for part in model._parts(tensors, header))
+        content = b"".join(bytes(part) for part in files._parts(tensors, header))
         plain = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
         plain["number"] = tensors["number"]  # the line above makes a vector of it
         assert content == save(plain, {"aucmax": header})
@@ -30,16 +30,16 @@ def test_files_are_those_of_the_package():
 def test_they_are_read_again(tmp_path):
     tensors = {"a": np.arange(6.0).reshape(2, 3).T}
     path = tmp_path / "a"
-    path.write_bytes(b"".join(bytes(part) for part in model._parts(tensors, "")))
+    path.write_bytes(b"".join(bytes(part) for part in files._parts(tensors, "")))
     assert np.array_equal(load_file(path)["a"], tensors["a"])
 
 
 def test_what_nobody_could_read_is_not_written():
-    room = model._LONGEST_HEADER - len('{"__metadata__":{"aucmax":""}}')
+    room = files._LONGEST_HEADER - len('{"__metadata__":{"aucmax":""}}')
     header = "x" * room
-    first, *_ = model._parts({}, header)
+    first, *_ = files._parts({}, header)
     assert first == save({}, {"aucmax": header})[:8]
     with pytest.raises(SafetensorError, match="header too large"):
         save({}, {"aucmax": header + "x"})
     with pytest.raises(ValueError, match="nobody reads more"):
-        next(model._parts({}, header + "x"))
+        next(files._parts({}, header + "x"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucmax.scoring import as_text
+from aucmax.data.shortest import as_text
 
 rng = np.random.default_rng(0)
 

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.check import check_weights
-from aucmax.core.ranking import Scores, Weights, split
+from aucmax.core.ranking import (
+    Scores,
+    Weights,
+    split,
+    weighted_win_fraction,
+    win_fraction,
+)
 
 
 class Classes(NamedTuple):
@@ -38,6 +44,14 @@ def classes(
         kept = weight > 0.0
         scores, positive, weight = scores[kept], positive[kept], weight[kept]
     return Classes(*split(scores, positive), *split(weight, positive))
+
+
+def area(rows: Classes) -> float:
+    """Return the area under the ROC curve, ties counted half."""
+    pos, neg, w_pos, w_neg = rows
+    if w_pos is None or w_neg is None:
+        return win_fraction(pos, neg)
+    return weighted_win_fraction(pos, neg, w_pos, w_neg)
 
 
 def positives(y: ArrayLike, pos_label: object = None) -> NDArray[np.bool_]:
@@ -159,9 +173,3 @@ def _odd_label(labels: NDArray[Any], known: NDArray[np.bool_]) -> str:
 def _show(label: object) -> str:
     """Return the label as a user would type it: 1 rather than np.int64(1)."""
     return repr(label.item() if isinstance(label, np.generic) else label)
-
-
-def check_level(level: float) -> None:
-    """Raise an error if a confidence level is none."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, not be {level}")

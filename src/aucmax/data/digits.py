@@ -30,8 +30,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import INLINE, inlined, kernel
-from aucmax.core.masks import eight_bytes, trailing_zeros, without_first
+from aucmax.data.masks import eight_bytes
 
 OK, NAN, INF, NONE, ASK = range(5)
 

@@ -8,9 +8,11 @@ from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
-from aucmax.data import columns
-from aucmax.data.chunk import START
-from aucmax.data.columns import Plan, Spans, Table, dictionary, objects, to_chunk
+from aucmax.data import encode as encoding
+from aucmax.data import schema as schemas
+from aucmax.data.encode import encode
+from aucmax.data.schema import Columns, Schema
+from aucmax.data.spans import Spans, dictionary, objects
 
 
 def spans(values):
@@ -30,12 +32,12 @@ def features(
     numbers=None,
     dtype=np.float64,
     dense=True,
-    **plan,
+    **schema,
 ):
     """Return X of columns of strings."""
     n = len(strings[0])
     numbers = np.empty((n, 0), dtype) if numbers is None else numbers
-    plan = {
+    schema = {
         "columns": [],
         "header": True,
         "numbers": [f"x{i}" for i in range(numbers.shape[1])],
@@ -47,24 +49,15 @@ def features(
         "encode": "hash",
         "hash_size": 16,
         "missing": "zero",
-        **plan,
+        **schema,
     }
     by_name = dict(zip(names, map(spans, strings), strict=True))
-    table = Table(
-        numbers=numbers,
-        categories=[by_name[name] for name in plan["categories"]],
-        texts=[by_name[name] for name in texts],
-        label=None,
-        weight=None,
-        extra={},
-        bad=[],
-        raw=None,
-        after=START,
-        done=0,
-        file="",
-        line=np.arange(n),
+    made = Columns(
+        numbers,
+        [by_name[name] for name in schema["categories"]],
+        [by_name[name] for name in texts],
     )
-    X = to_chunk(Plan(**plan), table, dtype).X
+    X = encode(Schema(**schema), made, dtype)
     parts = X.data, X.indices, X.indptr
     assert X.has_canonical_format  # as it says, and in truth
     assert sparse.csr_array(parts, X.shape).has_canonical_format
@@ -87,7 +80,7 @@ def test_hashed_like_scikit_learn(values, name, size):
     if size > 1 << 20:
         spread = FeatureHasher(size, input_type="string").transform(tokens)
         ours = np.empty(len(values), np.int64)
-        columns._hash_values(*spans(values), columns._prefix(name), size, 0, ours)
+        encoding._hash_values(*spans(values), encoding._prefix(name), size, 0, ours)
         known = ours >= 0
         assert (ours[known] >> 1).tolist() == spread.indices.tolist()
         assert (1 - 2 * (ours[known] & 1)).tolist() == spread.data.tolist()
@@ -145,7 +138,7 @@ def test_numbers_come_first_and_what_collides_adds_up(dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("n_columns", [columns._FEW, columns._FEW + 1])
+@pytest.mark.parametrize("n_columns", [encoding._FEW, encoding._FEW + 1])
 @pytest.mark.parametrize("size", [1 << 8, 1 << 30])  # with and without collisions
 def test_many_categories(n_columns, size):
     rng = np.random.default_rng(0)
@@ -182,16 +175,14 @@ def test_dictionary(values):
 
 
 def learnt(numbers, categories, wishes):
-    """Return the plan after a pass over one column of either kind."""
-    plan = columns.make_plan(["x", "c"], [True, False], wishes)
-    line = np.arange(len(numbers))
-    rest = (None, None, {}, [], None, START, 0, "", line)
-    return columns.learn(plan, [Table(numbers, [spans(categories)], [], *rest)] * 3)
+    """Return the schema after a pass over one column of either kind."""
+    schema = schemas.make_schema(["x", "c"], [True, False], wishes)
+    return schemas.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
 
 
 def test_too_many_values(monkeypatch):
-    monkeypatch.setattr(columns, "MOST_VALUES", 3)
-    wishes = columns.Wishes(encode="onehot")
+    monkeypatch.setattr(schemas, "MOST_VALUES", 3)
+    wishes = schemas.Wishes(encode="onehot")
     assert learnt(np.zeros((3, 1)), list("cab"), wishes).values == [["a", "b", "c"]]
     with pytest.raises(ValueError, match="more than 3 features"):
         learnt(np.zeros((4, 1)), list("abcd"), wishes)
@@ -199,10 +190,10 @@ def test_too_many_values(monkeypatch):
 
 def test_means_of_large_numbers():
     numbers = np.array([[1e308], [np.nan], [1.5e308]])
-    plan = learnt(numbers, ["a"] * 3, columns.Wishes(missing="impute"))
-    assert plan.means == [pytest.approx(1.25e308)]
+    schema = learnt(numbers, ["a"] * 3, schemas.Wishes(missing="impute"))
+    assert schema.means == [pytest.approx(1.25e308)]
 
 
 def test_a_recipe_that_lacks_something():
     with pytest.raises(ValueError, match="the recipe does not say categories, columns"):
-        Plan.from_json({"format": "csv"})
+        Schema.from_json({"format": "csv"})

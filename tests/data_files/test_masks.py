@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
+from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import kernel
-from aucmax.core.masks import (
+from aucmax.data.masks import (
     count,
     look,
     mark_either,
     mark_range,
     mask_size,
-    trailing_zeros,
-    without_first,
 )
 
 

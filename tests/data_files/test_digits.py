@@ -7,9 +7,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from aucmax.core import digits
-from aucmax.core.digits import ASK, INF, NAN, NONE, OK, parse_number, read_integer
 from aucmax.core.jit import kernel
+from aucmax.data import digits
+from aucmax.data.digits import ASK, INF, NAN, NONE, OK, parse_number, read_integer
 
 
 @kernel

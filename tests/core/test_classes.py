@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from aucmax.core.classes import as_scores
 from aucmax.metrics import auc, auc_interval, auc_test, roc_curve
-from aucmax.metrics._check import as_scores
 
 SCORE = [0.1, 0.4, 0.35, 0.8]
 

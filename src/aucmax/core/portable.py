@@ -1,0 +1,127 @@
+"""An estimator as plain data: a header that JSON can hold, and arrays of float64.
+
+They hold all there is, so that what is restored scores and learns on as if nothing had
+happened. Restoring reads numbers and never runs anything; what kernels could not trust
+is refused.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.core.state import arrays, with_arrays
+
+Tensors = dict[str, NDArray[Any]]
+
+_ATTRIBUTES = ("n_features_in_", "n_iter_")
+
+
+def dump(estimator: Any) -> tuple[dict[str, Any], Tensors]:
+    """Return the header and the arrays of a fitted estimator."""
+    check_is_fitted(estimator)
+    kind = type(estimator)
+    if not kind.__module__.startswith("aucmax."):  # nobody could load it
+        raise TypeError(f"{kind.__name__} is not an estimator of aucmax.")
+    header = {
+        "class": kind.__name__,
+        "parameters": {
+            key: _encode_parameter(key, value)
+            for key, value in estimator.get_params(deep=False).items()
+        },
+        "attributes": {key: int(getattr(estimator, key)) for key in _ATTRIBUTES},
+        "classes": _encode_labels(estimator.classes_),
+        "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
+    }
+    tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
+    if hasattr(estimator, "state_"):
+        for name, value in arrays(estimator.state_).items():
+            tensors[f"state.{name}"] = np.asarray(value, np.float64)
+    for name in getattr(estimator, "_results", ()):
+        tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
+    return header, tensors
+
+
+def restore(estimator_class: Any, header: dict[str, Any], tensors: Tensors) -> Any:
+    """Return the estimator of which ``dump`` gave header and arrays."""
+    parameters = header["parameters"]
+    estimator = estimator_class(
+        **{key: _decode_parameter(value) for key, value in parameters.items()}
+    )
+    estimator._validate_params()  # partial_fit of a fitted model would not
+    for key in _ATTRIBUTES:
+        setattr(estimator, key, int(header["attributes"][key]))
+    if estimator.n_features_in_ < 1:
+        raise ValueError("it has no features.")
+    estimator.classes_ = _decode_labels(header["classes"])
+    names = np.array(header["features"], dtype=object)
+    if names.size not in (0, estimator.n_features_in_):
+        raise ValueError(f"it names {names.size} features of its own.")
+    if names.size:
+        estimator.feature_names_in_ = names
+    estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
+    estimator.intercept_ = _expect(tensors, "intercept", (1,))
+    for name in getattr(estimator, "_results", ()):
+        value = tensors[f"result.{name}"]
+        setattr(estimator, name, value if value.ndim else float(value))
+    if any(key.startswith("state.") for key in tensors):
+        fresh = estimator._start(estimator.n_features_in_)
+        found = {
+            name: _expect(tensors, f"state.{name}", value.shape)
+            for name, value in arrays(fresh).items()
+        }
+        estimator.state_ = with_arrays(fresh, found)
+        estimator._validate_state(estimator.state_)
+    return estimator
+
+
+def _expect(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    if name not in tensors:
+        raise ValueError(f"it has no {name!r}.")
+    tensor = tensors[name]
+    # A length of zero is one that grows with the data.
+    fits = tensor.ndim == len(shape) and all(
+        length in (0, found) for length, found in zip(shape, tensor.shape, strict=True)
+    )
+    if not fits or tensor.dtype != np.float64:
+        raise ValueError(
+            f"{name!r} has type {tensor.dtype} and shape {tensor.shape}, "
+            f"not float64 and {shape}."
+        )
+    if not np.isfinite(tensor).all():
+        raise ValueError(f"{name!r} has numbers that are not finite.")
+    return tensor
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    if isinstance(value, np.random.RandomState):
+        kind, keys, *rest = value.get_state(legacy=True)
+        return {"RandomState": [kind, np.asarray(keys).tolist(), *rest]}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_encode_parameter(name, item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"The parameter {name}={value!r} cannot be saved.")
+
+
+def _decode_parameter(value: Any) -> Any:
+    if isinstance(value, dict):
+        kind, keys, *rest = value["RandomState"]
+        rng = np.random.RandomState()
+        rng.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+        return rng
+    return value
+
+
+def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": labels.dtype.str, "values": labels.tolist()}
+
+
+def _decode_labels(labels: dict[str, Any]) -> NDArray[Any]:
+    dtype = np.dtype(str(labels["dtype"]))
+    if dtype.kind not in "biufUO" or len(labels["values"]) != 2:
+        raise ValueError(f"labels {labels!r} are not two numbers or strings.")
+    return np.array(labels["values"], dtype=dtype)

@@ -1,0 +1,182 @@
+"""What the first block of a CSV file tells: delimiter, names, kinds of columns."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from aucmax.data.chunk import Position
+from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, count_numbers, read_field
+from aucmax.data.schema import MISSING, Schema
+from aucmax.data.spans import Bytes, Spans, decode, dictionary
+from aucmax.data.text import Reader
+
+DELIMITERS = ",;\t|"
+
+_NEWLINE, _QUOTE = b'\n"'
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file."""
+
+    names: list[str]  # of the columns
+    header: bool  # whether they are those of the file
+    delimiter: int
+    text: bytes  # of the header
+    body: Position  # where the rows begin
+    data: Bytes  # the first block
+    start: Position  # … where it begins …
+    final: bool  # … and whether it is all there is
+    dtype: Any  # of X, so that the kernel need not be compiled for another
+
+    @cached_property
+    def kinds(self) -> list[tuple[int, int]]:
+        """How many values of each column are numbers, and how many are something else.
+
+        Missing values are neither.
+        """
+        columns = self.columns()
+        counts = np.zeros((len(columns), 2), np.int64)
+        for spans, pair in zip(columns, counts, strict=True):
+            count_numbers(*spans, pair)
+        return [(int(numbers), int(others)) for numbers, others in counts]
+
+    def columns(self) -> list[Spans]:
+        """Return the values of all columns in the first block."""
+        names = [str(i) for i in range(len(self.names))]
+        all_text = Schema(
+            columns=names,
+            header=True,
+            numbers=[],
+            categories=[],
+            texts=names,
+            label=None,
+            label_is_number=False,
+            weight=None,
+            encode="hash",
+            hash_size=1,
+            missing="zero",
+        )
+        place = {name: i for i, name in enumerate(names)}
+        scan = Scan("", names, self.delimiter, self.body, all_text, place, self.dtype)
+        rows = scan(self.data, self.final, self.start, len(self.data))
+        texts: list[Spans] = rows.X.texts
+        return texts
+
+
+def read_head(
+    file: str, reader: Reader, dtype: Any, delimiter: str | None, header: bool | None
+) -> Head | None:
+    """Look at the beginning of a file; None if there is nothing."""
+    data, final = reader.peek()
+    block = data.tobytes()
+    if final and not block.endswith(b"\n"):
+        block += b"\n"
+    first = len(block) - len(block.lstrip(b"\r\n"))
+    if first == len(block):
+        return None
+    sign = ord(delimiter or _guess_delimiter(file, block, first))
+    fields, body = _record(file, block, first, sign)
+    start = Position(offset=reader.offset)
+    head = Head(
+        names=_names(fields),
+        header=True,
+        delimiter=sign,
+        text=block[first:body].rstrip(b"\r\n"),
+        body=Position(0, start.offset + body, block.count(b"\n", 0, body)),
+        data=data,
+        start=start,
+        final=final,
+        dtype=dtype,
+    )
+    if header is None:
+        header = _has_names(fields, head)
+    if not header:
+        names = [str(i) for i in range(len(fields))]
+        return replace(head, names=names, header=False, text=b"", body=start)
+    if len(set(head.names)) < len(head.names):
+        twice = next(name for name in head.names if head.names.count(name) > 1)
+        raise ValueError(
+            f"{file}: two columns are called {twice!r}: rename one of them, or say "
+            "that there is no header: --input header=false"
+        )
+    return head
+
+
+def _names(fields: list[bytes]) -> list[str]:
+    """Return the names in a header; a column without one is called by its position."""
+    return [decode(field).strip() or str(i) for i, field in enumerate(fields)]
+
+
+def _guess_delimiter(file: str, block: bytes, start: int) -> str:
+    if re.search(r"\.(tsv|tab)(\.\w+)?$", file, re.IGNORECASE):
+        return "\t"
+    inside = False
+    counts = dict.fromkeys(DELIMITERS.encode(), 0)
+    for byte in block[start : start + (1 << 16)]:
+        if byte == _QUOTE:
+            inside = not inside
+        elif byte == _NEWLINE and not inside:
+            break
+        elif byte in counts and not inside:
+            counts[byte] += 1
+    return chr(max(counts, key=lambda byte: counts[byte]))
+
+
+def _has_names(fields: list[bytes], head: Head) -> bool:
+    """Guess whether the first line has names.
+
+    It has if a column of numbers has something else there. If there is no such column,
+    it has if nothing in it is a number, no name is there twice and none is also a value
+    of its column.
+    """
+    number = [_is_number(field) for field in fields]
+    name = [
+        not n and decode(f).strip() not in MISSING
+        for n, f in zip(number, fields, strict=True)
+    ]
+    if not any(name):
+        return False
+    if any(
+        is_name and numbers and not others
+        for is_name, (numbers, others) in zip(name, head.kinds, strict=True)
+    ):
+        return True
+    if any(number) or len(set(head.names)) < len(head.names):
+        return False
+    return not any(
+        is_name and field in dictionary(column)[1]
+        for is_name, field, column in zip(name, head.names, head.columns(), strict=True)
+    )
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return field.strip().lower().lstrip(b"+-") != b"nan"
+
+
+def _record(
+    file: str, block: bytes, at: int, delimiter: int
+) -> tuple[list[bytes], int]:
+    """Return the fields of one line, and where the next one begins."""
+    data = np.frombuffer(bytearray(block), np.uint8)
+    fields = []
+    place = np.zeros(4, np.int64)
+    while True:
+        read_field(data, at, len(data), delimiter, place)
+        start, stop, at, shape = place.tolist()
+        if shape >= BROKEN:
+            raise ValueError(
+                f"{file}: the quotes in the first line make no sense: a quoted field "
+                "ends with a quote, and quotes in it are doubled"
+            )
+        field = block[start:stop]
+        fields.append(field.replace(b'""', b'"') if shape == DOUBLED else field)
+        if block[at - 1] == _NEWLINE:
+            return fields, at

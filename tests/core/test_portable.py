@@ -1,0 +1,32 @@
+"""Estimators as plain data."""
+
+import json
+
+import numpy as np
+import pytest
+
+from aucmax import SPAM
+from aucmax.core.portable import dump, restore
+
+X = np.arange(8.0).reshape(4, 2)
+Y = [0, 1, 0, 1]
+
+
+def test_the_header_is_for_json_and_all_comes_back():
+    model = SPAM(random_state=np.random.RandomState(3)).fit(X, Y)
+    header, arrays = dump(model)
+    again = restore(SPAM, json.loads(json.dumps(header)), arrays)
+    found, tensors = dump(again)
+    assert found == header
+    assert tensors.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(tensors[name], array)
+
+
+def test_a_class_that_nobody_could_load_is_not_saved(tmp_path):
+    class Mine(SPAM):
+        pass
+
+    with pytest.raises(TypeError, match="Mine is not an estimator of aucmax"):
+        Mine().fit(X, Y).save(tmp_path / "model.aucmax")
+    assert not list(tmp_path.iterdir())
