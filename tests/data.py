@@ -12,6 +12,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from aucmax.core import engine
+from aucmax.online import fsauc_stages
+from aucmax.stochastic import sampler
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -157,8 +161,36 @@ def pairwise(w, X, y, l2=0.0, l1=0.0, weight=None):
 
 
 def variable(model, name):
-    """Return a number of a learner's state, by its name in the learner's module."""
-    return float(model.state_.z[getattr(sys.modules[type(model).__module__], name)])
+    """Return a number of a learner's state, by its name where numbers have names."""
+    if hasattr(engine, name):
+        return float(model.state_.table.stats[getattr(engine, name)])
+    modules = sys.modules[type(model).__module__], fsauc_stages, sampler
+    place = next(getattr(module, name) for module in modules if hasattr(module, name))
+    return float(model.state_.z[place])
+
+
+KINDS = ["dense 64", "dense 32", "CSR 64", "CSR 32"]
+
+
+def awkward_rows(kind):
+    """Return five rows: scattered, full, empty, one value, one stored zero."""
+    d = 139  # more than a word has bits, and no multiple of what SIMD takes
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, d)) * (rng.random((5, d)) < 0.4) + 0.0
+    X[1] = rng.standard_normal(d) + 1.0
+    X[2:] = 0.0
+    X[3, 4] = X[4, 4] = 2.5
+    X = X.astype(np.float32 if "32" in kind else np.float64)
+    if "CSR" not in kind:
+        return X
+    X = sparse.csr_array(X)
+    X.data[-1] = 0.0  # stored all the same
+    return X
+
+
+def dense_row(X, i):
+    """Return row i as numbers."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)[i].astype(float)
 
 
 def auto_ridge(X, y, weight=None):
@@ -185,7 +217,7 @@ def ridge_of(l2, X, y, weight=None):
 
 
 class Coordinates:
-    """Centred and scaled features as ``aucmax.core.table`` documents them, slowly.
+    """Centred and scaled features as ``core.engine.table`` documents them, slowly.
 
     ``l2`` is a number, "auto", or a number for each feature.
     """

@@ -61,6 +61,7 @@ from aucmax import (
 )
 from aucmax.core.base import resize
 from aucmax.core.spread import WIDEST
+from aucmax.core.state import arrays
 from data import (
     closed_form,
     constant,
@@ -157,7 +158,7 @@ def trained(estimator, X, y, method="fit", **parameters):
 
 def everything(model):
     """Return all that training has left behind, by name."""
-    state = model.state_._asdict() if hasattr(model, "state_") else {}
+    state = arrays(model.state_) if hasattr(model, "state_") else {}
     found = {
         "coef": model.coef_,
         "intercept": model.intercept_,
@@ -1605,9 +1606,9 @@ def test_models_do_not_hold_on_to_their_input(estimator, method):
         for rows in (X, sparse.csr_array(X)):
             model = trained(estimator, rows, y, method)
             expected = everything(model)
-            arrays = [model.coef_, *getattr(model, "state_", ())]
             memory = rows.data if sparse.issparse(rows) else rows
-            for array in arrays:
+            state = arrays(model.state_) if hasattr(model, "state_") else {}
+            for array in (model.coef_, *state.values()):
                 assert not np.shares_memory(np.asarray(array), memory)
             memory[:] = 7.0
             for key, value in everything(model).items():

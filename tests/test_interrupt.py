@@ -9,7 +9,7 @@ _CODE = """
 import os, signal, threading
 import numpy as np
 from aucmax import {name}
-from aucmax.core.tally import ROWS
+from aucmax.core.engine import ROWS
 
 # A shell's background jobs have interrupts switched off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,7 +24,7 @@ try:
         model.partial_fit(X, y)
 except KeyboardInterrupt:
     pass
-rows = int(model.state_.z[ROWS]) - 100
+rows = int(model.state_.table.stats[ROWS]) - 100
 again = {name}().partial_fit(X[:100], y[:100])
 for start in range(0, rows, len(y)):
     part = slice(0, min(len(y), rows - start))

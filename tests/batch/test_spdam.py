@@ -8,9 +8,10 @@ from scipy.optimize import approx_fprime
 
 from aucmax import SPDAM
 from aucmax.batch import spdam
+from aucmax.core import engine
 from aucmax.core.points import half_shares
 from aucmax.core.rows import as_rows
-from aucmax.core.tally import know_ridge, measure
+from aucmax.core.tally import fit_table_to_ridge, measure
 from data import (
     Coordinates,
     closed_form,
@@ -309,9 +310,10 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
     rows = as_rows(layout(X))
     tally = measure(rows, signed, X.shape[1])
     state = spdam.init(rows, 200, X.shape[1])
-    know_ridge(state, tally, l2)
+    fit_table_to_ridge(state.table, tally, l2)
+    how = engine.visit(rows, state.table, False, True)
     share = half_shares(signed, tally.weight)
-    found = spdam.widest(rows, share, batches, state, np.random.RandomState(1))
+    found = spdam.widest(rows, share, batches, state, how, np.random.RandomState(1))
     assert 0.75 * expected < found <= 1.1 * (1 + 1e-12) * expected
 
 

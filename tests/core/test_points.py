@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.optimize import approx_fprime
 
-from aucmax.core import table
+from aucmax.core import engine
 from aucmax.core.points import half_shares, lowest, residual, rise, take
-from aucmax.core.rows import as_hot, as_rows
+from aucmax.core.rows import as_rows, as_table
 from data import closed_form, mixed, pairwise, quadratic
 
 N, L2, L1 = 60, 0.3, 0.05
@@ -21,18 +21,20 @@ def setting(layout=np.asarray):
     weight[::7] = 0.0
     signed = np.where(y == 1, weight, -weight)
     rows = as_rows(layout(X))
-    hot, _, ref = table.empty(X.shape[1], precondition=True)
+    table = engine.empty(X.shape[1], precondition=True)
     n = np.array([weight[y == 1].sum(), weight[y == 0].sum()])
-    hot[table.SUM :] = weight[y == 1] @ X[y == 1], weight[y == 0] @ X[y == 0]
-    ref[::2] = X.mean(axis=0)[::2]
-    hot = as_hot(hot, rows)
-    share = half_shares(signed, n)
+    sums = weight[y == 1] @ X[y == 1], weight[y == 0] @ X[y == 0]
+    table.feat[engine.SUM : engine.SUM + 2] = sums
+    table.ref[::2] = X.mean(axis=0)[::2]
+    table.stats[[engine.TO_POS, engine.TO_NEG]] = 1.0 / n
+    table = table._replace(feat=as_table(table.feat, rows))
+    share, how = half_shares(signed, n), engine.visit(rows, table, False, True)
 
     def at(w):
-        hot[table.W] = w
-        return take(rows, share, hot, ref, n)
+        table.feat[engine.W] = w
+        return take(rows, share, table, how)
 
-    return X, y, weight, ref, at
+    return X, y, weight, table.ref, at
 
 
 def test_shares_are_balanced():

@@ -29,18 +29,18 @@ def test_is_the_deviation_of_the_scores(learner, method):
     model = getattr(learner, method)(X, y)
     _, *table = model._last(model.state_)
     state = model.state_
-    ref = state.ref if hasattr(state, "ref") else state.V[covariance.REF]
+    ref = state.table.ref if hasattr(state, "table") else state.V[covariance.REF]
     w = np.array([300.0, 0.2, -1e-3, 0.0, 0.0])
     # About the reference points, which are the means of what is far from zero.
     second = np.mean([np.mean((X[y == c] - ref) ** 2, axis=0) for c in (-1, 1)], axis=0)
-    found = score_spread(w, *table, state.n)
+    found = score_spread(w, *table, model._class_weights(state))
     assert found == pytest.approx(np.sqrt(w**2 @ second), rel=1e-9)
     if method == "fit":
         assert found == pytest.approx(np.std(X @ w), rel=1e-9)
     for factor in (1e-100, 1e100):
-        other = score_spread(factor * w, *table, state.n)
+        other = score_spread(factor * w, *table, model._class_weights(state))
         assert other == pytest.approx(factor * found, rel=1e-12)
-    assert score_spread(1e200 * w, *table, state.n) == np.inf
+    assert score_spread(1e200 * w, *table, model._class_weights(state)) == np.inf
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax.core import tally
+from aucmax.core.engine import NEG, POS
 from aucmax.core.rows import as_rows
-from aucmax.core.tally import NEG, POS, Tally, measure, noise
+from aucmax.core.tally import Tally, measure, noise
 from data import gaussian, mixed, scattered, wide
 
 LAYOUTS = {

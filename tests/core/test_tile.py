@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from aucmax.core.engine.tile import HALF, TALL, add_products
 from aucmax.core.jit import inlined
-from aucmax.core.tile import HALF, TALL, add_products
 
 
 @inlined

@@ -168,18 +168,18 @@ def test_what_is_kept_of_the_buffer_is_what_it_says(layout):
     for policy in ("fifo", "reservoir"):
         model = CBR(buffer_size=9, policy=policy)
         model.partial_fit(layout(X), y, sample_weight=weighted(700))
-        hot, _, ref, rows, slots, _, _, score, _, _ = model.state_
+        (feat, ref, _, _, _), rows, slots, _, _, score, _ = model.state_
         d = X.shape[1]
         E = np.zeros((18, d))
         for b, length in enumerate(slots[0].astype(int)):
             E[b, rows[1, b, :length].astype(int)] = rows[0, b, :length]
-        E = np.vstack([(E - ref) * np.sqrt(hot[1]), np.eye(d)])
+        E = np.vstack([(E - ref) * np.sqrt(feat[1]), np.eye(d)])
         K = covariance(model)
         S = K[18:, 18:]
         assert np.linalg.eigvalsh(S).min() > 0
         assert_allclose(K, E @ S @ E.T, rtol=0, atol=1e-11 * np.abs(K).max())
         E = E[:18]
-        assert_allclose(score, E @ hot[0], rtol=0, atol=1e-11 * np.abs(score).max())
+        assert_allclose(score, E @ feat[0], rtol=0, atol=1e-11 * np.abs(score).max())
 
 
 def test_what_does_not_fit_is_named():

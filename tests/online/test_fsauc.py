@@ -7,7 +7,7 @@ from scipy import sparse
 
 from aucmax import FSAUC, SOLAM
 from aucmax.online import fsauc
-from aucmax.online.fsauc import plan
+from aucmax.online.fsauc_stages import plan
 from data import (
     Coordinates,
     closed_form,
@@ -75,6 +75,8 @@ def reference(X, y, weight, model, passes, tighter=1.0):
         table.known()
         balance = 4 * table.p * (1 - table.p)
         planned, length = stages(len(here) * passes, balance)
+    else:
+        planned, length, balance = 0, 16, 1.0
     w = w1 = np.zeros(X.shape[1])
     a = b = alpha = a1 = b1 = alpha1 = kappa = due = since = t = 0.0
     ball = 2 * np.sqrt(3) * radius * tighter
@@ -84,6 +86,14 @@ def reference(X, y, weight, model, passes, tighter=1.0):
 
     def unit():
         return np.sqrt(np.where(table.D > 0, table.D, 1.0))
+
+    def plan_stages(t):
+        nonlocal planned, length, eta
+        planned, length = 0, 16
+        if hyper["n_expected"]:
+            prefix = table.rows - t
+            planned, length = stages(max(hyper["n_expected"] - prefix, 1), balance)
+            eta = law(balance * length, table.width)
 
     for i in here * (passes or 1):
         positive = y[i] == 1
@@ -129,20 +139,13 @@ def reference(X, y, weight, model, passes, tighter=1.0):
         renew = passes is None and table.rows >= table.renew_at and stage == 1
         p = table.p
         balance = 4 * p * (1 - p)
-        pq_due = p * (1 - p) * due
-        if renew or since >= max(16, len(w)) or pq_due * table.hardest > 0.5:
-            w = w / (1 + pq_due * table.ridge * table.D)
-            due, since = 0.0, 0
         if renew:
+            w = w / (1 + due * table.ridge * table.D)
+            due, since = 0.0, 0
             ref = table.ref
             table.renew()
             a, b = a + w @ (ref - table.ref), b + w @ (ref - table.ref)
-        if passes is None and stage == 1 and since == 0:
-            planned, length = 0, 16
-            if hyper["n_expected"]:
-                prefix = table.rows - 1 - t
-                planned, length = stages(max(hyper["n_expected"] - prefix, 1), balance)
-                eta = law(balance * length, table.width)
+            plan_stages(t + 1)
 
         # The gradients of F, as in the paper.
         x = X[i] - table.ref
@@ -162,7 +165,7 @@ def reference(X, y, weight, model, passes, tighter=1.0):
         else:
             b += damped(pace, share, rule) * share * (s - b)
         alpha += damped(pace, 2 * p * (1 - p), rule) * g_alpha
-        t, due, since = t + 1, due + step / table.norm, since + 1
+        t, due, since = t + 1, due + p * (1 - p) * step / table.norm, since + 1
 
         # The projections.
         if np.sum(np.abs(w / unit())) > 1.01 * radius:
@@ -182,6 +185,11 @@ def reference(X, y, weight, model, passes, tighter=1.0):
             w = w1 + back * (w - w1)
             a, b = a1 + back * (a - a1), b1 + back * (b - b1)
         iterates.append(w)
+        if since >= max(16, len(w)) or due * table.hardest > 0.5:
+            w = w / (1 + due * table.ridge * table.D)
+            due, since = 0.0, 0
+            if passes is None and stage == 1:
+                plan_stages(t)
     done = len(iterates)
     share = 1.0
     if stage > 1:
@@ -233,14 +241,14 @@ def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
 
 def unit_weights(state, w):
     """Return the weights of unit-scale features: what the balls hold."""
-    return w / np.sqrt(np.where(state.hot[1] > 0, state.hot[1], 1.0))
+    return w / np.sqrt(np.where(state.table.feat[1] > 0, state.table.feat[1], 1.0))
 
 
 def places(model):
     """Return where the stage started and where it is, in unit-scale features."""
     state = model.state_
-    start = state.start * state.hot[1]
-    here = start + variable(model, "SCALE") * state.hot[0]
+    start = state.start * state.table.feat[1]
+    here = start + variable(model, "SCALE") * state.table.feat[0]
     return unit_weights(state, start), unit_weights(state, here)
 
 
@@ -258,7 +266,7 @@ def test_iterates_stay_in_both_balls_and_distances_are_known(hyper, layout):
             continue
         get = {key: variable(model, key) for key in ("SIZE", "REACH", "BALL", "DUAL")}
         start, here = places(model)
-        norm = model.state_.z[1]
+        norm = variable(model, "NORM")
         assert np.sum(np.abs(here)) <= 1.01 * radius * (1 + 1e-9)
         assert_allclose(
             np.sum((here - start) ** 2), get["REACH"], rtol=1e-8, atol=1e-15
@@ -301,7 +309,7 @@ def test_the_balls_around_the_start_are_met(hyper, layout, tighter):
     for row in range(150):
         model.partial_fit(layout(X[row : row + 1]), y[row : row + 1], classes=[0, 1])
         moved = [variable(model, k) - variable(model, k + "1") for k in "AB"]
-        norm = model.state_.z[1] or 1.0  # none before both classes are there
+        norm = variable(model, "NORM") or 1.0  # none before both classes are there
         square = variable(model, "REACH") + np.sum(np.square(moved)) / norm
         pulled += np.sqrt(square) > 0.999 * variable(model, "BALL") > 0.0
     assert pulled > 30
@@ -324,7 +332,7 @@ def test_the_number_of_stages_is_that_of_the_paper():
     model = FSAUC(max_iter=100, random_state=0).fit(X, y)
     assert variable(model, "STAGE") == variable(model, "PLANNED") == 5
     assert variable(model, "DONE") == variable(model, "LENGTH") == 20_000
-    assert_allclose(variable(model, "ETA"), law(20_000, model.state_.z[2]) / 16)
+    assert_allclose(variable(model, "ETA"), law(20_000, variable(model, "WIDTH")) / 16)
     assert_allclose(variable(model, "BALL"), 2 * np.sqrt(3) * 100 / 16)
     # The next row begins another.
     model.partial_fit(X[:1], y[:1])
@@ -436,7 +444,7 @@ def test_stages_get_nearer_than_no_stages():
 def test_a_small_ball_holds_the_constrained_minimum(radius, tolerance):
     X, y = scaled(300, 5, decades=1.0)
     model = FSAUC(radius, max_iter=3000, random_state=0).fit(X, y)
-    unit = np.sqrt(model.state_.hot[1])
+    unit = np.sqrt(model.state_.table.feat[1])
     H, delta = quadratic(X, y)
     H, delta = unit[:, None] * H * unit, unit * delta
     v = np.zeros(5)

@@ -9,6 +9,7 @@ import aucmax
 from aucmax import OAM
 from aucmax.core.buffer import SEED, find_slot, widened
 from aucmax.core.random import uniform
+from aucmax.online.oam import SEEN
 from buffers import Buffer, assert_reference, numbers, visits
 from data import Coordinates, gaussian, mixed, scaled, scattered, variable
 
@@ -172,13 +173,13 @@ def test_the_buffer_takes_the_room_of_what_is_not_zero(layout):
         ("rows", (1, 0, 0), np.nan),
         ("slots", (0, 1), 7.0),
         ("slots", (0, 1), -1.0),
-        ("z", 9, -1.0),
+        ("z", SEEN, -1.0),
     ],
 )
 def test_a_buffer_out_of_range_is_not_loaded(field, at, value, tmp_path):
     X, y = gaussian(30, 6)
     model = OAM(buffer_size=3).partial_fit(X, y)
-    assert variable(model, "SEEN") == np.sum(y == 1)  # what z[9] is
+    assert variable(model, "SEEN") == np.sum(y == 1)
     getattr(model.state_, field)[at] = value
     model.save(tmp_path / "model.aucmax")
     with pytest.raises(ValueError, match=r"buffer are out of range|not finite"):

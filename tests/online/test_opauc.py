@@ -12,7 +12,8 @@ from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.covariance import triangle
-from aucmax.core.sketch import RHO, F, Q, draw
+from aucmax.core.state import arrays
+from aucmax.online.sketch import RHO, F, Q, draw
 from data import (
     Coordinates,
     class_moments,
@@ -360,14 +361,14 @@ def test_inner_products_are_followed_exactly(data, method, layout):
         part = slice(0 if method == "fit" else stop - 100, stop)
         call = getattr(model, method)
         call(layout(X[part]), y[part], sample_weight=weight[part])
-        hot, _, ref, B, M, k, n, _ = model.state_
-        w = hot[0] + hot[1] * (B @ k[Q])
-        product = B.T * hot[1] @ B
+        (feat, ref, _, n, _), B, M, k, _ = model.state_
+        w = feat[0] + feat[1] * (B @ k[Q])
+        product = B.T * feat[1] @ B
         assert_allclose(M, product, atol=1e-11 * np.abs(product).max())
         assert_allclose(k[F], B.T @ w, atol=1e-10 * np.abs(B.T @ w).max())
         assert_allclose(k[RHO, [3, 7]], n)
-        sums = hot[2:] - n[:, None] * ref
-        scale = np.abs(hot[2:]).max(axis=0) + 1e-300
+        sums = feat[2:4] - n[:, None] * ref
+        scale = np.abs(feat[2:4]).max(axis=0) + 1e-300
         assert_allclose(B[:, [3, 7]].T / scale, sums / scale, atol=1e-11)
 
 
@@ -384,7 +385,8 @@ def test_opaucr_finds_the_minimum_of_its_sketches():
     X, y = gaussian(300, 5)
     model = OPAUC(0.01, rank=8, max_iter=3000, random_state=0).fit(X, y)
     p, (m_pos, m_neg), (S_pos, S_neg) = class_moments(X, y)
-    _, _, _, B, _, k, n, _ = model.state_
+    table, B, _, k, _ = model.state_
+    n = table.n
     sketches = []
     for side, start in ((0, 0), (1, 9)):
         c = B[:, start + 8] / n[side]
@@ -412,4 +414,4 @@ def test_larger_sketches_come_nearer_to_the_covariances():
 
 def test_opaucr_is_small():
     state = OPAUC(rank=50)._start(62_061)
-    assert sum(part.nbytes for part in state) < 60e6
+    assert sum(part.nbytes for part in arrays(state).values()) < 60e6

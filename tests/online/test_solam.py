@@ -64,13 +64,10 @@ def reference(X, y, weight, model, passes):
             if not table.n.all():
                 continue
             w = table.meet(X[i], w, iterates)
-        renew = passes is None and table.rows >= table.renew_at
         p = table.p
-        pq_due = p * (1 - p) * due
-        if renew or since >= max(256, len(w)) or pq_due * table.hardest > 0.5:
-            w = w / (1 + pq_due * table.ridge * table.D)
+        if passes is None and table.rows >= table.renew_at:
+            w = w / (1 + due * table.ridge * table.D)
             due = since = 0.0
-        if renew:
             ref = table.ref
             table.renew()
             a, b = a + w @ (ref - table.ref), b + w @ (ref - table.ref)
@@ -115,8 +112,11 @@ def reference(X, y, weight, model, passes):
         alpha = np.clip(alpha, -2 * bound, 2 * bound)
         iterates.append(w)
         gammas.append(gamma)
-        due += gamma
+        due += p * (1 - p) * gamma
         since += 1
+        if since >= max(256, len(w)) or due * table.hardest > 0.5:
+            w = w / (1 + due * table.ridge * table.D)
+            due = since = 0.0
     mean = np.average(iterates, axis=0, weights=gammas)
     if norm == "l1":
         unit = np.sqrt(np.where(table.D > 0, table.D, 1.0))
@@ -162,11 +162,11 @@ def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
 
 def unit_weights(state, w):
     """Return the weights of unit-scale features: what the ball holds."""
-    return w / np.sqrt(np.where(state.hot[1] > 0, state.hot[1], 1.0))
+    return w / np.sqrt(np.where(state.table.feat[1] > 0, state.table.feat[1], 1.0))
 
 
 def iterate(model):
-    return variable(model, "SCALE") * model.state_.hot[0]
+    return variable(model, "SCALE") * model.state_.table.feat[0]
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
@@ -253,7 +253,7 @@ def constrained(X, y, radius, norm, D, l2=0.0):
 def test_a_small_ball_holds_the_constrained_minimum(norm, radius, tolerance, l2):
     X, y = scaled(300, 5, decades=1.0)
     model = SOLAM(radius, norm=norm, l2=l2, max_iter=3000, random_state=0).fit(X, y)
-    D = model.state_.hot[1]
+    D = model.state_.table.feat[1]
     expected = constrained(X, y, radius, norm, D, l2)
     # The ball is what stops it.
     assert_allclose(NORMS[norm](expected / np.sqrt(D)), radius, rtol=1e-6)

@@ -66,8 +66,7 @@ def reference(X, y, weight, model, passes):
     due = since = 0
 
     def penalised(w):
-        pq = table.p * (1 - table.p)
-        return w / (1 + pq * due * table.ridge * table.D)
+        return w / (1 + due * table.ridge * table.D)
 
     for i in here * (passes or 1):
         positive = y[i] == 1
@@ -97,10 +96,9 @@ def reference(X, y, weight, model, passes):
             c /= 1 + 2 * eta * share * x @ (table.D * x)
         w = w + c * table.D * x
         iterates.append(w)
-        due += eta
+        due += table.p * (1 - table.p) * eta
         since += 1
-        enough = table.p * (1 - table.p) * due * table.hardest > 0.5
-        if enough or since >= max(256, len(w)):
+        if due * table.hardest > 0.5 or since >= max(256, len(w)):
             w = penalised(w)
             due = since = 0
     if hyper["average"]:
@@ -182,9 +180,9 @@ def test_mean_scores_are_followed_exactly(hyper, method, layout):
         part = slice(0 if method == "fit" else rows - 100, rows)
         getattr(model, method)(layout(X[part]), y[part])
         state = model.state_
-        w, ref = state.hot[0], state.ref
-        a = w @ (state.hot[2] / state.n[0] - ref)
-        b = w @ (state.hot[3] / state.n[1] - ref)
+        w, ref = state.table.feat[0], state.table.ref
+        a = w @ (state.table.feat[2] / state.table.n[0] - ref)
+        b = w @ (state.table.feat[3] / state.table.n[1] - ref)
         found = variable(model, "A"), variable(model, "B")
         assert_allclose(found, (a, b), rtol=1e-9, atol=1e-11)
 

@@ -15,7 +15,7 @@ are those of ``buffers``.
 import numpy as np
 from scipy.special import ndtri
 
-from aucmax.core.sketch import draw
+from aucmax.online.sketch import draw
 from buffers import Buffer
 
 

@@ -6,18 +6,19 @@ is printed for known class moments, or for random pairs, is followed through ``f
 
 import numpy as np
 import pytest
-from aucmax.core.table import D, W
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import aucmax
 from aucmax.batch import mba, spdam
-from aucmax.core import points, tally
+from aucmax.core import engine, points, tally
 from aucmax.core.base import generator
 from aucmax.core.deck import decks
-from aucmax.core.rows import as_rows, fetch_ahead
+from aucmax.core.engine import D, W
+from aucmax.core.rows import as_rows
+from aucmax.core.state import arrays
 from aucmax.online import fsauc
-from aucmax.stochastic import svrg
+from aucmax.stochastic import sampler, svrg
 from printed import pseudocode
 from printed.pseudocode import onto_l1_ball
 
@@ -166,8 +167,8 @@ def test_chunks(case):
     parts = getattr(aucmax, name)(**settings)
     for k in range(0, len(y), 40):
         parts.partial_fit(X[k : k + 40], y[k : k + 40], classes=[-1, 1])
-    for found, expected in zip(parts.state_, whole.state_, strict=True):
-        assert_array_equal(found, expected)
+    for part, expected in arrays(whole.state_).items():
+        assert_array_equal(arrays(parts.state_)[part], expected)
     if whole._learns_in_fit or name in ("OAM", "CBR"):
         model = getattr(aucmax, name)(**settings, max_iter=1, shuffle=False)
         assert_same(model.fit(X, y).coef_[0], whole.coef_[0])
@@ -187,7 +188,8 @@ def test_fsauc(seed, start, layout, R, eta1):
     for k, (w, mean) in enumerate(pseudocode.fsauc(X, y, eta1, R)):
         model.partial_fit(layout(X[k : k + 1]), y[k : k + 1], classes=[-1, 1])
         state = model.state_
-        last = state.start * state.hot[D] + state.z[fsauc.SCALE] * state.hot[W]
+        feat = state.table.feat
+        last = state.start * feat[D] + state.z[fsauc.SCALE] * feat[W]
         assert_same(last, w)
         if mean is not None:
             assert_same(model.coef_[0], mean)
@@ -203,8 +205,9 @@ def test_spam(seed, layout, l2, l1):
     last = model.fit(layout(X), y).coef_[0]
     rows, signed, known = model._tallied(layout(X), y, None)
     state = model._begin(rows, known)
+    how = model._visit(rows, state, learn=False)
     for k, expected in enumerate(pseudocode.spam(X, y, 0.7, l2, l1)):
-        model._update(rows, signed, np.array([k]), state, learn=False)
+        model._update(rows, signed, np.array([k]), state, how)
         assert_same(model._weights(state)[0], expected)
     assert_same(last, expected)
 
@@ -224,13 +227,15 @@ def test_pairs(name, seed, layout, t0):
     last = model.fit(layout(X), y).coef_[0]
     rows, signed, known = model._tallied(layout(X), y, None)
     state = model._begin(rows, known)
+    how = model._visit(rows, state, learn=False)
     pos, neg = (deck.deal(len(y)) for deck in decks(signed, generator(seed)))
     Z = X[pos] - X[neg]
     printed = pseudocode.asam(
         Z, l2, t0, rskip, settings.get("askip"), proximal=name == "PSAM"
     )
     for k, expected in enumerate(printed):
-        model._take_pairs(rows, pos[k : k + 1], neg[k : k + 1], state)
+        pair = pos[k : k + 1], neg[k : k + 1]
+        sampler.update(rows, *pair, state, how, *model._hyper())
         if name == "SAM" or k + 1 >= askip:  # before that there is no mean to return
             assert_same(model._weights(state)[0], expected)
     assert_same(last, expected)
@@ -252,8 +257,9 @@ def known_state(module, X, y, l2):
     rows, signed = as_rows(X), y.astype(float)
     known = tally.measure(rows, signed, X.shape[1])
     state = module.init(rows, len(y), X.shape[1])
-    tally.know_ridge(state, known, np.full(state.hot.shape[1], float(l2)), False)
-    state.hot[D] = 1.0
+    ridge = np.full(X.shape[1], float(l2))
+    tally.fit_table_to_ridge(state.table, known, ridge, False)
+    state.table.feat[D] = 1.0
     return rows, signed, points.half_shares(signed, known.weight), state
 
 
@@ -266,15 +272,16 @@ def test_svrg(seed, layout, l2, l1):
     rows, signed, share, state = known_state(svrg, layout(X), y, l2)
     chance, curvature = svrg.prepare_printed(share, state)
     ridge = np.full(X.shape[1], l2)
-    hyper = fetch_ahead(rows), 0.3 / curvature, ridge, l1
+    how = engine.visit(rows, state.table, False, True)
+    hyper = 0.3 / curvature, ridge, l1
     settings = {"schedule": "printed", "tol": 0.0, "random_state": seed}
     for epoch in range(3):
-        snapshot = points.take(rows, share, state.hot, state.ref, state.n)
+        snapshot = points.take(rows, share, state.table, how)
         svrg.start_at(snapshot, state)
         picked = svrg.draw_evenly(chance, rng)
         for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
-            svrg.update(rows, signed, picked[k : k + 1], *state, *hyper)
-            assert_same(state.hot[W], expected)
+            svrg.update(rows, signed, picked[k : k + 1], state, how, *hyper)
+            assert_same(state.table.feat[W], expected)
         w = expected
         # A pass of steps, a pass for the gradient.
         model = aucmax.SVRGAUC(l2, l1=l1, eta0=0.3, max_iter=2 * epoch + 1, **settings)
@@ -289,14 +296,15 @@ def test_spdam(seed, layout):
     drawn = [spdam.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
     batches = np.concatenate(drawn)
     rows, _, share, state = known_state(spdam, layout(X), y, l2)
-    zero = points.take(rows, share, state.hot, state.ref, state.n)
+    how = engine.visit(rows, state.table, False, True)
+    zero = points.take(rows, share, state.table, how)
     spdam.start_at(zero, share, state)
     printed = pseudocode.spdam(X, y, l2, m, batches)
     # Theorem 5.1 of the thesis has σ without λ, and 8 for 4: see the pseudo-code.
     for k, ((sigma, tau, theta), expected) in enumerate(printed, 1):
         hyper = sigma, tau, theta, len(y) / m, np.full(X.shape[1], l2)
-        spdam.update(rows, share, batches[k - 1], np.array([m]), *state, *hyper)
-        assert_same(state.hot[W], expected)
+        spdam.update(rows, share, batches[k - 1], np.array([m]), state, how, *hyper)
+        assert_same(state.table.feat[W], expected)
         if k % len(drawn[0]) == 0:
             model = aucmax.SPDAM(
                 l2,

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from aucmax import ASAM, PSAM, SAM
 from aucmax.core.deck import decks
-from aucmax.stochastic.asam import T
+from aucmax.stochastic.sampler import T
 from data import Coordinates, gaussian, mixed, scaled
 
 SETTINGS = [
@@ -126,7 +126,7 @@ def test_a_stream_is_the_algorithm(model, data, layout):
     X, y = data(900, positives=0.45)  # the reservoirs fill up
     weight = weighted(len(y))
     model = clone(model).set_params(random_state=0)
-    chance = Chance(model._start(X.shape[1]).seed)
+    chance = Chance(model._start(X.shape[1]).pool.seed)
     model.partial_fit(layout(X), y, sample_weight=weight)
     slow = Slow(
         Coordinates(X.shape[1], model.l2, model.precondition), model, type(model)
@@ -154,13 +154,13 @@ def test_a_stream_is_the_algorithm(model, data, layout):
         mine.append(X[i])
     assert rows.min() > 300
     assert_equal_weights(model, slow.result)
-    state = model.state_
+    pool = model.state_.pool
     for side in (0, 1):
-        assert state.kept[side] == 256
+        assert pool.kept[side] == 256
         for r, row in enumerate(kept[side]):
-            lo, hi = state.starts[side, r : r + 2].astype(int)
-            assert_array_equal(state.where[side, lo:hi], np.flatnonzero(row))
-            assert_array_equal(state.value[side, lo:hi], row[row != 0.0])
+            lo, hi = pool.starts[side, r : r + 2].astype(int)
+            assert_array_equal(pool.where[side, lo:hi], np.flatnonzero(row))
+            assert_array_equal(pool.value[side, lo:hi], row[row != 0.0])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -301,7 +301,7 @@ def test_long_rows_share_the_reservoir():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 60_000)), np.arange(12) % 2
     whole = PSAM(random_state=0).partial_fit(X, y)
-    assert_array_equal(whole.state_.kept, 2)
+    assert_array_equal(whole.state_.pool.kept, 2)
     parts = PSAM(random_state=0)
     for i in range(12):
         parts.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
@@ -311,8 +311,8 @@ def test_long_rows_share_the_reservoir():
 def test_a_stream_goes_on_from_a_fit():
     X, y = gaussian(2000, 5)
     model = PSAM(random_state=0).fit(X[:1000], y[:1000])
-    assert_array_equal(model.state_.kept, [256, 256])
-    kept = model.state_.value[:, : 256 * 5].reshape(2, 256, 5)
+    assert_array_equal(model.state_.pool.kept, [256, 256])
+    kept = model.state_.pool.value[:, : 256 * 5].reshape(2, 256, 5)
     for side, label in enumerate((1, 0)):
         known = {row.tobytes() for row in X[:1000][y[:1000] == label]}
         assert len({row.tobytes() for row in kept[side]} & known) == 256

@@ -37,10 +37,7 @@ F = TypeVar("F", bound=Callable[..., object])
 INLINE = {
     "forceinline": True,
     "error_model": "numpy",
-    # Nobody calls it from Python or C; what would let them took a sixth of the time
-    # to compile.
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
+    "no_cfunc_wrapper": True,  # what would let C call it takes time to compile
 }
 # LLVM may add in any order, so in SIMD; NaN and infinity keep their meaning.
 # Not for loops that gather by index: there it slows short rows down.

@@ -234,7 +234,7 @@ def update(
             a, b = a + shift, b + shift
             reach = scale * scale * engine.norms(feat)[0]
             if n_expected >= 0.0 and not printed:
-                replan(z, t, stats, n_expected)
+                replan(z, t + 1.0, stats, n_expected)
 
         # Gradient of F at this row: the one of w is along x.
         v, x_x, _, _ = engine.look_row(X, i, table, how)
@@ -323,8 +323,8 @@ def update(
 
 @inlined
 def replan(z: Float, t: float, stats: Float, n_expected: float) -> None:
-    """Plan the stages of a stream for what is known by now."""
-    before = stats[ROWS] - 1.0 - t  # rows of one class, which taught nothing
+    """Plan the stages of a stream for what is known at its step ``t``."""
+    before = stats[ROWS] - t  # rows of one class, which taught nothing
     left = max(n_expected - before, 1.0)
     balance = 4.0 * stats[P] * (1.0 - stats[P])
     number, length, eta = stages.plan(left, balance, stats[WIDTH])
