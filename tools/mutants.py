@@ -48,7 +48,7 @@ MUTANTS = [
         "core/steps.py",
         "return eta / (1.0 - eta * ridge)",
         "return eta / (1.0 + eta * ridge)",
-        "tests/printed",
+        "tests/printed -k 'test_streams and OPAUC'",
     ),
     Mutant(
         "weights of rows are not made relative",
