@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import typeof
@@ -246,7 +247,9 @@ def expected_failures(estimator):
     elif kind in ITERATIVE:
         why = "solved up to tol, by other random rows; only the minimum is the same"
     elif not hasattr(estimator, "partial_fit") or kind in EXACT:
-        return {}
+        if not sklearn.__version__.startswith("1.6."):
+            return {}
+        why = "scikit-learn 1.6: the check names classes by the first row, and shuffles"
     else:
         why = "online: one step for k repeated rows' k; only the minimum is the same"
     return {
