@@ -133,7 +133,8 @@ def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
     variances = np.diag(H)
     if variances.max(initial=0.0) > _SPREAD * variances.min(initial=np.inf):
         return np.column_stack([solve(H, delta, float(l2)) for l2 in l2s])
-    values, vectors = eigh(H, driver="evd")
+    # The fastest for many features; SciPy before 1.14 could not do it for one.
+    values, vectors = eigh(H, driver="evd" if len(H) > 1 else "ev")
     along = vectors.T @ delta
     # What the data leave open stays at zero, also without a penalty.
     known = values > len(values) * np.finfo(float).eps * values.max(initial=0.0)
