@@ -130,6 +130,8 @@ def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
 
     All of them from one eigendecomposition.
     """
+    if not len(H):  # SciPy before 1.14 could not do it
+        return np.zeros((0, len(l2s)))
     variances = np.diag(H)
     if variances.max(initial=0.0) > _SPREAD * variances.min(initial=np.inf):
         return np.column_stack([solve(H, delta, float(l2)) for l2 in l2s])
