@@ -57,6 +57,8 @@ def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
 
 def solve(H: Float, delta: Float, l2: float | Float) -> Float:
     """Return the minimum of 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
+    if not len(delta):  # SciPy before 1.14 could not do it
+        return np.zeros(0)
     L, scale = factor(H, l2)
     w: Float = scale * cho_solve((L, True), scale * delta)
     return w
