@@ -1,6 +1,7 @@
 """A small table, a model trained on it, and how to call the commands."""
 
 import csv
+import inspect
 import io
 
 import numpy as np
@@ -11,9 +12,13 @@ from aucmax.training import Plan, train
 
 HEADER = "age,town,income,clicked"
 
+# Before 8.2, click put both streams into one unless told not to; now it never does.
+_mixes = "mix_stderr" in inspect.signature(CliRunner).parameters
+_RUNNER = CliRunner(mix_stderr=False) if _mixes else CliRunner()
+
 
 def invoke(*arguments, input=None):
-    return CliRunner().invoke(app, [str(word) for word in arguments], input=input)
+    return _RUNNER.invoke(app, [str(word) for word in arguments], input=input)
 
 
 def table(n=300, seed=0):

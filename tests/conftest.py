@@ -1,7 +1,8 @@
 """Tests of one algorithm follow each other, so that one process compiles its kernels.
 
-pytest-xdist deals tests out in runs. (Its groups would say it better, but do nothing
-with the latest pytest.)
+With ``--dist worksteal`` (see pyproject.toml) each process of pytest-xdist begins with
+a run of tests of its own, and takes some off the end of another's when it is done. So
+in this order two processes hardly ever compile the same kernel.
 """
 
 from pathlib import Path
@@ -11,11 +12,17 @@ import pytest
 import aucmax
 
 ORDER = [*aucmax.ESTIMATORS, "python", "demo", ""]
+# Folders and files that belong to the smoke tests as they are: they index bytes, or
+# lean on other packages.
+SMOKE = {"data_files", "metrics", "test_losses.py", "test_cli.py", "test_info.py"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: ORDER.index(group(item)))  # stable
+    for item in items:
+        if SMOKE & set(item.path.parts):
+            item.add_marker("smoke")
 
 
 def group(item):
@@ -24,9 +31,11 @@ def group(item):
     if item.name.startswith("test_demo"):
         return "demo"
     call = getattr(item, "callspec", None)
-    name = type(call.params.get("estimator")).__name__ if call else ""
+    params = call.params if call else {}
+    name = type(params.get("estimator")).__name__
     if name in aucmax.ESTIMATORS:
         return name
-    stem = Path(item.path).stem.removeprefix("test_")
+    module = params.get("module", Path(item.path).stem.removeprefix("test_"))
+    stem = str(module).rpartition(".")[2]
     names = [key for key in aucmax.ESTIMATORS if key.lower().startswith(stem)]
     return min(names, key=len, default="")

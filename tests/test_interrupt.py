@@ -36,9 +36,9 @@ print("whole", rows)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-@pytest.mark.parametrize(
-    "name", ["SPAM", "SOLAM", "FSAUC", "OPAUC", "AdaOAM", "OAM", "CBR"]
-)
+# Of each kind one: sums by feature, by pairs of features, and a buffer of rows. (That
+# kernels return nothing, which could crash, is tested for all: test_few_signatures.)
+@pytest.mark.parametrize("name", ["SPAM", "OPAUC", "CBR"])
 @pytest.mark.parametrize("delay", [0.1])
 def test_an_interrupt_leaves_the_state_after_some_of_the_rows(name, delay):
     code = _CODE.format(name=name, delay=delay)

@@ -1,7 +1,7 @@
-"""Rankers that maximise AUC, behind scikit-learn's interface.
+"""Linear rankers that maximise AUC, with scikit-learn's interface.
 
-Every name below is imported when it is first asked for, so that ``import aucmax`` costs
-next to nothing.
+Every name below is imported on first use, so that ``import aucmax`` costs next to
+nothing.
 """
 
 from importlib import import_module

@@ -8,18 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import aucmax
 from aucmax.cli import demo, main, warmup
 from aucmax.cli.main import app
+from commands import invoke
 
 COMMANDS = app.registered_commands
 SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_pandas_is_not_imported_for_a_command_and_can_be_afterwards():
@@ -102,8 +98,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     result = invoke("demo", "--output", str(tmp_path / "file" / "folder"))
     assert result.exit_code == 1
-    assert result.output.startswith("Error: ")
-    assert len(result.output.splitlines()) == 1
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ FIT = """
 import numpy as np, aucmax
 assert aucmax.__file__.startswith({package!r}), aucmax.__file__
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
-model = aucmax.SPAM(max_iter=1, random_state=0).fit(X, [0, 0, 1, 1])
+model = aucmax.LeastSquaresAUC().fit(X, [0, 0, 1, 1])
 print(model.score(X, [0, 0, 1, 1]))
 """
 

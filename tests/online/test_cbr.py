@@ -10,7 +10,8 @@ from scipy.stats import norm
 from aucmax import CBR
 from aucmax.core.confidence import confident_step
 from buffers import Buffer, assert_reference, visits, weighted
-from data import Coordinates, gaussian, mixed, scaled
+from data import Coordinates, gaussian, mixed
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -74,8 +75,7 @@ def reference(X, y, weight, model, passes):
     return w
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("covariance", ["full", "diag"])
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_cbr_is_the_algorithm(hyper, covariance, data, layout):

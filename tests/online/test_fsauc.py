@@ -19,6 +19,7 @@ from data import (
     scaled,
     variable,
 )
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -214,8 +215,7 @@ def assert_matches(model, X, y, weight, passes, tighter=1.0):
     assert_allclose(found, dual, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_fit_is_the_algorithm(hyper, data, layout):
     X, y = data(120)
@@ -226,8 +226,7 @@ def test_fit_is_the_algorithm(hyper, data, layout):
         assert_matches(model, X, y, weight, passes)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
     X, y = data(400)

@@ -11,7 +11,8 @@ from aucmax.core.buffer import SEED, find_slot, widened
 from aucmax.core.random import uniform
 from aucmax.online.oam import SEEN
 from buffers import Buffer, assert_reference, numbers, visits
-from data import Coordinates, gaussian, mixed, scaled, scattered, variable
+from data import Coordinates, gaussian, mixed, scattered, variable
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -69,8 +70,7 @@ def reference(X, y, weight, model, passes):
     return np.average(iterates, axis=0, weights=np.arange(len(iterates)) + 1)
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_oam_is_the_algorithm(hyper, data, layout):
     X, y = data(120)

@@ -24,6 +24,7 @@ from data import (
     scaled,
     scattered,
 )
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -181,15 +182,13 @@ def assert_reference(model, X, y, layout, step):
         assert_allclose(model.coef_[0], expected, rtol=1e-7, atol=atol)
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_opauc_is_the_algorithm(hyper, data, layout):
     assert_reference(OPAUC(**hyper), *data(150), layout, step_of_opauc)
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", ADAPTIVE, ids=str)
 def test_adaoam_is_the_algorithm(hyper, data, layout):
     assert_reference(AdaOAM(**hyper), *data(150), layout, step_of_adaoam)

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from aucmax import SOLAM
 from data import Coordinates, gaussian, mixed, quadratic, scaled, variable
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -138,8 +139,7 @@ def assert_matches(model, X, y, weight, passes):
     assert_allclose(found, dual, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_fit_is_the_algorithm(hyper, data, layout):
     X, y = data(200)
@@ -150,8 +150,7 @@ def test_fit_is_the_algorithm(hyper, data, layout):
         assert_matches(model, X, y, weight, passes)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
     X, y = data(400)

@@ -15,9 +15,9 @@ from data import (
     mixed,
     pairwise,
     quadratic,
-    scaled,
     variable,
 )
+from layouts import datasets
 
 SETTINGS = [
     {},
@@ -112,8 +112,7 @@ def weighted(n):
     return weight
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_fit_is_the_algorithm(hyper, data, layout):
     X, y = data(200)
@@ -127,8 +126,7 @@ def test_fit_is_the_algorithm(hyper, data, layout):
         )
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
 def test_partial_fit_is_the_algorithm_with_running_moments(hyper, data, layout):
     X, y = data(400)
@@ -267,8 +265,7 @@ def leader(X, y, weight, model, passes):
     return now()
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @pytest.mark.parametrize("passes", [1, 3, None])
 @pytest.mark.parametrize(
     "hyper",

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from aucmax import ASAM, PSAM, SAM
 from aucmax.core.deck import decks
 from aucmax.stochastic.sampler import T
-from data import Coordinates, gaussian, mixed, scaled
+from data import Coordinates, gaussian
+from layouts import datasets
 
 SETTINGS = [
     PSAM(),
@@ -83,8 +84,7 @@ def assert_equal_weights(model, expected):
     assert_allclose(model.coef_[0], expected, rtol=1e-8, atol=1e-10 * np.ptp(expected))
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @every
 def test_fit_is_the_algorithm(model, data, layout):
     X, y = data(200)
@@ -119,8 +119,7 @@ class Chance:
         return (mixed if mixed >= 1 else mixed + 2147483562) / 2147483563
 
 
-@layouts
-@pytest.mark.parametrize("data", [gaussian, mixed, scaled])
+@datasets
 @every
 def test_a_stream_is_the_algorithm(model, data, layout):
     X, y = data(900, positives=0.45)  # the reservoirs fill up

@@ -57,6 +57,8 @@ def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
 
 def solve(H: Float, delta: Float, l2: float | Float) -> Float:
     """Return the minimum of 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
+    if not len(delta):  # SciPy before 1.14 could not do it
+        return np.zeros(0)
     L, scale = factor(H, l2)
     w: Float = scale * cho_solve((L, True), scale * delta)
     return w
@@ -130,10 +132,13 @@ def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
 
     All of them from one eigendecomposition.
     """
+    if not len(H):  # SciPy before 1.14 could not do it
+        return np.zeros((0, len(l2s)))
     variances = np.diag(H)
     if variances.max(initial=0.0) > _SPREAD * variances.min(initial=np.inf):
         return np.column_stack([solve(H, delta, float(l2)) for l2 in l2s])
-    values, vectors = eigh(H, driver="evd")
+    # The fastest for many features; SciPy before 1.14 could not do it for one.
+    values, vectors = eigh(H, driver="evd" if len(H) > 1 else "ev")
     along = vectors.T @ delta
     # What the data leave open stays at zero, also without a penalty.
     known = values > len(values) * np.finfo(float).eps * values.max(initial=0.0)

@@ -166,7 +166,9 @@ def weighted_win_fraction(
     steps = ladder(pos, w_pos)
     # Shares of each class, not products of weights, which could overflow.
     share_below = mid_ranks(steps.value, steps.below, neg) / steps.below[-1]
-    lost = float((w_neg / w_neg.sum()) @ share_below)
+    # Two sums in the same order: a ranking that is all wrong has exactly nothing left.
+    weight = w_neg / w_neg.max()
+    lost = float(weight @ share_below) / float(weight @ np.ones_like(share_below))
     return min(1.0, max(0.0, 1.0 - lost))  # rounding could carry it past the ends
 
 

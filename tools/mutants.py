@@ -1,0 +1,358 @@
+"""Break the sources in one place at a time; the tests have to notice.
+
+    python tools/mutants.py              # all of them
+    python tools/mutants.py core/pairs   # those whose file or name says so
+
+Each mutant is a file, a piece of its text that occurs exactly once, what to put in its
+place, and the tests that ought to fail. It is tried in a scratch copy of the project,
+so that nothing here changes; the same tests have to pass in a copy that is not broken.
+Ends with 1 if a mutant survives: then a test is missing.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path("src/aucmax")
+FAILED = 1  # pytest: tests were run, and some failed
+
+
+class Mutant(NamedTuple):
+    """One way to be wrong."""
+
+    name: str
+    file: str  # under src/aucmax
+    old: str
+    new: str
+    tests: str  # arguments of pytest
+
+
+MUTANTS = [
+    Mutant(
+        "steps fall with rows instead of effective rows",
+        "core/steps.py",
+        "np.sqrt(1.0 + (balance / width) * t)",
+        "np.sqrt(1.0 + (1.0 / width) * t)",
+        "tests/online/test_solam.py",
+    ),
+    Mutant(
+        "wrong sign in the explicit step",
+        "core/steps.py",
+        "return eta / (1.0 - eta * ridge)",
+        "return eta / (1.0 + eta * ridge)",
+        "tests/printed -k 'test_streams and OPAUC'",
+    ),
+    Mutant(
+        "weights of rows are not made relative",
+        "core/steps.py",
+        "1.0 / n[1], rows / total",
+        "1.0 / n[1], 1.0",
+        "tests/test_contracts.py -k 'constant_factor and SOLAM'",
+    ),
+    Mutant(
+        "off by one: soft threshold",
+        "core/project.py",
+        "threshold = (total - radius) / above",
+        "threshold = (total - radius) / (above + 1)",
+        "tests/core/test_project.py",
+    ),
+    Mutant(
+        "shares of the wrong class",
+        "core/pairs.py",
+        "total = y[positive].sum(), -y[~positive].sum()",
+        "total = -y[~positive].sum(), y[positive].sum()",
+        "tests/core/test_pairs.py tests/test_losses.py",
+    ),
+    Mutant(
+        "squared hinge: a factor of two is missing",
+        "core/pairs.py",
+        "second += apart * (2.0 * first + other * apart)",
+        "second += apart * (first + other * apart)",
+        "tests/core/test_pairs.py",
+    ),
+    Mutant(
+        "squared hinge: wrong sign in the Hessian",
+        "core/pairs.py",
+        "(mass[i] * v[i] - other)",
+        "(mass[i] * v[i] + other)",
+        "tests/core/test_pairs.py",
+    ),
+    Mutant(
+        "exponential loss: the wrong class's mean",
+        "core/pairs.py",
+        "np.where(self.positive, of_neg, of_pos)",
+        "np.where(self.positive, of_pos, of_neg)",
+        "tests/core/test_pairs.py",
+    ),
+    Mutant(
+        "tied scores count as pairs out of order",
+        "core/pairs.py",
+        "            if apart > 0.0:\n",
+        "            if apart >= 0.0:\n",
+        "tests/core/test_pairs.py",
+    ),
+    Mutant(
+        "merged moments without the distance of the means",
+        "core/moments.py",
+        "scatter_a + scatter_b + between",
+        "scatter_a + scatter_b",
+        "tests/core/test_moments.py",
+    ),
+    Mutant(
+        "subtracted moments: the wrong share",
+        "core/moments.py",
+        "mean_b = mean + (weight_a / weight_b) * (mean - mean_a)",
+        "mean_b = mean + (weight_a / weight) * (mean - mean_a)",
+        "tests/core/test_moments.py",
+    ),
+    Mutant(
+        "moments drop the weight of a row",
+        "core/moments.py",
+        "root = np.sqrt(abs(y[i]))",
+        "root = 1.0",
+        "tests/core/test_moments.py",
+    ),
+    Mutant(
+        "moments are summed in float32",
+        "core/moments.py",
+        "buffer = np.empty((size, d + 1))",
+        "buffer = np.empty((size, d + 1), dtype=np.float32)",
+        "tests/core/test_moments.py",
+    ),
+    Mutant(
+        "Newton: l2 is left out of the gradient",
+        "core/newton.py",
+        "h = c.gradient(here.gradient + o.l2 * here.w)",
+        "h = c.gradient(here.gradient)",
+        "tests/batch/test_bam.py",
+    ),
+    Mutant(
+        "Newton: l2 is left out of the Hessian",
+        "core/newton.py",
+        "Hp = c.gradient(along + o.l2 * v)",
+        "Hp = c.gradient(along)",
+        "tests/batch/test_bam.py",
+    ),
+    Mutant(
+        "Newton: steps that do not lower the objective are taken",
+        "core/newton.py",
+        "if point.value + ridge <= J + _ENOUGH * length * slope:",
+        "if True:",
+        "tests/batch/test_bam.py",
+    ),
+    Mutant(
+        "OPAUC: the row's own class instead of the other",
+        "core/covariance.py",
+        "other = NEG if side == POS else POS",
+        "other = side",
+        "tests/online/test_opauc.py",
+    ),
+    Mutant(
+        "OPAUC: wrong sign of the margin",
+        "core/covariance.py",
+        "residual = s - c_w - (1.0 if side == POS else -1.0)",
+        "residual = s - c_w + (1.0 if side == POS else -1.0)",
+        "tests/online/test_opauc.py",
+    ),
+    Mutant(
+        "OPAUC: weights do not follow their scale",
+        "core/covariance.py",
+        "        V[W, j] *= scale / old\n",
+        "        V[W, j] *= 1.0\n",
+        "tests/online/test_opauc.py",
+    ),
+    Mutant(
+        "off by one: slots of the buffer",
+        "core/buffer.py",
+        "slot = int(seen[side]) - 1",
+        "slot = int(seen[side])",
+        "tests/online/test_oam.py",
+    ),
+    Mutant(
+        "a reservoir that prefers new rows",
+        "core/buffer.py",
+        "slot = int(uniform(seed) * seen[side])",
+        "slot = int(uniform(seed) * size)",
+        "tests/online/test_oam.py",
+    ),
+    Mutant(
+        "the default penalty forgets how many rows there are",
+        "core/penalty.py",
+        "rows = float((1.0 / weight).sum())",
+        "rows = 1.0",
+        "tests/batch/test_leastsquares.py tests/batch/test_bam.py",
+    ),
+    Mutant(
+        "infinity is not refused",
+        "core/check.py",
+        "bad = ~(np.abs(values) <= min(MOST, float(np.finfo(values.dtype).max)))",
+        "bad = np.isnan(values)",
+        "tests/core/test_check.py",
+    ),
+    Mutant(
+        "the place of a bad value in a sparse row",
+        "core/check.py",
+        'np.searchsorted(X.indptr, at, side="right")',
+        'np.searchsorted(X.indptr, at, side="left")',
+        "tests/core/test_check.py",
+    ),
+    Mutant(
+        "negative weights are accepted",
+        "core/check.py",
+        "    check_weights(weight, MOST)\n",
+        "    check_weights(np.abs(weight), MOST)\n",
+        "tests/test_contracts.py -k 'bad_weights and SPAM'",
+    ),
+    Mutant(
+        "partial_fit starts afresh each time",
+        "batch/leastsquares.py",
+        "moments = self.state_ + moments",
+        "moments = moments + moments",
+        "tests/test_contracts.py -k 'chunking and LeastSquaresAUC'",
+    ),
+    Mutant(
+        "l1 is dropped",
+        "batch/leastsquares.py",
+        "l2, float(self.l1), self.max_iter)",
+        "l2, 0.0, self.max_iter)",
+        "tests/batch/test_leastsquares.py",
+    ),
+    Mutant(
+        "partial AUC: rectangles for trapezia",
+        "metrics/area.py",
+        "(height[1:] + height[:-1])",
+        "(height[1:] + height[1:])",
+        "tests/metrics/test_partial.py",
+    ),
+    Mutant(
+        "DeLong: the variance of the wrong class",
+        "metrics/delong.py",
+        "_variance(beaten, pos) / n**2 / m",
+        "_variance(beaten, pos) / n**2 / n",
+        "tests/metrics/test_delong.py",
+    ),
+    Mutant(
+        "jackknife: the row itself is not left out",
+        "metrics/delong.py",
+        "rest = 1.0 - share",
+        "rest = np.ones_like(share)",
+        "tests/metrics/test_delong.py",
+    ),
+    Mutant(
+        "average precision: recall of all rows",
+        "metrics/top.py",
+        "each(tp / tp[-1]) @ (tp / (tp + fp))",
+        "each(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
+        "tests/metrics/test_top.py",
+    ),
+    Mutant(
+        "numbers equal to a threshold are positive",
+        "data/task.py",
+        "np.where(y > task.above, 1, -1)",
+        "np.where(y >= task.above, 1, -1)",
+        "tests/data_files/test_task.py",
+    ),
+]
+
+# To be filled in when the rewrite of the kernels is merged; two or three for each of
+# SPAM, SOLAM, OAM, CBR and UniExp, such as: the sign of the step, a class mean of the
+# wrong class, the average over the wrong number of rows, no rescaling of the weight
+# after that of its feature, l2 dropped, a state that resumes one row late.
+KERNELS: list[Mutant] = []
+
+
+def copy(folder: Path) -> None:
+    """Copy what the tests need."""
+    for part in ("src", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.nb[ci]")
+        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def mutate(folder: Path, mutant: Mutant) -> None:
+    """Break the copy."""
+    path = folder / SOURCE / mutant.file
+    text = path.read_text()
+    found = text.count(mutant.old)
+    if found != 1:
+        raise SystemExit(
+            f"{mutant.file} has {found} times, not once, what {mutant.name!r} replaces:"
+            f"\n{mutant.old}"
+        )
+    path.write_text(text.replace(mutant.old, mutant.new))
+
+
+def run_tests(folder: Path, tests: str, cache: Path) -> int:
+    """Return what pytest ends with, in this copy."""
+    arguments = "-x -q --no-header -p no:cacheprovider -p no:xdist -o addopts="
+    options = "--strict-markers --import-mode=importlib"
+    environment = {
+        "PYTHONPATH": str(folder / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(cache),  # by the path of a copy: no two share a kernel
+    }
+    return subprocess.run(
+        f"{sys.executable} -m pytest {arguments} {options} {tests}",
+        shell=True,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+
+
+def attempt(mutant: Mutant | None, tests: str) -> tuple[int, float]:
+    """Return what pytest ends with, and the seconds it took."""
+    start = perf_counter()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        copy(folder)
+        if mutant is not None:
+            mutate(folder, mutant)
+        return run_tests(folder, tests, folder / "cache"), perf_counter() - start
+
+
+def main() -> int:
+    """Try the mutants that were asked for; print a line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("which", nargs="?", default="", help="part of a file or name")
+    parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
+    wanted = parser.parse_args()
+    every = [*MUTANTS, *KERNELS]
+    some = [one for one in every if wanted.which in f"{one.file} {one.name}"]
+    with TemporaryDirectory() as name:  # a wrong text is told before the long wait
+        copy(Path(name))
+        for mutant in some:
+            shutil.copy(ROOT / SOURCE / mutant.file, Path(name) / SOURCE / mutant.file)
+            mutate(Path(name), mutant)
+    whole = sorted({mutant.tests for mutant in some})
+    with ThreadPoolExecutor(wanted.jobs) as pool:
+        for tests, (code, _) in zip(
+            whole, pool.map(lambda tests: attempt(None, tests), whole), strict=True
+        ):
+            if code:
+                raise SystemExit(f"pytest {tests} ends with {code} without any mutant")
+        survivors = 0
+        done = pool.map(lambda mutant: attempt(mutant, mutant.tests), some)
+        for mutant, (code, seconds) in zip(some, done, strict=True):
+            # Anything but a failed test is no catch: the mutant could not even run.
+            word = {FAILED: "caught", 0: "SURVIVED"}.get(code, f"BROKEN ({code})")
+            survivors += code != FAILED
+            print(
+                f"{word:9} {seconds:5.0f} s  {mutant.file}: {mutant.name}", flush=True
+            )
+    print(f"{len(some) - survivors} of {len(some)} caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
