@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from aucmax.core import engine
-from aucmax.online import fsauc_stages
+from aucmax.online import cbr_full, fsauc_stages
 from aucmax.stochastic import sampler
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -164,7 +164,7 @@ def variable(model, name):
     """Return a number of a learner's state, by its name where numbers have names."""
     if hasattr(engine, name):
         return float(model.state_.table.stats[getattr(engine, name)])
-    modules = sys.modules[type(model).__module__], fsauc_stages, sampler
+    modules = sys.modules[type(model).__module__], fsauc_stages, sampler, cbr_full
     place = next(getattr(module, name) for module in modules if hasattr(module, name))
     return float(model.state_.z[place])
 

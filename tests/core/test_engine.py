@@ -13,8 +13,8 @@ from aucmax.core import engine
 from aucmax.core.engine import centred, table
 from aucmax.core.engine.table import NZ, PAST, SQ, SUM, TO_NEG, TO_POS, D, U, W
 from aucmax.core.rows import as_rows, as_table, n_rows
-from aucmax.online import fsauc, solam, spam
-from aucmax.stochastic import pair_rows, svrg
+from aucmax.online import fsauc_steps, solam, spam
+from aucmax.stochastic import pair_rows, svrg_rows
 from data import awkward_rows, dense_row, gaussian
 
 N_POS, N_NEG, L2 = 30.0, 90.0, table.L2(0.01, 0.0)
@@ -130,8 +130,8 @@ RIDGE = np.random.default_rng(7).random(139)
 def prox_row(x, t):
     feat = t.feat
     step = 0.3 * feat[D]
-    w = feat[W] - step * (-0.4 * (x - t.ref) + PULL[svrg.MU])
-    share = step * PULL[svrg.RARITY]
+    w = feat[W] - step * (-0.4 * (x - t.ref) + PULL[svrg_rows.MU])
+    share = step * PULL[svrg_rows.RARITY]
     w = np.sign(w) * np.maximum(np.abs(w) - 0.05 * share, 0.0) / (1.0 + RIDGE * share)
     change = np.where((x != 0.0) | (t.ref != 0.0), w - feat[W], 0.0)
     feat[W] += change
@@ -155,9 +155,9 @@ CALLS = {
     count_in: lambda X, i, t, how: centred.count_in(X, i, 1.7, 1, t, how),
     rescale_row: lambda X, i, t, how: centred.rescale_row(X, i, t, how, 0.01, True),
     sum_row: lambda X, i, t, how: solam.sum_row(X, i, t, how),
-    start_row: lambda X, i, t, how: fsauc.start_row(X, i, t, how, START),
-    reach_row: lambda X, i, t, how: fsauc.reach_row(X, i, t, how, START, 0.7),
-    prox_row: lambda X, i, t, how: svrg.prox_row(
+    start_row: lambda X, i, t, how: fsauc_steps.start_row(X, i, t, how, START),
+    reach_row: lambda X, i, t, how: fsauc_steps.reach_row(X, i, t, how, START, 0.7),
+    prox_row: lambda X, i, t, how: svrg_rows.prox_row(
         X, i, t, how, PULL, -0.4, 0.3, RIDGE, 0.05
     ),
     raw_move_row: lambda X, i, t, how: pair_rows.raw_move_row(X, i, t, 0.6),

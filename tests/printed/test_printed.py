@@ -10,15 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import aucmax
-from aucmax.batch import mba, spdam
+from aucmax.batch import mba, spdam, spdam_batches
 from aucmax.core import engine, points, tally
 from aucmax.core.base import generator
 from aucmax.core.deck import decks
 from aucmax.core.engine import D, W
 from aucmax.core.rows import as_rows
 from aucmax.core.state import arrays
-from aucmax.online import fsauc
-from aucmax.stochastic import sampler, svrg
+from aucmax.online import fsauc_stages
+from aucmax.stochastic import sampler, svrg, svrg_rows
 from printed import pseudocode
 from printed.pseudocode import onto_l1_ball
 
@@ -192,7 +192,7 @@ def test_fsauc(seed, start, layout, R, eta1):
         model.partial_fit(layout(X[k : k + 1]), y[k : k + 1], classes=[-1, 1])
         state = model.state_
         feat = state.table.feat
-        last = state.start * feat[D] + state.z[fsauc.SCALE] * feat[W]
+        last = state.start * feat[D] + state.z[fsauc_stages.SCALE] * feat[W]
         assert_same(last, w)
         if mean is not None:
             assert_same(model.coef_[0], mean)
@@ -278,7 +278,7 @@ def test_svrg(seed, layout, l2, l1):
     for epoch in range(3):
         snapshot = points.take(rows, share, state.table, how)
         svrg.start_at(snapshot, state)
-        picked = svrg.draw_evenly(chance, rng)
+        picked = svrg_rows.draw_evenly(chance, rng)
         for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
             svrg.update(rows, signed, picked[k : k + 1], state, how, *hyper)
             assert_same(state.table.feat[W], expected)
@@ -292,7 +292,7 @@ def test_svrg(seed, layout, l2, l1):
 def test_spdam(seed, layout):
     X, y = rows_of(seed)
     rng, l2, m, passes = generator(seed), 0.5, 16, 4
-    drawn = [spdam.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
+    drawn = [spdam_batches.draw(y, m, rng)[0].reshape(-1, m) for _ in range(passes)]
     batches = np.concatenate(drawn)
     rows, _, share, state = known_state(spdam, layout(X), y, l2)
     how = engine.visit(rows, state.table, False, True)

@@ -46,7 +46,6 @@ Deviations, none of which moves the minimum:
 The Notes of the class have the setting that switches back.
 """
 
-from math import ceil
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -54,13 +53,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from aucmax.batch import spdam_batches as plan
+from aucmax.batch.spdam_batches import ADD, BAR, ROUND, U, bar_scores, means
 from aucmax.core import engine
 from aucmax.core.base import BatchAUC
 from aucmax.core.engine import (
     MILDEST,
     SUM,
-    TO_NEG,
-    TO_POS,
     D,
     Known,
     Table,
@@ -69,17 +68,10 @@ from aucmax.core.engine import (
     class_scores,
     dot_row,
 )
-from aucmax.core.jit import inlined, kernel
+from aucmax.core.jit import kernel
 from aucmax.core.points import MOVES, half_shares, lowest, residual, rise, take
 from aucmax.core.rows import Float, Rows, as_table, zeros_for
 from aucmax.core.tally import Tally, fit_table_to_ridge
-
-_ROUND = 3  # passes of steps between two gradients
-_POWER = 2, 8  # power iterations a batch, from where the one before ended; in all
-_SAFETY = 1.1  # they find a little less than the eigenvalue
-
-# The slots of dual: the extrapolated weights w̄, u, what the batch adds to u.
-BAR, U, ADD = range(3)
 
 
 class State(NamedTuple):
@@ -95,24 +87,6 @@ def init(X: Rows, n_samples: int, n_features: int) -> State:
     table = engine.empty(n_features, precondition=True)
     table = table._replace(feat=as_table(table.feat, X))
     return State(table, zeros_for(X, 4, n_features), np.zeros(n_samples))
-
-
-@inlined
-def _means(table: Table, j: int) -> tuple[float, float]:
-    """Return the centred class means of feature ``j``."""
-    feat, r, stats = table.feat, table.ref[j], table.stats
-    return feat[SUM, j] * stats[TO_POS] - r, feat[SUM + 1, j] * stats[TO_NEG] - r
-
-
-@inlined
-def _bar_scores(table: Table, dual: Float) -> tuple[float, float]:
-    """Return the mean scores of the classes by w̄; O(d)."""
-    a = b = 0.0
-    for j in range(dual.shape[1]):
-        m_pos, m_neg = _means(table, j)
-        a += dual[BAR, j] * m_pos
-        b += dual[BAR, j] * m_neg
-    return a, b
 
 
 @kernel
@@ -138,7 +112,7 @@ def update(
     k = 0
     for batch in range(ends.shape[0]):
         # The dual variables of the batch, and u with them.
-        a, b = _bar_scores(table, dual)
+        a, b = bar_scores(table, dual)
         sum_pos = sum_neg = 0.0
         for j in range(dual.shape[1]):
             dual[ADD, j] = 0.0
@@ -159,7 +133,7 @@ def update(
         # The weights: a diagonal system plus ΔΔᵀ, by Sherman and Morrison.
         along = gain = 0.0
         for j in range(dual.shape[1]):
-            m_pos, m_neg = _means(table, j)
+            m_pos, m_neg = means(table, j)
             delta = m_pos - m_neg
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
             u_bar = dual[U, j] + ratio * add
@@ -171,148 +145,12 @@ def update(
             gain += delta * delta * step * shrink
         along /= 1.0 + gain
         for j in range(dual.shape[1]):
-            m_pos, m_neg = _means(table, j)
+            m_pos, m_neg = means(table, j)
             step = tau * feat[D, j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
             w = dual[BAR, j] - step * shrink * (m_pos - m_neg) * along
             dual[BAR, j] = w + theta * (w - feat[W, j])
             feat[W, j] = w
-
-
-@kernel
-def stretch(
-    X: Rows,
-    share: Float,
-    order: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    state: State,
-    how: Known,
-    times: int,
-    found: Float,
-) -> None:
-    """Take the largest eigenvalue of each batch's mean of x̄ x̄ᵀ, in scaled features.
-
-    By power iteration, ``times`` a batch, from the vector in BAR.
-    """
-    table, dual, _ = state
-    feat, ref, listed = table.feat, table.ref, how.listed
-    start = 0
-    for batch in range(ends.shape[0]):
-        for _ in range(times):
-            a, b = _bar_scores(table, dual)
-            sum_pos = sum_neg = 0.0
-            for j in range(dual.shape[1]):
-                dual[ADD, j] = 0.0
-            for k in range(start, ends[batch]):
-                i = order[k]
-                s = dot_row(X, i, dual, BAR, ref, listed)
-                s -= a if share[i] > 0.0 else b
-                s *= 2.0 * abs(share[i])
-                add_row(X, i, s, dual, ADD, ref, listed)
-                if share[i] > 0.0:
-                    sum_pos += s
-                else:
-                    sum_neg += s
-            size = 0.0
-            for j in range(dual.shape[1]):
-                m_pos, m_neg = _means(table, j)
-                dual[ADD, j] -= sum_pos * m_pos + sum_neg * m_neg
-                size += feat[D, j] * dual[ADD, j] * dual[ADD, j]
-            size = np.sqrt(size)
-            if size == 0.0:
-                break  # this batch has no row that is off the mean of its class
-            found[batch] = size * ends.shape[0]
-            for j in range(dual.shape[1]):
-                dual[BAR, j] = feat[D, j] * dual[ADD, j] / size
-        start = ends[batch]
-
-
-def pace(batches: int, kappa2: float, convexity: float) -> tuple[float, float, float]:
-    """Return σ, τ and θ; ``convexity`` is λ, in scaled features."""
-    sigma = 0.5 / (_ROUND - 1.0)  # with which 1/(1 - θ) is a round
-    if convexity > 0.0:
-        rest, ratio = batches - 1.0, convexity / kappa2  # in units of m
-        root = np.sqrt(rest * rest + 4.0 * batches / ratio)
-        sigma = max(sigma, float(0.25 * ratio * (rest + root)))
-    theta = 1.0 - 2.0 * sigma / (batches * (1.0 + 2.0 * sigma))
-    # The proof has 4 for 2; what it guards against would be noticed and taken back.
-    return sigma, 1.0 / (2.0 * sigma * kappa2), theta
-
-
-def printed_pace(
-    n: int, m: int, kappa2: float, lam: float
-) -> tuple[float, float, float]:
-    """Return σ, τ and θ of Theorem 5.1, σ mended; ``lam`` is λ."""
-    root = np.sqrt((n - m) ** 2 + 4.0 * n * kappa2 * m / lam)
-    sigma = lam * (n - m + root) / (4.0 * m * kappa2)
-    return sigma, 1.0 / (4.0 * sigma * kappa2), 1.0 - lam / (lam + 2.0 * sigma * kappa2)
-
-
-def rows_a_batch(batch_size: float, n: int) -> int:
-    """Return m."""
-    size = batch_size if isinstance(batch_size, Integral) else ceil(batch_size * n)
-    return min(int(size), n)
-
-
-def partition(
-    y: Float, batch_size: float, rng: np.random.RandomState
-) -> list[NDArray[np.int64]]:
-    """Return the batches: random rows, those of a batch in the order they have in X."""
-    present = np.flatnonzero(y)  # a row of weight zero is not there
-    n = len(present)
-    batches = ceil(n / rows_a_batch(batch_size, n))
-    parts = np.array_split(present[rng.permutation(n)], batches)
-    return [np.sort(part) for part in parts]
-
-
-def visit(
-    batches: list[NDArray[np.int64]], rng: np.random.RandomState
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of all batches, batches in random order, and where each ends."""
-    parts = [batches[k] for k in rng.permutation(len(batches))]
-    return np.concatenate(parts), np.cumsum([len(part) for part in parts])
-
-
-def draw(
-    y: Float, m: int, rng: np.random.RandomState
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return about as many rows as there are, in batches each drawn from all of them.
-
-    That is a pass as printed; and where each batch ends.
-    """
-    present = np.flatnonzero(y)
-    batches = ceil(len(present) / m)
-    parts = [
-        np.sort(present[rng.permutation(len(present))[:m]]) for _ in range(batches)
-    ]
-    return np.concatenate(parts), m * np.arange(1, batches + 1)
-
-
-def longest(X: Rows, share: Float, state: State, how: Known) -> float:
-    """Return the largest ‖x̄‖²: the eigenvalue of a batch of one row, in two rounds."""
-    present = np.flatnonzero(share)
-    found = np.zeros(len(present))
-    state.dual[BAR] = 1.0
-    stretch(X, share, present, np.arange(1, len(present) + 1), state, how, 2, found)
-    return float(found.max())
-
-
-def widest(
-    X: Rows,
-    share: Float,
-    batches: list[NDArray[np.int64]],
-    state: State,
-    how: Known,
-    rng: np.random.RandomState,
-) -> float:
-    """Return κ²."""
-    scale = state.table.feat[D]
-    state.dual[BAR] = np.sqrt(scale) * rng.standard_normal(len(scale))
-    found = np.zeros(len(batches))
-    each, in_all = _POWER
-    times = max(each, ceil(in_all / len(batches)))
-    stretch(X, share, *visit(batches, rng), state, how, times, found)
-    return _SAFETY * float(found.max())
 
 
 def start_at(point: Float, share: Float, state: State) -> None:
@@ -453,16 +291,16 @@ class SPDAM(BatchAUC):
         scale = residual(zero, feat[D], l2, 0.0)
         if scale == 0.0:  # zero is the minimum
             return zero[:d].copy(), 1, 0.0
-        batches = partition(y, self.batch_size, rng)
-        kappa2 = widest(X, share, batches, state, how, rng)
+        batches = plan.partition(y, self.batch_size, rng)
+        kappa2 = plan.widest(X, share, batches, table, state.dual, how, rng)
         # Rows that do not differ within a class: any κ² will do.
         kappa2 = kappa2 if kappa2 > 0.0 else 1.0
         passes, left, moves = 0, 1.0, list[Float]()
         while passes < self.max_iter and left > tol:
             start_at(point, share, state)
-            hyper = pace(len(batches), kappa2, 0.5 * table.stats[MILDEST])
-            for _ in range(min(_ROUND, max(self.max_iter - passes - 1, 1))):
-                order, ends = visit(batches, rng)
+            hyper = plan.pace(len(batches), kappa2, 0.5 * table.stats[MILDEST])
+            for _ in range(min(ROUND, max(self.max_iter - passes - 1, 1))):
+                order, ends = plan.visit(batches, rng)
                 ratio = float(len(ends))
                 update(X, share, order, ends, state, how, *hyper, ratio, l2)
                 passes += 1
@@ -496,12 +334,13 @@ class SPDAM(BatchAUC):
         fit_table_to_ridge(table, tally, l2, precondition=False)
         feat[D] = 1.0
         share, how = half_shares(y, tally.weight), engine.visit(X, table, False, True)
-        m = rows_a_batch(self.batch_size, n)
-        hyper = printed_pace(n, m, longest(X, share, state, how) or 1.0, 0.5 * self.l2)
+        m = plan.rows_a_batch(self.batch_size, n)
+        kappa2 = plan.longest(X, share, table, state.dual, how) or 1.0
+        hyper = plan.printed_pace(n, m, kappa2, 0.5 * self.l2)
         zero = take(X, share, table, how)
         start_at(zero, share, state)
         for _ in range(self.max_iter):
-            update(X, share, *draw(y, m, rng), state, how, *hyper, n / m, l2)
+            update(X, share, *plan.draw(y, m, rng), state, how, *hyper, n / m, l2)
         end = take(X, share, table, how)
         scale = residual(zero, feat[D], l2, 0.0)
         left = residual(end, feat[D], l2, 0.0) / scale if scale > 0.0 else 0.0

@@ -55,20 +55,27 @@ from aucmax.core.engine import (
     PAST,
     POS,
     WIDTH,
-    D,
     P,
     Table,
-    U,
     Visit,
-    W,
     assign,
     learn,
     renew,
     take,
     weight_of,
 )
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows, pack_row
+from aucmax.online.oam_rows import (
+    compare,
+    compare_full,
+    look,
+    look_full,
+    move,
+    move_full,
+    square,
+    square_full,
+)
 
 # Of the number of rows, by which steps fall.
 _POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0, "printed": 0.0}
@@ -146,7 +153,7 @@ def update(
                 C_t /= max(1.0, (seen[POS] + seen[NEG]) / (2.0 * size))
                 C_t /= (1.0 + balance * z[T] / stats[WIDTH]) ** power
             if length == d:
-                s, x_x = _look_full(x, feat, shift, dx)
+                s, x_x = look_full(x, feat, shift, dx)
             else:
                 s, x_x = look(x, features, length, feat, dx)
             total = 0.0  # of the steps so far: w is still to move by as much D x
@@ -157,7 +164,7 @@ def update(
                     full = lengths[slot] == d
                     if phase == 0:
                         if full:
-                            s_b, x_xb = _compare_full(values, start, feat, shift, dx)
+                            s_b, x_xb = compare_full(values, start, feat, shift, dx)
                         else:
                             s_b, x_xb = compare(values, places, start, count, feat, dx)
                         margin = y_t * (s - s_b - total * x_xb)
@@ -165,7 +172,7 @@ def update(
                         steps[b] = 0.0
                         if sequential and margin < 1.0:
                             if full:
-                                xb_xb = _square_full(values, start, feat, shift)
+                                xb_xb = square_full(values, start, feat, shift)
                             else:
                                 xb_xb = square(values, places, start, count, feat)
                             z_z = x_x - 2.0 * x_xb + xb_xb
@@ -177,13 +184,13 @@ def update(
                     if steps[b] != 0.0 and (sequential or phase == 1):
                         c = -steps[b]
                         if full:
-                            _move_full(values, start, feat, shift, c, stats[PAST])
+                            move_full(values, start, feat, shift, c, stats[PAST])
                         else:
                             move(values, places, start, count, feat, c, stats[PAST])
                         total += steps[b]
             start, count = np.uint64(0), np.uint64(length)
             if length == d:
-                _move_full(x, start, feat, shift, total, stats[PAST])
+                move_full(x, start, feat, shift, total, stats[PAST])
             else:
                 move(x, features, start, count, feat, total, stats[PAST])
             erase(features, length, dx)
@@ -193,132 +200,6 @@ def update(
         slot = find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             put(rows, slots, at, slot, x, features, length, abs(y[i]))
-
-
-# Of each function below there are two: for rows without zeros, seen from ``shift``, and
-# for the others. Buffered rows are given by where they start: to make a view of one, or
-# to index it with more than one number, or with one that has a sign, would cost as much
-# as to visit it. The same is true of references, which are counted at every call if the
-# last use of an array is in a branch (CONTRIBUTING.md, traps).
-
-
-@inlined
-def look(
-    x: Float, features: Index, length: int, feat: Float, dx: Float
-) -> tuple[float, float]:
-    """Write D x to ``dx``; return w·x and x·D x."""
-    s = 0.0
-    x_x = 0.0
-    for k in range(length):
-        j = features[k]
-        dx[j] = feat[D, j] * x[k]
-        s += feat[W, j] * x[k]
-        x_x += dx[j] * x[k]
-    return s, x_x
-
-
-@vectorised
-def _look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, float]:
-    s = 0.0
-    x_x = 0.0
-    for j in range(dx.shape[0]):
-        dx[j] = feat[D, j] * (x[j] - shift[j])
-    for j in range(dx.shape[0]):  # apart: see CONTRIBUTING.md, traps
-        s += feat[W, j] * (x[j] - shift[j])
-        x_x += dx[j] * (x[j] - shift[j])
-    return s, x_x
-
-
-@inlined
-def compare(
-    values: Float,
-    places: Index,
-    start: np.uint64,
-    length: np.uint64,
-    feat: Float,
-    dx: Float,
-) -> tuple[float, float]:
-    """Return w·x and the product with ``dx`` of a buffered row."""
-    s = s1 = cross = cross1 = 0.0
-    if length & np.uint64(1):
-        j, v = places[start], values[start]
-        s += feat[W, j] * v
-        cross += dx[j] * v
-    # Two sums of each: the next pair has to wait for the scores of this one.
-    for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
-        j, v, k1 = places[k], values[k], k + np.uint64(1)
-        s += feat[W, j] * v
-        cross += dx[j] * v
-        j, v = places[k1], values[k1]
-        s1 += feat[W, j] * v
-        cross1 += dx[j] * v
-    return s + s1, cross + cross1
-
-
-@vectorised
-def _compare_full(
-    values: Float, start: np.uint64, feat: Float, shift: Float, dx: Float
-) -> tuple[float, float]:
-    s = 0.0
-    cross = 0.0
-    for j in range(np.uint64(dx.shape[0])):
-        v = values[start + j] - shift[j]
-        s += feat[W, j] * v
-        cross += dx[j] * v
-    return s, cross
-
-
-@inlined
-def square(
-    values: Float, places: Index, start: np.uint64, length: np.uint64, feat: Float
-) -> float:
-    """Return x·D x of a buffered row."""
-    x_x = 0.0
-    for k in range(start, start + length):
-        x_x += feat[D, places[k]] * (values[k] * values[k])
-    return x_x
-
-
-@vectorised
-def _square_full(values: Float, start: np.uint64, feat: Float, shift: Float) -> float:
-    x_x = 0.0
-    for j in range(np.uint64(shift.shape[0])):
-        v = values[start + j] - shift[j]
-        x_x += feat[D, j] * (v * v)
-    return x_x
-
-
-@inlined
-def move(
-    values: Float,
-    places: Index,
-    start: np.uint64,
-    length: np.uint64,
-    feat: Float,
-    c: float,
-    past: float,
-) -> None:
-    """Add c D x to w, and the average's part of it."""
-    for k in range(start, start + length):
-        j = places[k]
-        v = c * (feat[D, j] * values[k])
-        feat[W, j] += v
-        feat[U, j] += past * v
-
-
-@vectorised
-def _move_full(
-    values: Float,
-    start: np.uint64,
-    feat: Float,
-    shift: Float,
-    c: float,
-    past: float,
-) -> None:
-    for j in range(np.uint64(shift.shape[0])):
-        v = c * (feat[D, j] * (values[start + j] - shift[j]))
-        feat[W, j] += v
-        feat[U, j] += past * v
 
 
 class OAM(OnlineAUC):

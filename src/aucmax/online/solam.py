@@ -178,8 +178,7 @@ def update(
                 engine.rebase(feat, scale, stats[PAST])
                 scale, stats[PAST] = 1.0, 0.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
-        a = clip(a, radius * kappa)
-        b = clip(b, radius * kappa)
+        a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
 
         # The mean, and the proximal map of the penalty.
@@ -196,10 +195,10 @@ def update(
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
     table, z = state
-    feat, past = table.feat, table.stats[PAST]
+    feat = table.feat
     if z[SUM_GAMMA] == 0.0 or not table.n.all():
         return np.zeros(feat.shape[1]), 0.0
-    w = (past * feat[engine.W] - feat[engine.U]) / z[SUM_GAMMA]
+    w = (table.stats[PAST] * feat[engine.W] - feat[engine.U]) / z[SUM_GAMMA]
     if l1_ball:
         mean = feat.copy()
         mean[engine.W] = w
