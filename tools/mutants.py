@@ -52,9 +52,9 @@ MUTANTS = [
     ),
     Mutant(
         "weights of rows are not made relative",
-        "core/steps.py",
-        "1.0 / n[1], rows / total",
-        "1.0 / n[1], 1.0",
+        "core/engine/table.py",
+        "stats[TO_MEAN] = stats[ROWS] / (pos + neg)",
+        "stats[TO_MEAN] = 1.0",
         "tests/test_contracts.py -k 'constant_factor and SOLAM'",
     ),
     Mutant(
@@ -262,11 +262,121 @@ MUTANTS = [
     ),
 ]
 
-# To be filled in when the rewrite of the kernels is merged; two or three for each of
-# SPAM, SOLAM, OAM, CBR and UniExp, such as: the sign of the step, a class mean of the
-# wrong class, the average over the wrong number of rows, no rescaling of the weight
-# after that of its feature, l2 dropped, a state that resumes one row late.
-KERNELS: list[Mutant] = []
+# The engine and the kernels that call it.
+KERNELS = [
+    Mutant(
+        "SPAM aims at the mean of the wrong class",
+        "online/spam.py",
+        "pace, goal = 2.0 * eta * (1.0 - p), b + 1.0",
+        "pace, goal = 2.0 * eta * (1.0 - p), a + 1.0",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "SPAM's average counts every step alike",
+        "online/spam.py",
+        "table.stats[PAST] += t",
+        "table.stats[PAST] += 1.0",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "SOLAM steps down in alpha, as Algorithm 10 prints it",
+        "online/solam.py",
+        "alpha = (alpha + pace * g_alpha) / (1.0 + forget)",
+        "alpha = (alpha - pace * g_alpha) / (1.0 + forget)",
+        "tests/online/test_solam.py",
+    ),
+    Mutant(
+        "UniExp keeps its bias when reference points move",
+        "online/uniexp.py",
+        "bias -= renew(table, how)",
+        "renew(table, how)",
+        "tests/online/test_uniexp.py",
+    ),
+    Mutant(
+        "OAM forgets the step before in a pair's margin",
+        "online/oam.py",
+        "margin = y_t * (s - s_b - total * x_xb)",
+        "margin = y_t * (s - s_b)",
+        "tests/online/test_oam.py",
+    ),
+    Mutant(
+        "CBR's buffer keeps the covariance from before the step",
+        "online/cbr_full.py",
+        "add_rows(drop, w, r, 0, width, c)",
+        "add_rows(drop, w, 0, 0, width, c)",
+        "tests/online/test_cbr.py",
+    ),
+    Mutant(
+        "FSAUC starts a stage with the step size of the last",
+        "online/fsauc_stages.py",
+        "z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)",
+        "z[ETA] *= 1.0",
+        "tests/online/test_fsauc.py",
+    ),
+    Mutant(
+        "the pair samplers draw partners of the row's own class",
+        "stochastic/sampler.py",
+        "partners = 1 - side",
+        "partners = side",
+        "tests/stochastic/test_psam.py",
+    ),
+    Mutant(
+        "SVRG's penalty is not divided by how rare a feature is",
+        "stochastic/svrg_rows.py",
+        "share = step * pull[RARITY, j]",
+        "share = step",
+        "tests/stochastic/test_svrg.py tests/core/test_engine.py",
+    ),
+    Mutant(
+        "the l2 penalty is dropped",
+        "core/engine/table.py",
+        "shrunk = w / (1.0 + due * ridge(feat, j, l2) * feat[D, j])",
+        "shrunk = w",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "a weight does not follow the scale of its feature",
+        "core/engine/table.py",
+        "growth = new / old - 1.0 if old > 0.0 else 0.0",
+        "growth = 0.0",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "a feature that wakes up keeps its past",
+        "core/engine/table.py",
+        "ASLEEP * new < mark and",
+        "new < 0.0 and",
+        "tests/test_contracts.py -k 'wakes and SPAM'",
+    ),
+    Mutant(
+        "squares of sparse rows leave the cross term out",
+        "core/engine/centred.py",
+        "return s, q - 2.0 * cross, a - cross, b - cross",
+        "return s, q, a - cross, b - cross",
+        "tests/core/test_engine.py",
+    ),
+    Mutant(
+        "the penalty that is due is lost when scales are renewed",
+        "core/engine/visit.py",
+        "    settle(table, how)\n    before",
+        "    before",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "the row that is counted does not move its class's mean score",
+        "core/engine/visit.py",
+        "news.share * (news.score - a) if y_i > 0.0",
+        "0.0 * (news.score - a) if y_i > 0.0",
+        "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "steps are not weighted",
+        "core/engine/visit.py",
+        "return abs(y[i]) * table.stats[TO_MEAN]",
+        "return table.stats[TO_MEAN] * 1.0",
+        "tests/online/test_spam.py",
+    ),
+]
 
 
 def copy(folder: Path) -> None:

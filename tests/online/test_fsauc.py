@@ -289,7 +289,7 @@ def tighter(monkeypatch):
         return state
 
     fsauc_init = fsauc_steps.init
-    monkeypatch.setattr(fsauc, "init", init)
+    monkeypatch.setattr(fsauc_steps, "init", init)
     return 1e-4
 
 

@@ -147,10 +147,8 @@ def update(
             alpha += pace * g_alpha - forget * alpha
 
         # Step down in (w, a, b); up in alpha is done.
-        if y[i] > 0.0:
-            a += follow * (s - a)
-        else:
-            b += follow * (s - b)
+        a += follow * (s - a) if y[i] > 0.0 else 0.0
+        b += follow * (s - b) if y[i] < 0.0 else 0.0
         if printed and how.l2.plain > 0.0:  # the penalty is a part of the gradient
             shrink = 1.0 - gamma * p * (1.0 - p) * how.l2.plain
             scale, s = scale * shrink, s * shrink
@@ -218,10 +216,9 @@ class SOLAM(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=10.0
-        Radius R of the ball, for weights of unit-scale features: 1 is the weight of a
-        feature one standard deviation of which is one unit of score. None stands for
-        the smallest ball that surely holds the minimum if ``l2`` is above zero, and for
-        no ball otherwise.
+        Radius R of the ball, for weights of unit-scale features. None stands for the
+        smallest ball that surely holds the minimum if ``l2`` is above zero, and for no
+        ball otherwise.
     norm : {"l2", "l1"}, default="l2"
         Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
         zeros; for those, see the ``l1`` of :class:`SPAM`.
