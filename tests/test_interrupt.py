@@ -10,6 +10,7 @@ import os, signal, threading
 import numpy as np
 from aucmax import {name}
 from aucmax.core.engine import ROWS
+from aucmax.core.state import arrays
 
 # A shell's background jobs have interrupts switched off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,13 +25,15 @@ try:
         model.partial_fit(X, y)
 except KeyboardInterrupt:
     pass
-rows = int(model.state_.table.stats[ROWS]) - 100
+state = model.state_
+rows = state.table.stats if hasattr(state, "table") else state.z
+rows = int(rows[ROWS]) - 100
 again = {name}().partial_fit(X[:100], y[:100])
 for start in range(0, rows, len(y)):
     part = slice(0, min(len(y), rows - start))
     again.partial_fit(X[part], y[part])
-for mine, its in zip(model.state_, again.state_):
-    np.testing.assert_array_equal(mine, its)
+for key, mine in arrays(model.state_).items():
+    np.testing.assert_array_equal(mine, arrays(again.state_)[key])
 print("whole", rows)
 """
 

@@ -502,7 +502,7 @@ def _roomy(run: _Run) -> int:
     if run.source.n_features is not None:
         return seen
     one, two, three = (
-        sum(np.size(part) for part in run.estimator._start(width))
+        sum(part.size for part in arrays(run.estimator._start(width)).values())
         for width in (8, 16, 24)
     )
     linear = three - two <= two - one  # of what grows like d² there is none to spare
