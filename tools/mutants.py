@@ -358,8 +358,8 @@ KERNELS = [
     Mutant(
         "the penalty that is due is lost when scales are renewed",
         "core/engine/visit.py",
-        "    settle(table, how)\n    before",
-        "    before",
+        "        settle(table, how)\n    shift",
+        "        table.stats[DUE] = 0.0\n    shift",
         "tests/online/test_spam.py",
     ),
     Mutant(

@@ -323,6 +323,6 @@ def test_kappa_is_the_largest_eigenvalue_of_a_batch(batch_size, layout):
 
 def test_steps_that_are_too_long_are_taken_back(monkeypatch):
     X, y = mixed(200)
-    monkeypatch.setattr(spdam, "_SAFETY", 1e-4)  # κ² is far too small
+    monkeypatch.setattr(spdam_batches, "_SAFETY", 1e-4)  # κ² is far too small
     model = SPDAM(max_iter=300, random_state=0).fit(X, y)
     assert model.residual_ <= 1e-4

@@ -120,8 +120,7 @@ def update(
             a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
 
         # Gradient of F at this row: the one of w is along x.
-        v, x_x, _, _ = look_row(X, i, table, how)
-        s, p = scale * v, stats[P]
+        p = stats[P]
         t += 1.0
         weight = engine.weight_of(y, i, table)
         gamma = step_at(schedule, eta0, table, t) * weight
@@ -131,6 +130,8 @@ def update(
             pace = gamma
             sum_gamma += gamma  # the mean has the weights from before their step
             stats[PAST] += gamma * scale
+        v, x_x, _, _ = look_row(X, i, table, how)
+        s = scale * v
         if y[i] > 0.0:
             share = 2.0 * (1.0 - p)
             g, g_alpha = share * (s - a - 1.0 - alpha), -share * s

@@ -108,10 +108,11 @@ def update(
             a, b = class_scores(table)
 
         # The step, an implicit one dividing by 1 + pace ‖x‖²: the gradient is along x.
-        s, x_x, x_pos, x_neg = look_row(X, i, table, how)
+        # (Its size first: the processor divides while it reads the row.)
         t += 1.0
         eta = step_at(schedule, eta0, table, t) * weight_of(y, i, table)
         p = table.stats[P]
+        s, x_x, x_pos, x_neg = look_row(X, i, table, how)
         if y[i] > 0.0:
             pace, goal = 2.0 * eta * (1.0 - p), b + 1.0
         else:

@@ -105,13 +105,13 @@ def update(
         if news.stale:  # with new reference points: the scores stay, the bias does not
             bias -= renew(table, how)
 
-        s, x_x, _, _ = look_row(X, i, table, how)
         t += 1.0
         p, sign = stats[P], 1.0 if y[i] > 0.0 else -1.0
         balance = 4.0 * p * (1.0 - p)
         eta = step_size(INVSQRT, eta0, stats[NORM] + 1.0, stats[WIDTH], t, balance, 0.0)
         eta = eta0 / balance if printed else eta
         eta *= weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
+        s, x_x, _, _ = look_row(X, i, table, how)
         q = x_x + 1.0
         margin = sign * (s + bias)
         if implicit:

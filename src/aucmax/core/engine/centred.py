@@ -89,6 +89,7 @@ _stored_if = by_layout(
     lambda X, i, wanted: range(np.uint64(X.shape[1]) * np.uint64(wanted)),
     lambda X, i, wanted: range(X.indptr[i], X.indptr[i + np.int64(wanted)]),
 )
+_is_dense = by_layout(lambda X: True, lambda X: False)
 
 
 @inlined
@@ -224,20 +225,23 @@ def rescale_row(
     """
     feat, ref, stats, l2 = table.feat, table.ref, table.stats, how.l2
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
-    misfits = 0  # a loop that only reads runs in SIMD, and often that is all
-    for k in _stored_if(X, i, wanted):
+    # Of a dense row mostly no scale is off, and a loop that only looks runs in SIMD.
+    misfits = np.int64(wanted and not _is_dense(X))
+    for k in _stored_if(X, i, wanted and _is_dense(X)):
         j, x = entry(X, i, k)
         misfits += off_scale(feat, j, to_pos, to_neg, l2, TOLERANCE) & (x != 0.0)
     d_a = d_b = squares = absolute = 0.0
+    some = np.uint32(how.listed[0] > 0)  # else no reference point is looked up
     for k in _stored_if(X, i, misfits > 0):
         j, x = entry(X, i, k)
         if x != 0.0 and off_scale(feat, j, to_pos, to_neg, l2, TOLERANCE):
-            share = own * (x - ref[j]) * (x - ref[j])
+            r = ref[j * some]
+            share = own * (x - r) * (x - r)
             before = unit_weight(feat, j)
             change = rescale(table, j, l2, how.follows, share)
             after = unit_weight(feat, j)
-            d_a += change * (feat[SUM, j] * to_pos - ref[j])
-            d_b += change * (feat[SUM + 1, j] * to_neg - ref[j])
+            d_a += change * (feat[SUM, j] * to_pos - r)
+            d_b += change * (feat[SUM + 1, j] * to_neg - r)
             squares += after * after - before * before
             absolute += after - before
     return d_a, d_b, squares, absolute

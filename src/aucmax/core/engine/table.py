@@ -216,23 +216,26 @@ def _recentre(feat: Float, ref: Float, j: int, to_pos: float, to_neg: float) -> 
 
 
 @kernel
-def refresh(table: Table, l2: L2, precondition: bool) -> None:
+def refresh(table: Table, l2: L2, precondition: bool) -> float:
     """Take reference points and scales from the class moments; O(d).
 
     And of a row in the new coordinates, classes balanced: the mean squared norm, how
     many features of the largest share in it would make it up, and the smallest and the
     largest λ_j D_j, which say how convex the penalty is in the metric of the steps.
+    Returns by how much the new reference points shift all scores.
     """
     feat, ref, _, _, stats = table
     take_rates(table)
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
-    norm = share = 0.0
+    norm = share = shift = 0.0
     mildest, hardest = np.inf, 0.0
     for j in range(feat.shape[1]):
         if feat[NZ, j] == 0.0:  # not seen yet
             continue
         if precondition:
+            before = ref[j]
             _recentre(feat, ref, j, to_pos, to_neg)
+            shift += feat[W, j] * (before - ref[j])
         second = second_moment(feat, j, to_pos, to_neg)
         l2_j = ridge(feat, j, l2)
         if precondition:
@@ -247,6 +250,7 @@ def refresh(table: Table, l2: L2, precondition: bool) -> None:
     stats[NORM], stats[WIDTH] = norm, norm / share
     stats[MILDEST], stats[HARDEST] = mildest, hardest
     stats[RENEW_AT] = RENEW * stats[ROWS]
+    return shift
 
 
 @kernel

@@ -29,7 +29,6 @@ from aucmax.core.engine.table import (
     TO_MEAN,
     Table,
     W,
-    class_scores,
     penalise,
     refresh,
     take_rates,
@@ -158,11 +157,11 @@ def _renew_if_stream(table, how):
 
 @kernel
 def _renew(table: Table, how: Visit) -> float:
-    settle(table, how)
-    before = class_scores(table)[0]
-    refresh(table, how.l2, how.precondition)
+    if table.stats[DUE] > 0.0:
+        settle(table, how)
+    shift = refresh(table, how.l2, how.precondition)
     list_features(table.ref, how.listed)
-    return class_scores(table)[0] - before
+    return shift
 
 
 @inlined
