@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from aucmax import CBR, OAM, SPAM
+from aucmax.core import engine
 from bench import Row, best_of, main, shared
 
 SIZE, C, PHI = 50, 0.001, float(ndtri(0.7))
@@ -85,8 +86,8 @@ def run(repeat: int) -> list[Row]:
 
     model = CBR(shuffle=False)
     fit = job(model, dense, y)
-    state = model.state_
-    unit = (dense - state.cold[1]) * np.sqrt(state.hot[1])
+    table = model.state_.table
+    unit = (dense - table.ref) * np.sqrt(table.feat[engine.D])
     mu = np.zeros(0)
 
     def slow() -> None:
@@ -96,7 +97,9 @@ def run(repeat: int) -> list[Row]:
     # Ours between the long runs, too, so that both see the same machine.
     rounds = [best_of(1, {"NumPy": slow}) | best_of(repeat, {"CBR": fit}) for _ in "ab"]
     seconds = {name: min(one[name] for one in rounds) for name in rounds[0]}
-    np.testing.assert_allclose(mu, state.hot[0], rtol=1e-6, atol=1e-9 * np.ptp(mu))
+    np.testing.assert_allclose(
+        mu, table.feat[engine.W], rtol=1e-6, atol=1e-9 * np.ptp(mu)
+    )
     compare("a9a, dense", "CBR", "NumPy", seconds)
     return results
 

@@ -16,10 +16,11 @@ import numpy as np
 from aucmax import PSAM
 from aucmax.core.base import generator
 from aucmax.core.deck import decks
-from aucmax.core.rows import as_rows, fetch_ahead
+from aucmax.core.engine import fetch_ahead
+from aucmax.core.rows import as_rows
 from aucmax.core.tally import measure
 from aucmax.metrics import auc
-from aucmax.stochastic.asam import update
+from aucmax.stochastic.sampler import update
 from bench import Row, best_of, main
 
 FEATURES = 300
@@ -58,7 +59,8 @@ class Trial:
         state = self.model._begin(self.rows, self.tally)
         rng = generator(seed)
         hands = decks(self.signed, rng)
-        ahead = fetch_ahead(self.rows) if fetched else 0
+        how = self.model._visit(self.rows, state, learn=False)
+        how = how._replace(ahead=fetch_ahead(self.rows) if fetched else 0)
         for start in range(0, len(self.signed), PIECE):
             size = min(PIECE, len(self.signed) - start)
             if dealt:
@@ -67,8 +69,7 @@ class Trial:
                 pos, neg = (
                     side[rng.randint(len(side), size=size)] for side in self.sides
                 )
-            table = state.hot, state.cold, state.z
-            update(self.rows, pos, neg, *table, ahead, True, *self.model._hyper())
+            update(self.rows, pos, neg, state, how, *self.model._hyper())
         return self.model._weights(state)[0]
 
 

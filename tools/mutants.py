@@ -346,7 +346,7 @@ KERNELS = [
         "core/engine/table.py",
         "ASLEEP * new < mark and",
         "new < 0.0 and",
-        "tests/test_contracts.py -k 'wakes and SPAM'",
+        "tests/test_contracts.py -k 'wake_up and SPAM'",
     ),
     Mutant(
         "squares of sparse rows leave the cross term out",

@@ -41,7 +41,7 @@ class Known(NamedTuple):
     l2: L2
     stretch: float  # steps at most between two proximal maps of the penalty …
     most: float  # … and λ_j D_j times the penalty that is due
-    ahead: int  # rows to ask for, see aucmax.core.engine.prefetch
+    ahead: int  # how many rows to prefetch, see aucmax.core.engine.prefetch
     listed: Index  # (d + 1,) how many features have a reference point, and which
 
 

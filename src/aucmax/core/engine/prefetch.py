@@ -1,4 +1,4 @@
-"""Asking for memory some time before it is read.
+"""Prefetching: memory is requested some time before it is read.
 
 Rows are visited in random order, and the features of a sparse row are all over the
 table: without this, a learner waits for memory half of the time. It changes no result.
@@ -23,7 +23,7 @@ _WORD = ir.IntType(32)
 
 
 def _fetch(near: int) -> Any:
-    """Return a function that asks for the line ``offset`` bytes into an array.
+    """Return a function that prefetches the line ``offset`` bytes into an array.
 
     ``near=3`` is the nearest cache, 2 the next. Dense rows go to the second one: in the
     nearest, few requests can be under way, and rows of a hundred numbers came half as
@@ -77,7 +77,7 @@ _fetch_features = by_layout(lambda X, i, feat: None, _csr_features, silent=True)
 
 
 def fetch_ahead(X: Rows, pairs: bool = False) -> int:
-    """Return how many steps before its visit a row, or a pair, is best asked for."""
+    """Return how many steps before its visit a row, or a pair, is prefetched."""
     if pairs and isinstance(X, CSR):  # farther apart in memory than runs of rows
         return 4
     return 4 * (2 + int(1536 / max(row_bytes(X), 1.0)))
@@ -85,7 +85,7 @@ def fetch_ahead(X: Rows, pairs: bool = False) -> int:
 
 @inlined
 def prefetch(X: Rows, order: Any, k: int, ahead: int, feat: Float) -> None:
-    """Ask for a row to come and, if rows are sparse, for the features of the next."""
+    """Prefetch a row to come and, if rows are sparse, the features of the next."""
     last = order.shape[0] - 1
     fetch_row(X, order[min(k + ahead, last)])
     _fetch_features(X, order[min(k + 1, last)], feat)

@@ -67,7 +67,7 @@ def visit(
 
 @inlined
 def take(X: Rows, order: NDArray[np.int64], k: int, table: Table, how: Visit) -> Any:
-    """Return the k-th row, and ask for those to come."""
+    """Return the k-th row, and prefetch those to come."""
     prefetch(X, order, k, how.ahead, table.feat)
     return order[k]
 
