@@ -96,6 +96,46 @@ def init(n_features: int, buffer_size: int, precondition: bool) -> State:
 
 
 @kernel
+def _rescale(
+    state: State,
+    unit: Float,
+    shift: Float,
+    at: Index,
+    mean: Float,
+    mu: Float,
+    e: Float,
+    c: Float,
+) -> None:
+    """Take weights, buffered scores and their covariances to new scales; O(B d²)."""
+    table, rows, slots, S, R, _, _ = state
+    feat, d, begin = table.feat, unit.shape[0], R.shape[1] - e.shape[0]
+    for j in range(d):  # a weight, unit · μ, follows the scale, unit²
+        if unit[j] > 0.0:
+            mu[j] *= np.sqrt(feat[D, j]) / unit[j]
+        unit[j], shift[j] = np.sqrt(feat[D, j]), table.ref[j]
+    for twice in range(2):  # first with the weights, then with one another
+        for b in range(slots.shape[1]):
+            if slots[WEIGHT, b] == 0.0:  # not filled yet
+                continue
+            length = int(slots[LENGTH, b])
+            unpack(rows[VALUES, b], at[b], length, unit, shift, e[:d])
+            covary(S, R, e, c)
+            mean[b] = dot(e, mean[begin:])
+            if twice == 0:
+                assign(R[b, begin:], c[begin:])
+            else:
+                assign(R[b, b:begin], c[b:begin])
+
+
+rescaled = engine.if_stream(
+    lambda state, unit, shift, at, mean, mu, e, c, how: _rescale(
+        state, unit, shift, at, mean, mu, e, c
+    ),
+    lambda state, unit, shift, at, mean, mu, e, c, how: None,
+)
+
+
+@kernel
 def update(
     X: Rows,
     y: Float,
@@ -140,7 +180,7 @@ def update(
             if off:
                 renew(table, how)
                 stats[RENEW_AT] = _RENEW * stats[ROWS]
-                rescaled(state, unit, shift, at, mean, mu, e, c)
+                rescaled(state, unit, shift, at, mean, mu, e, c, how)
 
         # What is to be known of the pairs of the row.
         unpack(x, features, length, unit, shift, e[:d])
@@ -198,38 +238,6 @@ def update(
             R[slot, slot], mean[slot] = e_e, s
     assign(score, mean[: 2 * size])
     assign(feat[W], mu)
-
-
-@kernel
-def rescaled(
-    state: State,
-    unit: Float,
-    shift: Float,
-    at: Index,
-    mean: Float,
-    mu: Float,
-    e: Float,
-    c: Float,
-) -> None:
-    """Take weights, buffered scores and their covariances to new scales; O(B d²)."""
-    table, rows, slots, S, R, _, _ = state
-    feat, d, begin = table.feat, unit.shape[0], R.shape[1] - e.shape[0]
-    for j in range(d):  # a weight, unit · μ, follows the scale, unit²
-        if unit[j] > 0.0:
-            mu[j] *= np.sqrt(feat[D, j]) / unit[j]
-        unit[j], shift[j] = np.sqrt(feat[D, j]), table.ref[j]
-    for twice in range(2):  # first with the weights, then with one another
-        for b in range(slots.shape[1]):
-            if slots[WEIGHT, b] == 0.0:  # not filled yet
-                continue
-            length = int(slots[LENGTH, b])
-            unpack(rows[VALUES, b], at[b], length, unit, shift, e[:d])
-            covary(S, R, e, c)
-            mean[b] = dot(e, mean[begin:])
-            if twice == 0:
-                assign(R[b, begin:], c[begin:])
-            else:
-                assign(R[b, b:begin], c[b:begin])
 
 
 def weights(state: State) -> tuple[Float, float]:

@@ -84,27 +84,29 @@ def class_of(y_i: float) -> int:
     return int(y_i < 0.0)
 
 
+def if_stream(learnt: Any, known: Any) -> Any:
+    """Return one function of two: for streams, and for rows whose statistics are known.
+
+    The last argument, ``how``, says which; the other one is not compiled.
+    """
+
+    def either(*args):
+        return (learnt if isinstance(args[-1], Stream) else known)(*args)
+
+    @overload(either, jit_options=INLINE, strict=False)
+    def _pick(*args):
+        return learnt if args[-1].instance_class is Stream else known
+
+    return either
+
+
 # A branch in what is compiled into a kernel would count references at every row (see
 # CONTRIBUTING, traps). So there is none below, and kernels ask themselves whether to
 # renew.
 
 
-def count(X: Rows, y: Float, i: int, table: Table, how: Visit) -> bool:
-    """Count row ``i`` of a stream in; return whether both classes have been seen.
-
-    Where statistics are known there is nothing to count, hence False.
-    """
-    return _count(X, y, i, table, how) if isinstance(how, Stream) else False
-
-
-@overload(count, jit_options=INLINE)
-def _count_if_stream(X, y, i, table, how):
-    if how.instance_class is Stream:
-        return _count
-    return lambda X, y, i, table, how: False
-
-
 def _count(X, y, i, table, how):
+    """Count row ``i`` in; return whether both classes have been seen."""
     n = table.n
     weight, side = abs(y[i]), class_of(y[i])
     table.stats[ROWS] += 1.0
@@ -114,26 +116,10 @@ def _count(X, y, i, table, how):
     return (n[POS] > 0.0) & (n[NEG] > 0.0)
 
 
-def learn(X: Rows, y: Float, i: int, table: Table, how: Visit) -> News:
-    """Count row ``i`` of a stream in, and let the scales of its features follow.
-
-    Where statistics are known there is no news, and nothing to compile.
-    """
-    return (_learn if isinstance(how, Stream) else _no_news)(X, y, i, table, how)
-
-
-@overload(learn, jit_options=INLINE)
-def _learn_if_stream(X, y, i, table, how):
-    return _learn if how.instance_class is Stream else _no_news
-
-
-def _no_news(X, y, i, table, how):
-    return News(True, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-
 def _learn(X, y, i, table, how):
+    """Count row ``i`` in, and let the scales of its features follow."""
     score = dot_row(X, i, table.feat, W, table.ref, how.listed)
-    ready = count(X, y, i, table, how)
+    ready = _counted(X, y, i, table, how)
     n, stats = table.n, table.stats
     share = abs(y[i]) / n[class_of(y[i])]
     d_a, d_b, d_squares, d_absolute = rescale_row(
@@ -143,25 +129,24 @@ def _learn(X, y, i, table, how):
     return News(ready, stale, score, share, d_a, d_b, d_squares, d_absolute)
 
 
-def renew(table: Table, how: Visit) -> float:
-    """Take all reference points and scales anew; return by how much scores shift."""
-    return _renew(table, how)
-
-
-@overload(renew, jit_options=INLINE)
-def _renew_if_stream(table, how):
-    if how.instance_class is Stream:
-        return lambda table, how: _renew(table, how)
-    return lambda table, how: 0.0
-
-
 @kernel
 def _renew(table: Table, how: Visit) -> float:
+    """Take all reference points and scales anew; return by how much scores shift."""
     if table.stats[DUE] > 0.0:
         settle(table, how)
     shift = refresh(table, how.l2, how.precondition)
     list_features(table.ref, how.listed)
     return shift
+
+
+_counted = inlined(_count)
+# Of known statistics there is nothing to count, no news, and nothing to renew.
+count = if_stream(_count, lambda X, y, i, table, how: False)
+learn = if_stream(
+    _learn,
+    lambda X, y, i, table, how: News(True, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+)
+renew = if_stream(lambda table, how: _renew(table, how), lambda table, how: 0.0)
 
 
 @inlined
