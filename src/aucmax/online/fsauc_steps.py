@@ -166,11 +166,12 @@ def update(
                 0.0,
             )
 
-        if near:
+        changes = near and n_expected >= 0.0  # in a stream, when features are rescaled
+        if changes:
             size -= reach_row(X, i, table, how, start, scale)
         news = engine.learn(X, y, i, table, how)
         reach = max(reach + scale * scale * news.d_squares, 0.0)
-        if near:
+        if changes:
             size += reach_row(X, i, table, how, start, scale)
         if not news.ready:
             done += 1.0 if printed else 0.0  # a step at which nothing moves
@@ -258,8 +259,9 @@ def update(
             stats[PAST] += scale
         done += 1.0
         if engine.falls_due(table, how, pq * gamma):
-            ridge = how.l2.plain * stats[DUE]
-            stages.shrink(feat, start, scale, stats[PAST], ridge, 0.0)
+            if how.l2.plain > 0.0:
+                ridge = how.l2.plain * stats[DUE]
+                stages.shrink(feat, start, scale, stats[PAST], ridge, 0.0)
             stats[DUE] = stats[SINCE] = 0.0
             reach = scale * scale * engine.norms(feat)[0]
             size = np.sum(stages.magnitudes(feat, start, scale if near else 0.0))
