@@ -108,7 +108,7 @@ class CBR(OnlineAUC):
     With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, a pair that
     is ranked with less confidence than asked for O((B + d)²) more, and other pairs
     O(1); memory is d²/2 + 2B (2B + d) numbers. With ``covariance="diag"`` a pair costs
-    O(nnz) of its two rows and memory is ten numbers a feature, and the buffer.
+    O(nnz) of its two rows and memory is eleven numbers a feature, and the buffer.
 
     As printed: ``CBR(C, schedule="printed", precondition=False)`` and ``partial_fit``,
     with ``policy`` and ``covariance`` for the variants and ``step=0.5`` for chapter 5.

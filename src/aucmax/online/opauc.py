@@ -207,7 +207,7 @@ class OPAUC(OnlineAUC):
     -----
     A row costs O(d²), whether dense or sparse, and so does memory: one triangle of d²/2
     numbers a class. With sketches of rank τ a row costs O(nnz τ + τ²) and memory is
-    2τ + 11 numbers a feature; but the minimum is then that of the sketches, which are
+    2τ + 12 numbers a feature; but the minimum is then that of the sketches, which are
     off by about 1/√τ. ``fit`` reads the data once more, for the scales of the features.
 
     As printed: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",

@@ -269,7 +269,7 @@ class SOLAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), or O(d log d) when the l1 ball is left; memory is eight numbers
+    A row costs O(nnz), or O(d log d) when the l1 ball is left; memory is ten numbers
     a feature. ``fit`` reads the data once more, for exact class moments, and
     ``partial_fit`` uses running ones. The duality gap falls like O(log t / √t) [1]_.
 

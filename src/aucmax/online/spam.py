@@ -23,8 +23,6 @@ Deviations from the paper, none of which moves the minimum:
 * a, b are followed exactly by inner products, in O(nnz);
 * the proximal map is applied to a stretch of steps at once, in O(1) a step; that of the
   l1 penalty is another algorithm's, :mod:`aucmax.online.spam_net`;
-* dense rows are taken four at a time where moments are known, which changes nothing but
-  the speed (:mod:`aucmax.core.groups`);
 * a weighted average of the iterates is returned (the paper recommends one).
 
 The Notes of the class have the settings that switch back.
@@ -208,10 +206,9 @@ class SPAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), memory is ten numbers a feature, and ten more in a ``fit`` of
-    dense rows. ``fit`` reads the data once more, for exact class moments;
-    ``partial_fit`` uses running ones. The expected error falls like O(log t / t) under
-    Theorem 3 of the paper.
+    A row costs O(nnz), memory is ten numbers a feature. ``fit`` reads the data once
+    more, for exact class moments; ``partial_fit`` uses running ones. The expected error
+    falls like O(log t / t) under Theorem 3 of the paper.
 
     As printed: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False, max_iter=1, shuffle=False)`` and ``fit``, which
