@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit
 from aucmax.core import confidence
 from aucmax.core.jit import vectorised
-from aucmax.online import cbr_full
 
 @vectorised
 def plain(K, at, length, rows, c, first, V, r, start, stop):
@@ -28,7 +27,7 @@ def plain(K, at, length, rows, c, first, V, r, start, stop):
                 out[k] += factor * v[k]
 
 if sys.argv[1] == "plain":
-    confidence.add_products = cbr_full.add_products = plain
+    confidence.add_products = plain
 from aucmax import CBR
 rng = np.random.default_rng(0)
 for d in (30, 100, 300):

@@ -22,10 +22,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.batch.bam import LOSSES, Landscape, cut_short, solver, survey
+from aucmax.batch.bam_scaled import Scaled, better, deviation
 from aucmax.core.base import GRADIENT, LinearRanker
 from aucmax.core.folds import Index, area, folds, left_out, path_table, penalties
 from aucmax.core.moments import one_blas_thread
-from aucmax.core.newton import Coordinates, Ridge, Solver, together
+from aucmax.core.newton import Solver, together
 from aucmax.core.pairs import shares
 from aucmax.core.penalty import squared_sizes
 from aucmax.core.rows import Float, Rows
@@ -34,62 +35,7 @@ AUTO = ("squared_hinge", "logistic")
 
 # Of a fold's minimum: its AUC is then right to 1e-4 or so, and known no better.
 _ROUGH = 5e-3
-# The path ends at this ridge, for features of unit scale, or after so many decades if
-# there are too many features for covariances.
-_LEAST, _DECADES = 5e-7, 6.0
 _ALIKE = 2.0  # within such a factor, two scales are one
-_SMALL = 0.25  # of raw features: relative to the variance of a small one
-
-
-class Scaled(Landscape):
-    """The same with the ridge (l2/2) Σ (scale w)²."""
-
-    def __init__(self, land: Landscape, scale: Float) -> None:
-        super().__init__(
-            land.X, land.varies, land.weight, land.mean, land.variance, land.often
-        )
-        self.H, self.system = land.H, land.system
-        self.scale = np.where(self.varies, scale, 0.0)
-        self.square = self.scale**2
-        self._known: dict[float, Coordinates] = {}
-
-    def coordinates(self, l2: Ridge) -> Coordinates:
-        """Return those in which the curvature at zero is about one."""
-        key = float(np.max(l2, initial=0.0))  # they differ by a factor only
-        if key not in self._known:
-            self._known[key] = super().coordinates(l2)
-        return self._known[key]
-
-    def spread(self, count: int) -> Float:
-        """Return penalties from one that leaves next to nothing to next to none."""
-        unit = 1.0 / np.where(self.varies, self.scale, np.inf)
-        if self.H is None:
-            high = 2.0 * (self.system.largest(unit) if self.system else 1.0)
-            return np.geomspace(high, high * 10**-_DECADES, count)
-        if not len(self.H):
-            return np.geomspace(1.0, _LEAST, count)
-        unit = unit[self.varies]
-        H = self.H * unit * unit[:, np.newaxis]
-        least = _LEAST * float(np.quantile(np.diag(H), _SMALL))
-        return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
-
-
-def deviation(land: Landscape, signed: Float) -> Float:
-    """Return the standard deviations of the features, over rows of both classes."""
-    weight = np.array([signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()])
-    share = weight / weight.sum()
-    gap = land.mean[0] - land.mean[1]
-    # Variances of classes are of centred values where there are covariances, and far
-    # from zero the mean of squares is rounding.
-    return np.sqrt(share @ land.variance + share.prod() * gap**2)
-
-
-def _better(areas: Float, others: Float) -> bool:
-    """Return whether the best mean is higher, by more than its standard error."""
-    flat, other = (a.reshape(-1, a.shape[-1]) for a in (areas, others))
-    gain = flat[flat.mean(axis=1).argmax()] - other[other.mean(axis=1).argmax()]
-    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
-    return bool(gain.mean() > error)
 
 
 class Fold(NamedTuple):
@@ -287,7 +233,7 @@ class BAMCV(LinearRanker):
             # The first loss chooses the scale for all.
             some = losses[:1] if len(lands) > 1 else losses
             areas, left = self._areas(lands, some, parts)
-            best = int(len(lands) > 1 and _better(areas[1], areas[0]))
+            best = int(len(lands) > 1 and better(areas[1], areas[0]))
             land = lands[best]
             (rest,), more = self._areas([land], losses[len(some) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])

@@ -30,7 +30,8 @@ and a step changes it along w = cov((Eω, ω), z·ω). It is in two parts:
 import numpy as np
 
 from aucmax.core.check import check_width
-from aucmax.core.engine.lanes import padded
+from aucmax.core.engine.lanes import aligned
+from aucmax.core.engine.lanes import padded as padded
 from aucmax.core.engine.tile import HALF, TALL, add_products
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.rows import Float
@@ -176,6 +177,20 @@ def follow(
         m[a] += step * w[a]
         k[a] += drop * w[a]
         v[a] -= beta * (w[a] * w[a])
+
+
+@inlined
+def workplace(size: int, width: int) -> tuple[Float, Float, Float]:
+    """Return room for ``size`` steps: their w, as much again, and what they share."""
+    coefs = np.zeros((size, size + HALF))
+    return aligned(size + HALF, width), aligned(size, width), coefs
+
+
+@inlined
+def catch_up(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
+    """Add Σ c_lr v_l over l < r to v_r, from ``start`` to ``stop``, whole lines."""
+    flat, width = V.reshape(V.size), V.shape[1]
+    add_products(flat, r * width + start, 0, 1, coefs, r, V, r, start, stop)
 
 
 @inlined

@@ -32,6 +32,7 @@ from aucmax.core.buffer import (
 from aucmax.core.confidence import (
     ROUNDING,
     add_rows,
+    catch_up,
     confident_step,
     covary,
     difference,
@@ -39,7 +40,9 @@ from aucmax.core.confidence import (
     eliminate,
     follow,
     identity,
+    padded,
     subtract_squares,
+    workplace,
 )
 from aucmax.core.engine import (
     NEG,
@@ -61,8 +64,6 @@ from aucmax.core.engine import (
     take,
     weight_of,
 )
-from aucmax.core.engine.lanes import aligned, padded
-from aucmax.core.engine.tile import HALF, add_products
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Index, Rows, pack_row
 
@@ -161,10 +162,8 @@ def update(
     assign(mean[: 2 * size], score)
     assign(mu, feat[W])
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
-    slot_of, coefs = np.empty(size, np.int64), np.zeros((size, size + HALF))
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    w, room = aligned(size + HALF, width), aligned(size, width)
-    flat = w.reshape(w.size)
+    slot_of, (w, room, coefs) = np.empty(size, np.int64), workplace(size, width)
     for visit in range(order.shape[0]):
         i = take(X, order, visit, table, how)
         side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
@@ -212,7 +211,7 @@ def update(
             for a in range(near, b):
                 w[r, a] = c[a] - R[a, b]
             difference(c, R[b], b, far, w[r])
-            add_products(flat, r * width + near, 0, 1, coefs, r, w, r, near, far)
+            catch_up(coefs, w, r, near, far)
             rest = slice(b + 1, end)
             follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
             s += step[r] * x_z

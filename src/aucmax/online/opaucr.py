@@ -52,9 +52,9 @@ from aucmax.core.engine import (
     penalise,
     settle,
     take,
+    take_rates,
     weight_of,
 )
-from aucmax.core.engine.table import take_rates
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.core.steps import INVSQRT, step_size

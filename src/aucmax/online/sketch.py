@@ -8,8 +8,19 @@ average's part of it; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e s
 import numpy as np
 
 from aucmax.core import engine
-from aucmax.core.engine import TO_NEG, TO_POS, D, Table, U, Visit, W, ridge
-from aucmax.core.engine.table import fitting_scale, off_scale, second_moment
+from aucmax.core.engine import (
+    TO_NEG,
+    TO_POS,
+    D,
+    Table,
+    U,
+    Visit,
+    W,
+    fitting_scale,
+    off_scale,
+    ridge,
+    second_moment,
+)
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.random import MODULI, advance
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored

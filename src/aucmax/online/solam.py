@@ -48,7 +48,6 @@ _SMALL = 0.1  # a factor below this is multiplied out
 
 # The numbers in State.z: steps; the variables a, b and α; the factor s of the weights,
 # w = s W; their size Σ w²/D (for the l1 ball Σ |w|/√D); the largest norm of a row; Σ γ.
-# (Σ γ s, the weights of W in the average, is the table's.)
 T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
 
 
@@ -61,8 +60,7 @@ class State(NamedTuple):
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    z = np.zeros(8)
-    z[SCALE] = 1.0
+    z = np.eye(8)[SCALE]  # the factor of the weights is one
     return State(engine.empty(n_features, precondition), z)
 
 
@@ -80,10 +78,9 @@ def sum_row(X: Rows, i: int, table: Table, how: Visit) -> float:
 
 
 @inlined
-def size_of(table: Table, scale: float, l1_ball: bool) -> float:
+def size_of(feat: Float, scale: float, l1_ball: bool) -> float:
     """Return the size of the weights, exactly; O(d)."""
-    squares, absolute = engine.norms(table.feat)
-    return absolute if l1_ball else scale * scale * squares
+    return engine.norms(feat)[1] if l1_ball else scale * scale * engine.norms(feat)[0]
 
 
 @kernel
@@ -117,7 +114,7 @@ def update(
             continue
         if news.stale:
             shift = scale * engine.renew(table, how)  # of the points of reference
-            a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
+            a, b, size = a + shift, b + shift, size_of(feat, scale, l1_ball)
 
         # Gradient of F at this row: the one of w is along x.
         p = stats[P]
@@ -169,7 +166,7 @@ def update(
         if l1_ball and size > slack * radius:
             tau = l1_threshold(engine.unit_magnitudes(feat), radius)
             engine.soften(feat, tau, stats[PAST])
-            size = size_of(table, scale, l1_ball)
+            size = size_of(feat, scale, l1_ball)
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
@@ -186,15 +183,14 @@ def update(
             stats[PAST] += gamma * scale
         if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
             engine.settle(table, how)
-            size = size_of(table, scale, l1_ball)
+            size = size_of(feat, scale, l1_ball)
     z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE] = t, a, b, alpha, scale, size
     z[KAPPA], z[SUM_GAMMA] = kappa, sum_gamma
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
-    table, z = state
-    feat = table.feat
+    table, z, feat = *state, state.table.feat
     if z[SUM_GAMMA] == 0.0 or not table.n.all():
         return np.zeros(feat.shape[1]), 0.0
     w = (table.stats[PAST] * feat[engine.W] - feat[engine.U]) / z[SUM_GAMMA]

@@ -33,8 +33,8 @@ from aucmax.core.engine import (
     penalise,
     renew,
     second_moment,
+    take_pair,
 )
-from aucmax.core.engine.prefetch import fetch_row
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.reservoir import Reservoir, choose, fill, keep, kept_score, move_kept
 from aucmax.core.rows import Float, Rows, raw_dot_row
@@ -128,13 +128,9 @@ def update(
     feat, stats = table.feat, table.stats
     t, length = z[T], 1.0 if printed else z[LENGTH]
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
-    last, room = pos.shape[0] - 1, np.zeros(feat.shape[1])
+    room = np.zeros(feat.shape[1])
     for k in range(pos.shape[0]):
-        then = min(k + how.ahead, last)
-        fetch_row(X, pos[then])
-        fetch_row(X, neg[then])
-        i, other = pos[k], neg[k]
-
+        i, other = take_pair(X, pos, neg, k, how)
         t += 1.0
         eta = step_size(eta0, length, stats[MILDEST], t)
         loss = 1.0 - score_pair(X, i, other, feat)

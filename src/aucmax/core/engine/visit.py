@@ -15,7 +15,7 @@ from aucmax.core.engine.centred import (
     list_features,
     rescale_row,
 )
-from aucmax.core.engine.prefetch import fetch_ahead, prefetch
+from aucmax.core.engine.prefetch import fetch_ahead, fetch_row, prefetch
 from aucmax.core.engine.table import (
     DUE,
     HARDEST,
@@ -70,6 +70,17 @@ def take(X: Rows, order: NDArray[np.int64], k: int, table: Table, how: Visit) ->
     """Return the k-th row, and prefetch those to come."""
     prefetch(X, order, k, how.ahead, table.feat)
     return order[k]
+
+
+@inlined
+def take_pair(
+    X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], k: int, how: Visit
+) -> Any:
+    """Return the k-th pair of rows, and prefetch one to come."""
+    then = min(k + how.ahead, pos.shape[0] - 1)
+    fetch_row(X, pos[then])
+    fetch_row(X, neg[then])
+    return pos[k], neg[k]
 
 
 @inlined
