@@ -80,6 +80,18 @@ def shared(func: F) -> F:
     return cast(F, register_jitable(**INLINE)(func))
 
 
+def told_apart(func: F, kind: str) -> F:
+    """Give a function without a name one that no other of its module has.
+
+    What is compiled is known by names, also to what other processes left in the cache:
+    two lambdas of equal arguments would be one.
+    """
+    if func.__name__ == "<lambda>":
+        func.__name__ = f"{kind}_{func.__code__.co_firstlineno}"
+        func.__qualname__ = func.__name__
+    return func
+
+
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Numba's index and data files of one kernel, safe to share between processes."""
 

@@ -20,7 +20,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.jit import INLINE, SIMD
+from aucmax.core.jit import INLINE, SIMD, told_apart
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -142,6 +142,7 @@ def by_layout(
         if not silent:
             return (csr if isinstance(X, CSR) else dense)(X, *args)
 
+    dense, csr = told_apart(dense, "dense"), told_apart(csr, "csr")
     _compile(either, dense, csr, INLINE)
     return either
 

@@ -33,7 +33,7 @@ from aucmax.core.engine.table import (
     refresh,
     take_rates,
 )
-from aucmax.core.jit import INLINE, inlined, kernel
+from aucmax.core.jit import INLINE, inlined, kernel, told_apart
 from aucmax.core.rows import Float, Rows
 
 _STRETCH = 256  # steps at least, d at most, between two proximal maps
@@ -100,6 +100,7 @@ def if_stream(learnt: Any, known: Any) -> Any:
 
     The last argument, ``how``, says which; the other one is not compiled.
     """
+    learnt, known = told_apart(learnt, "learnt"), told_apart(known, "known")
 
     def either(*args):
         return (learnt if isinstance(args[-1], Stream) else known)(*args)
