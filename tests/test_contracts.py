@@ -61,7 +61,7 @@ from aucmax import (
     LeastSquaresAUC,
     LeastSquaresAUCCV,
 )
-from aucmax.core.base import BatchAUC, OnlineAUC, resize
+from aucmax.core.base import BatchAUC, OnlineAUC
 from aucmax.core.spread import WIDEST
 from aucmax.core.state import arrays
 from data import (
@@ -669,8 +669,8 @@ def test_features_that_come_later(estimator):
     X = sparse.csr_array(X)
     wide = in_chunks(estimator, X, y, [60], (sparse.csr_array,))
     model = seeded(estimator).partial_fit(X[:60, :7], y[:60], classes=[0, 1])
-    resize(model, 14)  # to spare
-    resize(model, 12)
+    model._resize(14)  # to spare
+    model._resize(12)
     assert_finite(model)
     assert model.decision_function(X[:60]).shape == (60,)
     assert_close(model.partial_fit(X[60:], y[60:]), wide)

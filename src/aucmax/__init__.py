@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from aucmax import metrics as metrics
     from aucmax.batch.bam import BAM as BAM
     from aucmax.batch.bam_cv import BAMCV as BAMCV
+    from aucmax.batch.kernel_bam import KernelBAM as KernelBAM
+    from aucmax.batch.kernel_cv import KernelAUCCV as KernelAUCCV
     from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
     from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
     from aucmax.batch.mba import MBA as MBA
     from aucmax.batch.spdam import SPDAM as SPDAM
     from aucmax.batch.svmperf import SVMPerf as SVMPerf
     from aucmax.core.moments import Moments as Moments
+    from aucmax.features.chain import Chain as Chain
+    from aucmax.features.fourier import RandomFourier as RandomFourier
+    from aucmax.features.nystroem import KMeansNystroem as KMeansNystroem
+    from aucmax.features.projection import Projection as Projection
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
     from aucmax.online.cbr import CBR as CBR
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     from aucmax.stochastic.asam import SAM as SAM
     from aucmax.stochastic.psam import PSAM as PSAM
     from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
+    from aucmax.systems import named as named
 
 __version__ = "0.1.0"
 
@@ -56,11 +63,27 @@ ESTIMATORS = {
     "SVMPerf": "aucmax.batch.svmperf",
     "LeastSquaresAUC": "aucmax.batch.leastsquares",
     "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
+    "KernelBAM": "aucmax.batch.kernel_bam",
+    "KernelAUCCV": "aucmax.batch.kernel_cv",
+    "Chain": "aucmax.features.chain",
 }
 
-_PUBLIC = {**ESTIMATORS, "Moments": "aucmax.core.moments", "load": "aucmax.model"}
+# Maps to the features that a Chain learns from.
+MAPS = {
+    "KMeansNystroem": "aucmax.features.nystroem",
+    "RandomFourier": "aucmax.features.fourier",
+    "Projection": "aucmax.features.projection",
+}
+
+_PUBLIC = {
+    **ESTIMATORS,
+    **MAPS,
+    "Moments": "aucmax.core.moments",
+    "load": "aucmax.model",
+    "named": "aucmax.systems",
+}
 _MODULES = ("data", "losses", "metrics")
-__all__ = [*ESTIMATORS, "Moments", "load", *_MODULES]
+__all__ = [*_PUBLIC, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

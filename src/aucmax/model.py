@@ -62,12 +62,16 @@ def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
         recipe = header.get("recipe")
         if not isinstance(recipe, dict | None):
             raise TypeError("its recipe is none.")
-        return restore(_registered(header["class"]), header, arrays), recipe
+        kind = _registered(header["class"])
+        if kind.__name__ not in aucmax.ESTIMATORS:
+            raise TypeError("it is no estimator, but a part of one.")
+        return restore(kind, header, arrays, _registered), recipe
     except _WRONG as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
 
 
 def _registered(name: str) -> Any:
-    if name not in aucmax.ESTIMATORS:
+    known = aucmax.ESTIMATORS | aucmax.MAPS
+    if name not in known:
         raise ValueError(f"there is no estimator {name!r}.")
-    return getattr(import_module(aucmax.ESTIMATORS[name]), name)
+    return getattr(import_module(known[name]), name)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -25,9 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-import aucmax
-from aucmax.core.base import OnlineAUC, product, resize
-from aucmax.core.state import arrays
+from aucmax.core.base import OnlineAUC
 from aucmax.data.badlines import BadLines
 from aucmax.data.batch import Batch, Positive, labelled
 from aucmax.data.chunk import START, BadLine, Chunk, Position, Source
@@ -39,6 +36,7 @@ from aucmax.data.text import BLOCK
 from aucmax.files import discard, refuse_overwriting
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
+from aucmax.systems import configured, full_name, named
 
 _MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
@@ -50,6 +48,7 @@ _ROOM = (
 )
 
 Stop = Callable[[], int]  # 0 to go on, else a reason to stop
+Score = Callable[[Any], NDArray[np.float64]]  # of rows
 
 
 class StoppedError(Exception):
@@ -256,19 +255,21 @@ def _begin(plan: Plan) -> _Run:
             "There are no labels to learn from: name their --label column."
         )
     task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
-    name = choose(source, first) if plan.algorithm == "auto" else plan.algorithm
+    auto = plan.algorithm == "auto"
+    name = choose(source, first) if auto else full_name(plan.algorithm)
     plan = replace(plan, algorithm=name, size=source.size)
     estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
         # Of the learners of streams, sums of moments gain nothing by a second pass.
-        again = isinstance(estimator, OnlineAUC) and source.size is not None
-        passes = estimator.max_iter if again else 1
+        learner = getattr(estimator, "learner", estimator)
+        again = isinstance(learner, OnlineAUC) and source.size is not None
+        passes = learner.max_iter if again else 1
     if hasattr(estimator, "partial_fit"):
         if passes > 1 and source.size is None:
             raise ValueError("A pipe can be read once only: --passes 1, or use a file.")
     elif plan.passes is not None:
-        estimator.set_params(max_iter=passes)
+        configured(estimator, {"max_iter": passes})
     return _Run(plan, source, chain(seen, chunks), task, estimator, passes, Progress())
 
 
@@ -329,23 +330,11 @@ def choose(source: Source, first: Chunk) -> str:
 
 def build(name: str, params: dict[str, Any], seed: int) -> Any:
     """Return an estimator by name, with parameters as given."""
-    names = {known.lower(): known for known in aucmax.ESTIMATORS}
-    if name.lower() not in names:
-        raise ValueError(
-            f"There is no algorithm {name!r}. There are auto, "
-            f"{', '.join(aucmax.ESTIMATORS)}."
-        )
-    estimator_class = getattr(aucmax, names[name.lower()])
-    known = signature(estimator_class).parameters
-    for key in params:
-        if key not in known:
-            raise ValueError(
-                f"{estimator_class.__name__} has no parameter {key!r}. It has "
-                f"{', '.join(known)}."
-            )
-    if "random_state" in known:
-        params = {"random_state": seed, **params}
-    return estimator_class(**params)
+    estimator = named(name, **params)
+    for key in estimator.get_params():
+        if key.rpartition("__")[2] == "random_state" and "random_state" not in params:
+            estimator.set_params(**{key: params.get(key, seed)})
+    return estimator
 
 
 def _found(checkpoint: Path, plan: Plan) -> _Run | None:
@@ -449,7 +438,7 @@ def _stream(
             progress.position = START
     _check_classes(run)
     if run.estimator.n_features_in_ > progress.features:
-        resize(run.estimator, progress.features)
+        run.estimator._resize(progress.features)
     return kept
 
 
@@ -482,17 +471,16 @@ def _learn(run: _Run, batch: Batch, referee: "_Referee") -> None:
         return
     estimator, progress = run.estimator, run.progress
     progress.features = max(progress.features, X.shape[1])
-    if not hasattr(estimator, "state_"):
+    if not hasattr(estimator, "classes_"):
         X = widened(X, _roomy(run))
     else:
         if X.shape[1] > estimator.n_features_in_:
-            resize(estimator, _roomy(run))
+            estimator._resize(_roomy(run))
         X = widened(X, estimator.n_features_in_)
         if progress.passes == 0 and 0 < positive.sum() < len(positive):
-            w, parts = estimator.coef_[0], arrays(estimator.state_).values()
-            if any(np.may_share_memory(w, part) for part in parts):
-                w = w.copy()
-            referee.rank(X, positive, w)
+            score = estimator._snapshot()
+            if score is not None:
+                referee.rank(X, positive, score)
     estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
 
 
@@ -501,16 +489,13 @@ def _roomy(run: _Run) -> int:
     seen = run.progress.features
     if run.source.n_features is not None:
         return seen
-    one, two, three = (
-        sum(part.size for part in arrays(run.estimator._start(width)).values())
-        for width in (8, 16, 24)
-    )
+    one, two, three = map(run.estimator._state_size, (8, 16, 24))
     linear = three - two <= two - one  # of what grows like d² there is none to spare
     return seen + seen // _ROOM if linear else seen
 
 
 class _Referee:
-    """Ranks chunks by the weights from before they were learnt, in a second thread."""
+    """Ranks chunks by the model from before they were learnt, in a second thread."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -527,10 +512,10 @@ class _Referee:
         finally:
             self._pool.shutdown(cancel_futures=True)
 
-    def rank(self, X: Any, positive: Positive, w: NDArray[Any]) -> None:
+    def rank(self, X: Any, positive: Positive, score: Score) -> None:
         """Rank the rows of a chunk; nobody changes the arrays."""
         self.wait()  # chunks take memory
-        self._open.append(self._pool.submit(_won, X, positive, w))
+        self._open.append(self._pool.submit(_won, X, positive, score))
 
     def wait(self, most: int = 0) -> None:
         """Wait until ``most`` chunks are not judged; add up the others, in order."""
@@ -540,10 +525,10 @@ class _Referee:
             self._progress.pairs += pairs
 
 
-def _won(X: Any, positive: Positive, w: NDArray[Any]) -> tuple[float, float]:
+def _won(X: Any, positive: Positive, score: Score) -> tuple[float, float]:
     """Return how many pairs of a chunk are ranked right, and how many there are."""
     pairs = float(positive.sum()) * float((~positive).sum())
-    return pairs * auc(positive, product(X, w)), pairs
+    return pairs * auc(positive, score(X)), pairs
 
 
 def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:

@@ -33,13 +33,24 @@ from aucmax.core.newton import (
     descend,
     together,
 )
-from aucmax.core.pairs import POINTS, shares
+from aucmax.core.pairs import POINTS, Point, shares
 from aucmax.core.penalty import default_ridge
 from aucmax.core.rows import Float, Rows, n_rows, n_values
+from aucmax.core.univariate import BalancedLogistic
 
-LOSSES = ("squared_hinge", "logistic", "sigmoid", "exponential")
-# Second derivative for a pair that is not told apart; of the sigmoid, the largest.
-CURVATURE = {"squared_hinge": 2.0, "logistic": 0.25, "sigmoid": 0.1, "exponential": 1.0}
+# Second derivative for a pair that is not told apart; of the sigmoid, the largest. That
+# of rows sees half of a pair's variance, and half of its weight.
+CURVATURE = {
+    "squared_hinge": 2.0,
+    "logistic": 0.25,
+    "sigmoid": 0.1,
+    "exponential": 1.0,
+    "balanced_logistic": 0.125,
+}
+LOSSES: dict[str, type[Point]] = {
+    **{name: point for name, point in POINTS.items() if name in CURVATURE},
+    "balanced_logistic": BalancedLogistic,
+}
 
 # Second moments of a row cost d² multiplications out of cache; they are worth it where
 # that is no more than some dozens of rounds of conjugate gradients.
@@ -84,7 +95,7 @@ class Landscape:
 
     def objective(self, share: Float, loss: str) -> Objective:
         """Return J, but for the ridge, over the rows of non-zero ``share``."""
-        return Objective(self.X, share, POINTS[loss], 0.0, self.mean.mean(axis=0))
+        return Objective(self.X, share, LOSSES[loss], 0.0, self.mean.mean(axis=0))
 
 
 def solver(
@@ -161,7 +172,9 @@ class BAM(LinearRanker):
     loss : str, default="squared_hinge"
         The loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), which is nearest to 1 - AUC and
-        not convex; or "exponential", exp(-m).
+        not convex; or "exponential", exp(-m). "balanced_logistic" is no loss of pairs,
+        but that of logistic regression with ``class_weight="balanced"``, whose
+        threshold is not penalised.
     tol : float, default=1e-3
         Norm of the gradient to stop at, relative to that at zero.
     max_iter : int, default=100
@@ -200,9 +213,9 @@ class BAM(LinearRanker):
 
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
     :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)`, z
-    the difference of a pair and :math:`\ell''` 2, 1/4, 1/10 and 1 for the losses above.
-    With weights, n is their sum. Texts and the like, with more features than rows and
-    less than a tenth of the values not zero, have one for all:
+    the difference of a pair and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses
+    above. With weights, n is their sum. Texts and the like, with more features than
+    rows and less than a tenth of the values not zero, have one for all:
     :math:`\tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 
     References

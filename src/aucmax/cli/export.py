@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.cli.screen import Screen, some
+from aucmax.core.formula import GAUSSIAN, Formula
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.scoring import Model
 
@@ -49,23 +51,35 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
 
 
 def to_json(model: Model) -> dict[str, Any]:
-    """Return the weights that are not zero: score = intercept + Σ weight · value."""
+    """Return the score as a formula, see ``aucmax.core.formula``.
+
+    Weights of zero are left out; "units" is there if the model is not linear.
+    """
     estimator, names = model.estimator, model.names()
-    weights = estimator.coef_[0]
-    return {
+    formula = estimator._formula()
+    found = {
         "format": "aucmax weights",
         "version": 1,
         "class": type(estimator).__name__,
         "classes": estimator.classes_.tolist(),
         "positive": str(model.task()),
         "features": model.width,
-        "intercept": float(estimator.intercept_[0]),
+        "intercept": formula.intercept,
         "weights": [
-            {"feature": names[index], "index": index, "weight": float(weights[index])}
-            for index in np.flatnonzero(weights).tolist()
+            {
+                "feature": names[index],
+                "index": index,
+                "weight": float(formula.weights[index]),
+            }
+            for index in np.flatnonzero(formula.weights).tolist()
         ],
-        "recipe": model.recipe,
     }
+    if formula.units is not None:
+        found["units"] = {
+            name: part if name == "kind" else part.tolist()
+            for name, part in formula.units._asdict().items()
+        }
+    return {**found, "recipe": model.recipe}
 
 
 def to_onnx(model: Model) -> bytes:
@@ -74,21 +88,18 @@ def to_onnx(model: Model) -> bytes:
         from onnx import TensorProto, checker, helper
     except ImportError:
         raise ImportError("ONNX needs a package: pip install 'aucmax[onnx]'") from None
-    estimator = model.estimator
-    weights, intercept = estimator.coef_[0], estimator.intercept_
+    formula = model.estimator._formula()
+    nodes, constants = _graph(formula)
     graph = helper.make_graph(
-        [
-            helper.make_node("MatMul", ["X", "weights"], ["product"]),
-            helper.make_node("Add", ["product", "intercept"], ["score"]),
-        ],
+        [helper.make_node(*node[:3], **node[3]) for node in nodes],
         "aucmax",
-        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", weights.size])],
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", model.width])],
         [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["n"])],
         [
             helper.make_tensor(
                 name, TensorProto.DOUBLE, values.shape, values.tobytes(), raw=True
             )
-            for name, values in (("weights", weights), ("intercept", intercept))
+            for name, values in constants.items()
         ],
     )
     # Old versions, which every runtime reads.
@@ -99,7 +110,7 @@ def to_onnx(model: Model) -> bytes:
         opset_imports=[helper.make_opsetid("", 13)],
     )
     about = {
-        "class": type(estimator).__name__,
+        "class": type(model.estimator).__name__,
         "positive": str(model.task()),
         "recipe": json.dumps(model.recipe),
     }
@@ -108,3 +119,40 @@ def to_onnx(model: Model) -> bytes:
     helper.set_model_props(proto, about)
     checker.check_model(proto)
     return bytes(proto.SerializeToString())
+
+
+def _graph(formula: Formula) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+    """Return the nodes (operation, inputs, outputs, attributes) and the constants."""
+    constants = {
+        "weights": formula.weights,
+        "intercept": np.array([formula.intercept]),
+    }
+    nodes: list[Any] = [("MatMul", ["X", "weights"], ["linear"], {})]
+    units = formula.units
+    if units is None:
+        return [*nodes, ("Add", ["linear", "intercept"], ["score"], {})], constants
+    constants |= {
+        name: array for name, array in units._asdict().items() if name != "kind"
+    }
+    nodes += [
+        ("Sub", ["X", "centre"], ["centred"], {}),
+        ("Mul", ["centred", "unit"], ["z"], {}),
+        ("MatMul", ["z", "directions"], ["products"], {}),
+        ("Add", ["products", "phases"], ["angles"], {}),
+    ]
+    if units.kind == GAUSSIAN:
+        constants["half"] = np.array([-0.5])
+        nodes += [
+            ("ReduceSumSquare", ["z"], ["squares"], {"axes": [1]}),
+            ("Mul", ["squares", "half"], ["halves"], {}),
+            ("Add", ["angles", "halves"], ["exponents"], {}),
+            ("Exp", ["exponents"], ["waves"], {}),
+        ]
+    else:
+        nodes.append(("Cos", ["angles"], ["waves"], {}))
+    nodes += [
+        ("MatMul", ["waves", "amplitudes"], ["sum"], {}),
+        ("Add", ["linear", "sum"], ["both"], {}),
+        ("Add", ["both", "intercept"], ["score"], {}),
+    ]
+    return nodes, {name: np.ascontiguousarray(a) for name, a in constants.items()}

@@ -27,7 +27,8 @@ def describe(path: Path) -> dict[str, Any]:
     """Return what a model file says, for JSON."""
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
-    weights, names = estimator.coef_[0], model.names()
+    formula, names = estimator._formula(), model.names()
+    weights, units = formula.weights, formula.units
     largest = np.argsort(-np.abs(weights), kind="stable")[:_MOST_WEIGHTS]
     return {
         "model": str(path),
@@ -44,15 +45,17 @@ def describe(path: Path) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "features": model.width,
         "nonzero": int(np.count_nonzero(weights)),
+        "units": None if units is None else [units.kind, len(units.amplitudes)],
         "n_iter": estimator.n_iter_,
-        "goes_on": hasattr(estimator, "state_"),
+        "goes_on": hasattr(estimator, "held_")
+        or hasattr(getattr(estimator, "learner_", estimator), "state_"),
         "input": {
             name: value
             for name, value in recipe.get("input", {}).items()
             if isinstance(value, bool | int | float | str)
         },
         "training": recipe.get("training"),
-        "intercept": float(estimator.intercept_[0]),
+        "intercept": formula.intercept,
         "largest_weights": [
             {
                 "feature": names[index],
@@ -79,6 +82,9 @@ def show(found: dict[str, Any], screen: Screen) -> None:
         "trained": "in Python: the file does not say on what",
         "file": f"{found['bytes']:,} bytes, format version {found['format_version']}",
     }
+    if found["units"] is not None:
+        kind, count = found["units"]
+        lines["features"] = f"{found['features']:,}, then {count:,} of a {kind} map"
     if training is not None:
         lines["trained"] = _list(training)
     if found["input"]:
@@ -91,6 +97,8 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     for name, text in lines.items():
         grid.add_row(name, text)
     screen.show(grid)
+    if not found["largest_weights"]:
+        return
     heads = table("largest weights: feature", "weight")
     for entry in found["largest_weights"]:
         heads.add_row(entry["feature"], f"{entry['weight']:.6g}")

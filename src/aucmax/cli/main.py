@@ -193,6 +193,14 @@ def demo(
 
 
 @app.command()
+def algorithms(as_json: _Json = False) -> None:
+    """List the systems of the literature that there are names for."""
+    from aucmax.cli.algorithms import run
+
+    run(as_json)
+
+
+@app.command()
 def warmup(as_json: _Json = False) -> None:
     """Compile all kernels now, so that nothing has to wait for it later."""
     from aucmax.cli.warmup import run
@@ -215,7 +223,8 @@ def train(
     algorithm: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="SPAM, BAM, …; auto goes by the size of the data."
+            metavar="NAME",
+            help="SPAM, BAM, NPSAM, … (see aucmax algorithms); auto goes by the size.",
         ),
     ] = "auto",
     param: Annotated[

@@ -5,7 +5,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.core.check import MATRIX, check_values, row_weights
 from aucmax.core.classes import area, classes
 from aucmax.core.engine import L2, NEG, POS, SQ, W, visit
+from aucmax.core.formula import Formula
 from aucmax.core.penalty import CURVATURE, DEFAULT_L2, default_ridge
 from aucmax.core.portable import dump
 from aucmax.core.rows import Float, Rows, as_rows, as_table, n_values
@@ -31,35 +32,20 @@ from aucmax.tensors import write
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
 _MIN_RUNS = 1024  # … in so many groups at least
 
 
-class LinearRanker(ClassifierMixin, BaseEstimator):
-    """Base of all estimators: a score w·x + intercept, whose order is what counts."""
+class Ranker(ClassifierMixin, BaseEstimator):
+    """Base of all estimators: scores whose order is what counts."""
 
-    coef_: Float
-    intercept_: Float
     classes_: NDArray[Any]
     n_features_in_: int
 
     def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **MATRIX)
-        check_values(X, getattr(self, "feature_names_in_", None))
-        return product(X, self.coef_[0]) + self.intercept_[0]
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``."""
+        raise NotImplementedError
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class whose mean training score is nearer.
@@ -126,23 +112,6 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
             signed *= weight
         return X, as_rows(X), signed
 
-    def _warn_above(
-        self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
-    ) -> None:
-        """Warn if a solver has ended with more ``left`` than it was to be."""
-        if left > tol:
-            rounds = getattr(self, "max_iter", None)
-            when = "" if rounds is None else f" within max_iter={rounds}"
-            warnings.warn(
-                f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
-                f"where {tol:.2g} is asked for. {remedy}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _validate_state(self, state: Any) -> None:
-        """Raise a ValueError if a state out of a file could upset a kernel."""
-
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are the positive one; refuse what is no label."""
         positive, negative = y == self.classes_[1], y == self.classes_[0]
@@ -158,6 +127,61 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         """Raise an error if a row that counts has a value that cannot be learnt."""
         check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
 
+    def _warn_above(
+        self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
+    ) -> None:
+        """Warn if a solver has ended with more ``left`` than it was to be."""
+        if left > tol:
+            rounds = getattr(self, "max_iter", None)
+            when = "" if rounds is None else f" within max_iter={rounds}"
+            warnings.warn(
+                f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
+                f"where {tol:.2g} is asked for. {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _require_both(self, signed: Float) -> None:
+        """Raise an error if no row of a class counts."""
+        for here, label in ((signed < 0.0, 0), (signed > 0.0, 1)):
+            if not here.any():
+                raise ValueError(_ONE_CLASS.format(self.classes_[label]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LinearRanker(Ranker):
+    """Base of the linear ones, whose score is w·x + intercept."""
+
+    coef_: Float
+    intercept_: Float
+    state_: Any
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **MATRIX)
+        check_values(X, getattr(self, "feature_names_in_", None))
+        return product(X, self.coef_[0]) + self.intercept_[0]
+
+    def _validate_state(self, state: Any) -> None:
+        """Raise a ValueError if a state out of a file could upset a kernel."""
+
     def _stream(
         self, X: Any, y: Any, classes: Any, sample_weight: Any
     ) -> tuple[Rows, Float]:
@@ -166,7 +190,7 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
         if not first and classes is not None:
-            _same_classes(self.classes_, classes)
+            same_classes(self.classes_, classes)
         return rows, signed
 
     def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
@@ -184,20 +208,59 @@ class LinearRanker(ClassifierMixin, BaseEstimator):
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:
                 self._refuse(X, signed)
-                raise ValueError(
-                    f"No row of class {label} has a weight above zero; both classes "
-                    "are needed."
-                )
+                raise ValueError(_ONE_CLASS.format(label))
         # Slot by slot: NumPy's loops over two columns would have two steps each.
         if not all(np.isfinite(slot).all() for some in sums for slot in some):
             self._refuse(X, signed)
             raise ValueError("Sums over X exceed the range of float64; rescale it.")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _formula(self) -> Formula:
+        """Return the score as a formula."""
+        return Formula(float(self.intercept_[0]), self.coef_[0])
+
+    def _snapshot(self) -> Callable[[Any], Float] | None:
+        """Return what ranks rows as now, whatever is learnt in the meantime."""
+        w = self.coef_[0]
+        parts = arrays(self.state_).values()
+        if any(np.may_share_memory(w, part) for part in parts):
+            w = w.copy()
+        return lambda X: product(X, w)
+
+    def _state_size(self, n_features: int) -> int:
+        """Return how many numbers the state of so many features has."""
+        return sum(part.size for part in arrays(self._start(n_features)).values())
+
+    def _resize(self, n_features: int) -> None:
+        """Give a learner of streams more features, or take away unseen ones.
+
+        A feature that has not occurred is one that has always been zero.
+        """
+        fresh = arrays(self._start(n_features))
+        parts = {}
+        for name, old in arrays(self.state_).items():
+            new = np.asarray(fresh[name])
+            # A length of zero is one that grows with the data.
+            shape = tuple(
+                mine or its for mine, its in zip(new.shape, old.shape, strict=True)
+            )
+            if shape == old.shape:
+                continue
+            common = tuple(map(slice, map(min, shape, old.shape)))
+            if old[common].shape == shape:  # it becomes smaller
+                parts[name] = old[common]
+                continue
+            parts[name] = new if new.shape == shape else np.zeros(shape)
+            parts[name][common] = old[common]
+        self.state_ = with_arrays(self.state_, parts)
+        self.n_features_in_ = n_features
+        coef = np.zeros((1, n_features))
+        kept = min(n_features, self.coef_.shape[1])
+        coef[:, :kept] = self.coef_[:, :kept]
+        self.coef_ = coef
+
+    def _start(self, n_features: int) -> Any:
+        """Return the state before the first row."""
+        raise NotImplementedError
 
 
 class OnlineAUC(LinearRanker):
@@ -213,16 +276,11 @@ class OnlineAUC(LinearRanker):
     shuffle: bool
     random_state: Any
     n_iter_: int
-    state_: Any
 
     # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
     _learns_in_fit: ClassVar[bool] = False
     # A deviation of scores that no learner of this loss needs.
     _widest: ClassVar[float] = WIDEST
-
-    def _start(self, n_features: int) -> Any:
-        """Return the state before the first row."""
-        raise NotImplementedError
 
     def _begin(self, rows: Rows, tally: Tally) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
@@ -431,35 +489,6 @@ class BatchAUC(LinearRanker):
         return self
 
 
-def resize(estimator: Any, n_features: int) -> None:
-    """Give a learner of streams more features, or take away what it has never seen.
-
-    A feature that has not occurred is one that has always been zero.
-    """
-    fresh = arrays(estimator._start(n_features))
-    parts = {}
-    for name, old in arrays(estimator.state_).items():
-        new = np.asarray(fresh[name])
-        # A length of zero is one that grows with the data.
-        shape = tuple(
-            mine or its for mine, its in zip(new.shape, old.shape, strict=True)
-        )
-        if shape == old.shape:
-            continue
-        common = tuple(map(slice, map(min, shape, old.shape)))
-        if old[common].shape == shape:  # it becomes smaller
-            parts[name] = old[common]
-            continue
-        parts[name] = new if new.shape == shape else np.zeros(shape)
-        parts[name][common] = old[common]
-    estimator.state_ = with_arrays(estimator.state_, parts)
-    estimator.n_features_in_ = n_features
-    coef = np.zeros((1, n_features))
-    kept = min(n_features, estimator.coef_.shape[1])
-    coef[:, :kept] = estimator.coef_[:, :kept]
-    estimator.coef_ = coef
-
-
 def _default_tol(tally: Tally) -> float:
     """Return where to stop: well past what matters, or at the noise if it is in sight.
 
@@ -567,7 +596,8 @@ def _are_labels(found: NDArray[Any]) -> bool:
     return type_of_target(found, input_name="y") in ("binary", "multiclass")
 
 
-def _same_classes(known: NDArray[Any], classes: Any) -> None:
+def same_classes(known: NDArray[Any], classes: Any) -> None:
+    """Raise an error if ``classes`` are not those of the first call."""
     given = np.unique(np.asarray(classes))
     if not np.array_equal(given, known):
         raise ValueError(

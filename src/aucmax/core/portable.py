@@ -2,18 +2,21 @@
 
 They hold all there is, so that what is restored scores and learns on as if nothing had
 happened. Restoring reads numbers and never runs anything; what kernels could not trust
-is refused.
+is refused. An estimator that is made of others holds theirs, under their names.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.core.state import arrays, with_arrays
 
 Tensors = dict[str, NDArray[Any]]
+Lookup = Callable[[str], Any]  # of a class by its name; an error if it is none of ours
 
 _ATTRIBUTES = ("n_features_in_", "n_iter_")
 
@@ -21,50 +24,67 @@ _ATTRIBUTES = ("n_features_in_", "n_iter_")
 def dump(estimator: Any) -> tuple[dict[str, Any], Tensors]:
     """Return the header and the arrays of a fitted estimator."""
     check_is_fitted(estimator)
-    kind = type(estimator)
-    if not kind.__module__.startswith("aucmax."):  # nobody could load it
-        raise TypeError(f"{kind.__name__} is not an estimator of aucmax.")
     header = {
-        "class": kind.__name__,
-        "parameters": {
-            key: _encode_parameter(key, value)
-            for key, value in estimator.get_params(deep=False).items()
+        **_encode_estimator(estimator),
+        "attributes": {
+            key: int(vars(estimator)[key])
+            for key in _ATTRIBUTES
+            if key in vars(estimator)
         },
-        "attributes": {key: int(getattr(estimator, key)) for key in _ATTRIBUTES},
-        "classes": _encode_labels(estimator.classes_),
         "features": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
     }
-    tensors = {"coef": estimator.coef_, "intercept": estimator.intercept_}
+    tensors: Tensors = {}
+    if hasattr(estimator, "classes_"):
+        header["classes"] = _encode_labels(estimator.classes_)
+    if hasattr(estimator, "coef_"):
+        tensors |= {"coef": estimator.coef_, "intercept": estimator.intercept_}
     if hasattr(estimator, "state_"):
         for name, value in arrays(estimator.state_).items():
             tensors[f"state.{name}"] = np.asarray(value, np.float64)
     for name in getattr(estimator, "_results", ()):
         tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
+    if hasattr(estimator, "_parts"):
+        parts, own = estimator._parts()
+        tensors |= {f"own.{name}": array for name, array in own.items()}
+        dumped = {name: dump(part) for name, part in parts.items()}
+        header["parts"] = {name: head for name, (head, _) in dumped.items()}
+        for name, (_, its) in dumped.items():
+            tensors |= {f"{name}.{key}": array for key, array in its.items()}
     return header, tensors
 
 
-def restore(estimator_class: Any, header: dict[str, Any], tensors: Tensors) -> Any:
+def restore(
+    estimator_class: Any, header: dict[str, Any], tensors: Tensors, lookup: Lookup
+) -> Any:
     """Return the estimator of which ``dump`` gave header and arrays."""
-    parameters = header["parameters"]
-    estimator = estimator_class(
-        **{key: _decode_parameter(value) for key, value in parameters.items()}
-    )
-    estimator._validate_params()  # partial_fit of a fitted model would not
-    for key in _ATTRIBUTES:
-        setattr(estimator, key, int(header["attributes"][key]))
+    estimator = _decode_estimator(estimator_class, header["parameters"], lookup)
+    for key, value in header["attributes"].items():
+        if key not in _ATTRIBUTES:
+            raise ValueError(f"it has an attribute {key!r}.")
+        setattr(estimator, key, int(value))
     if estimator.n_features_in_ < 1:
         raise ValueError("it has no features.")
-    estimator.classes_ = _decode_labels(header["classes"])
+    if "classes" in header:
+        estimator.classes_ = _decode_labels(header["classes"])
     names = np.array(header["features"], dtype=object)
     if names.size not in (0, estimator.n_features_in_):
         raise ValueError(f"it names {names.size} features of its own.")
     if names.size:
         estimator.feature_names_in_ = names
-    estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
-    estimator.intercept_ = _expect(tensors, "intercept", (1,))
     for name in getattr(estimator, "_results", ()):
         value = tensors[f"result.{name}"]
         setattr(estimator, name, value if value.ndim else float(value))
+    if hasattr(estimator, "_parts"):
+        parts = {
+            name: restore(lookup(its["class"]), its, _below(name, tensors), lookup)
+            for name, its in header["parts"].items()
+        }
+        estimator._take_parts(parts, _below("own", tensors))
+    elif hasattr(estimator, "_validate_results"):
+        estimator._validate_results()
+    else:
+        estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
+        estimator.intercept_ = _expect(tensors, "intercept", (1,))
     if any(key.startswith("state.") for key in tensors):
         fresh = estimator._start(estimator.n_features_in_)
         found = {
@@ -74,6 +94,16 @@ def restore(estimator_class: Any, header: dict[str, Any], tensors: Tensors) -> A
         estimator.state_ = with_arrays(fresh, found)
         estimator._validate_state(estimator.state_)
     return estimator
+
+
+def _below(name: str, tensors: Tensors) -> Tensors:
+    """Return the arrays of a part, by the names that it knows."""
+    start = f"{name}."
+    return {
+        key.removeprefix(start): array
+        for key, array in tensors.items()
+        if key.startswith(start)
+    }
 
 
 def _expect(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -94,7 +124,31 @@ def _expect(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[Any]
     return tensor
 
 
+def _encode_estimator(estimator: Any) -> dict[str, Any]:
+    """Return the class and the parameters."""
+    kind = type(estimator)
+    if not kind.__module__.startswith("aucmax."):  # nobody could load it
+        raise TypeError(f"{kind.__name__} is not an estimator of aucmax.")
+    parameters = estimator.get_params(deep=False)
+    return {
+        "class": kind.__name__,
+        "parameters": {
+            key: _encode_parameter(key, value) for key, value in parameters.items()
+        },
+    }
+
+
+def _decode_estimator(kind: Any, parameters: dict[str, Any], lookup: Lookup) -> Any:
+    estimator = kind(
+        **{key: _decode_parameter(value, lookup) for key, value in parameters.items()}
+    )
+    estimator._validate_params()  # partial_fit of a fitted model would not
+    return estimator
+
+
 def _encode_parameter(name: str, value: Any) -> Any:
+    if isinstance(value, BaseEstimator):
+        return _encode_estimator(value)
     if isinstance(value, np.random.RandomState):
         kind, keys, *rest = value.get_state(legacy=True)
         return {"RandomState": [kind, np.asarray(keys).tolist(), *rest]}
@@ -107,13 +161,15 @@ def _encode_parameter(name: str, value: Any) -> Any:
     raise TypeError(f"The parameter {name}={value!r} cannot be saved.")
 
 
-def _decode_parameter(value: Any) -> Any:
-    if isinstance(value, dict):
-        kind, keys, *rest = value["RandomState"]
-        rng = np.random.RandomState()
-        rng.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
-        return rng
-    return value
+def _decode_parameter(value: Any, lookup: Lookup) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "class" in value:
+        return _decode_estimator(lookup(value["class"]), value["parameters"], lookup)
+    kind, keys, *rest = value["RandomState"]
+    rng = np.random.RandomState()
+    rng.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+    return rng
 
 
 def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:

@@ -38,8 +38,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import aucmax
-from aucmax import training
+from aucmax import systems, training
 from aucmax.metrics import auc
 
 DEFAULT = ("SPAM", "LeastSquaresAUCCV", "BAMCV", "balanced-logistic")
@@ -226,15 +225,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def full_name(name: str) -> str:
     """Return an algorithm's name as it is spelt."""
-    known = {spelt.lower(): spelt for spelt in (*aucmax.ESTIMATORS, *RIVALS)}
-    if name.lower() not in known:
-        raise ValueError(
-            f"There is no algorithm {name!r}. There are {', '.join(known.values())}."
-        )
-    spelt = known[name.lower()]
-    if spelt == "lightgbm" and find_spec("lightgbm") is None:
+    if name.lower() not in RIVALS:
+        return systems.full_name(name)
+    if name.lower() == "lightgbm" and find_spec("lightgbm") is None:
         raise ValueError("lightgbm is not installed: pip install lightgbm")
-    return spelt
+    return name.lower()
 
 
 def build(name: str, seed: int, is_sparse: bool) -> Any:

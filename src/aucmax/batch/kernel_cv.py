@@ -1,0 +1,327 @@
+r"""A kernel ranker whose width, landmarks and penalty are chosen, or a linear one.
+
+Features are those of landmarks (:mod:`aucmax.features.nystroem`) and, beside them, the
+linear ones. The exact path of the pairwise square loss is the judge: class moments of
+the mapped rows, those of a fold subtracted, give all penalties at the price of one
+eigendecomposition; and its best point is the model, too.
+
+A kernel has more to overfit than a linear model, and where rows are few a
+cross-validation is too noisy to tell. So the linear model, :class:`BAMCV` on the same
+folds, stays unless a kernel is better by more than a standard error over the folds.
+"""
+
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax.batch.bam_cv import BAMCV
+from aucmax.batch.leastsquares import LeastSquaresAUC
+from aucmax.core.base import Ranker, generator
+from aucmax.core.check import MATRIX, check_values
+from aucmax.core.folds import Index, areas, folds, left_out
+from aucmax.core.formula import Formula
+from aucmax.core.moments import Moments, gather, one_blas_thread
+from aucmax.core.normal import solve_path
+from aucmax.core.rows import Float
+from aucmax.features.base import FeatureMap
+from aucmax.features.nystroem import KMeansNystroem
+
+_L2S = 25  # penalties
+_DECADES = 7.0  # that they fall by
+_CHOOSING = 20_000  # rows that kernels are judged by, at most
+_FEW = 5000  # rows, below which folds are dealt more than once …
+_REPEATS = 3  # … namely so often
+_PART = 1 << 14  # rows whose features are there at a time
+_ROWS_A_LANDMARK = 4
+
+
+class Judged(NamedTuple):
+    """A kernel, and how it fares for the best penalty."""
+
+    map: KMeansNystroem
+    l2: float
+    scores: Float  # AUC on each fold
+
+
+class KernelAUCCV(Ranker):
+    r"""A Gaussian kernel on landmarks, all of it chosen; or a linear ranker.
+
+    Minimises the pairwise square loss of linear features and those of
+    :class:`KMeansNystroem`, with an l2 penalty. Width of the kernel, number of
+    landmarks and penalty are those of the highest mean AUC in cross-validation. If that
+    is not above the AUC of a linear :class:`BAMCV` by more than a standard error over
+    the folds, the linear ranker is taken.
+
+    Parameters
+    ----------
+    n_components : int or list of int, default=400
+        Numbers of landmarks to choose from; no more than a quarter of the rows.
+    widths : list of float, default=(0.25, 0.5, 1.0, 2.0)
+        Widths of the kernel to choose from, in units of the root mean square distance
+        of the scaled rows to their mean.
+    cv : int, cross-validation generator or iterable, default=5
+        Number of folds (stratified; no more than the smaller class has rows), dealt
+        three times if there are less than 5000 rows; or whatever else scikit-learn
+        takes for ``cv``.
+    random_state : int, RandomState instance or None, default=None
+        Draws landmarks, and the folds if they are dealt more than once.
+
+    Attributes
+    ----------
+    map_ : KMeansNystroem or None
+        The map that was chosen; None if the linear ranker was.
+    learner_ : LeastSquaresAUC or BAMCV
+        The ranker of its features, or the linear one.
+    kernel_scores_ : ndarray of shape (n_folds,)
+        AUC of the best kernel on each fold.
+    linear_scores_ : ndarray of shape (n_folds,)
+        AUC of the linear ranker on each fold.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+
+    See Also
+    --------
+    Chain : A map and a learner of your choice.
+    BAMCV : The linear ranker.
+
+    Notes
+    -----
+    With more than 20 000 rows, so many of them, drawn at random, choose; all of them
+    give the moments that the model is solved from, block by block.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from aucmax import KernelAUCCV
+    >>> X, y = make_moons(1000, noise=0.3, random_state=0)
+    >>> model = KernelAUCCV(random_state=0).fit(X, y)
+    >>> print(f"{model.kernel_scores_.mean():.2f}, {model.linear_scores_.mean():.2f}")
+    0.97, 0.93
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "widths": ["array-like"],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+    }
+    _results: ClassVar[tuple[str, ...]] = ("kernel_scores_", "linear_scores_")
+
+    map_: KMeansNystroem | None
+    learner_: Any
+    kernel_scores_: Float
+    linear_scores_: Float
+
+    def __init__(
+        self,
+        n_components: Any = 400,
+        *,
+        widths: Any = (0.25, 0.5, 1.0, 2.0),
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.widths = widths
+        self.cv = cv
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the loss and in the AUC of a fold. A row of weight
+            zero is not there at all.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, _, signed = self._check(X, y, sample_weight, reset=True)
+        self._refuse(rows, signed)
+        self._require_both(signed)
+        if not signed.all():
+            rows, signed = rows[signed != 0.0], signed[signed != 0.0]
+        rng = generator(self.random_state)
+        weighted = sample_weight is not None
+        some, signs = rows, signed
+        if len(signed) > _CHOOSING:
+            drawn = np.sort(rng.choice(len(signed), _CHOOSING, replace=False))
+            some, signs = rows[drawn], signed[drawn]
+        parts = self._folds(some, signs, rng)
+        with one_blas_thread():
+            best = self._best_kernel(some, signs, parts, weighted, rng)
+        weight = np.abs(signs) if weighted else None
+        linear = BAMCV(cv=parts).fit(some, signs > 0.0, weight)
+        self.kernel_scores_ = best.scores
+        self.linear_scores_ = linear.scores_[
+            int(np.argmax(linear.scores_.mean(axis=1)))
+        ]
+        test_share = float(np.mean([len(test) / len(train) for train, test in parts]))
+        if _clearly_above(self.kernel_scores_, self.linear_scores_, test_share):
+            moments = moments_of(best.map, rows, signed)
+            self.map_ = best.map
+            self.learner_ = LeastSquaresAUC(best.l2).fit_moments(
+                moments, classes=[False, True]
+            )
+            del self.learner_.state_  # d² numbers that nobody needs any more
+        else:
+            weight = np.abs(signed) if weighted else None
+            self.map_ = None
+            self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, **MATRIX)
+        check_values(rows, getattr(self, "feature_names_in_", None))
+        if self.map_ is None:
+            return np.asarray(self.learner_.decision_function(rows))
+        scores = self.map_.scores(rows, self.learner_.coef_[0])
+        return scores + self.learner_.intercept_[0]
+
+    def _formula(self) -> Formula:
+        """Return the score as a formula."""
+        if self.map_ is None:
+            return self.learner_._formula()
+        coef, intercept = self.learner_.coef_[0], float(self.learner_.intercept_[0])
+        return self.map_.formula(intercept, coef)
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the solver, as the learner counts."""
+        return int(self.learner_.n_iter_)
+
+    def _folds(
+        self, X: Any, signed: Float, rng: np.random.RandomState
+    ) -> list[tuple[Index, Index]]:
+        dealt = folds(self.cv, X, signed, "Chain(KMeansNystroem(), BAM())")
+        if isinstance(self.cv, Integral) and len(signed) < _FEW:
+            seed = rng.randint(np.iinfo(np.int32).max)
+            again = RepeatedStratifiedKFold(
+                n_splits=len(dealt), n_repeats=_REPEATS, random_state=seed
+            )
+            dealt = list(again.split(np.zeros(len(signed)), signed > 0.0))
+        return dealt
+
+    def _best_kernel(
+        self,
+        X: Any,
+        signed: Float,
+        parts: list[tuple[Index, Index]],
+        weighted: bool,
+        rng: np.random.RandomState,
+    ) -> Judged:
+        """Return the kernel of the highest mean AUC."""
+        most = max(len(signed) // _ROWS_A_LANDMARK, 1)
+        sizes = {min(int(size), most) for size in np.ravel(self.n_components)}
+        seed = rng.randint(np.iinfo(np.int32).max)
+        found = []
+        for size in sorted(sizes):
+            first = KMeansNystroem(size, linear=True, random_state=seed).fit(X)
+            for width in np.ravel(self.widths).tolist():
+                mapper = first.with_width(width)
+                found.append(judge(mapper, X, signed, parts, weighted))
+        return max(found, key=lambda one: float(one.scores.mean()))
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        parts = {} if self.map_ is None else {"map": self.map_}
+        return {**parts, "learner": self.learner_}, {}
+
+    def _take_parts(self, parts: dict[str, Any], own: dict[str, Any]) -> None:
+        self.map_, self.learner_ = parts.get("map"), parts["learner"]
+        width = self.n_features_in_
+        if self.map_ is not None:
+            if not isinstance(self.map_, FeatureMap):
+                raise ValueError("its map is none.")
+            if self.map_.n_features_in_ != width:
+                raise ValueError("its map is none of these features.")
+            width = self.map_.n_features_out
+        if self.learner_.n_features_in_ != width:
+            raise ValueError("its learner is none of the map's features.")
+
+
+def judge(
+    mapper: KMeansNystroem,
+    X: Any,
+    signed: Float,
+    parts: list[tuple[Index, Index]],
+    weighted: bool,
+) -> Judged:
+    """Return how a kernel fares for the penalty that is best for it."""
+    F = mapper.features(X, np.float32)
+    d = F.shape[1]
+    total = gather(F, signed, d)
+    H, _, _ = total.quadratic()
+    high = 2.0 * float(np.linalg.eigvalsh(H)[-1])
+    l2s = np.geomspace(high, 10.0**-_DECADES * high, _L2S)
+    scores = []
+    for _, test in parts:
+        test = left_out(signed, test)
+        W = _path(total - gather(F, signed, d, order=test), l2s)
+        scores.append(areas(F[test], signed[test], W, weighted))
+    table = np.column_stack(scores)
+    best = int(np.argmax(table.mean(axis=1)))
+    return Judged(mapper, float(l2s[best]), table[best])
+
+
+def moments_of(mapper: FeatureMap, X: Any, signed: Float) -> Moments:
+    """Return the class moments of the features of all rows, block by block."""
+    total: Moments | None = None
+    for start in range(0, len(signed), _PART):
+        some = slice(start, start + _PART)
+        F = mapper.features(X[some], np.float32)
+        part = gather(F, signed[some], F.shape[1])
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _path(moments: Moments, l2s: Float) -> Float:
+    """Return the minimum for each penalty, as columns."""
+    H, delta, varies = moments.quadratic()
+    W = np.zeros((len(varies), len(l2s)))
+    W[varies] = solve_path(H, delta, l2s)
+    return W
+
+
+def _clearly_above(kernel: Float, linear: Float, test_share: float) -> bool:
+    """Return whether a kernel is worth it, by more than a standard error.
+
+    Folds are not independent: their training rows overlap. Nadeau and Bengio's variance
+    takes ``test_share``, the rows left out over those trained on, for the covariance.
+    """
+    ahead = kernel - linear
+    spread = ahead.std(ddof=1) if len(ahead) > 1 else 0.0
+    return bool(ahead.mean() > spread * np.sqrt(1.0 / len(ahead) + test_share))

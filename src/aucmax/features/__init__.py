@@ -1,0 +1,1 @@
+"""Maps to features in which a linear ranker is not linear any more."""

@@ -1,0 +1,248 @@
+"""What the maps have in common: an interface, scales, blocks, features kept beside."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax.core.check import MATRIX, check_values
+from aucmax.core.engine import POS
+from aucmax.core.formula import Formula, Units
+from aucmax.core.rows import Float, as_rows
+from aucmax.core.tally import measure
+from aucmax.features.blocks import Array, Job, by_blocks
+
+_CONSTANT = 1e-14  # a spread below this share of the mean is rounding
+_SPARSE = 0.1  # share of values that are not zero, below which features are words
+
+
+class FeatureMap(TransformerMixin, BaseEstimator):
+    """Base of the maps.
+
+    A subclass fits itself in ``_fit`` and gives ``features`` and ``n_features_out``;
+    and ``scores`` if there is a shorter way to products of features and weights.
+    """
+
+    one_unit: ClassVar[bool]  # whether no feature is to be scaled up
+    _results: ClassVar[tuple[str, ...]]  # what is fitted, for model files
+    _by_feature: ClassVar[tuple[str, ...]]  # of these, what has a row for each feature
+
+    n_features_in_: int
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the map to ``X``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : None
+            Ignored: maps do not look at labels.
+
+        Returns
+        -------
+        self
+            The fitted map.
+        """
+        rows = validate_data(self, X, **MATRIX)
+        check_values(rows, getattr(self, "feature_names_in_", None))
+        self._fit(rows)
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Return the features of the rows of ``X``, in its float type.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Their features; those of a row do not depend on the others.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, **MATRIX)
+        check_values(rows, getattr(self, "feature_names_in_", None))
+        return self.features(rows, rows.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return a name for each feature: that of the map, with a number.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the features of X, for those that are kept beside.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
+        check_is_fitted(self)
+        beside = self.n_features_in_ if getattr(self, "linear", False) else 0
+        given = getattr(self, "feature_names_in_", input_features)
+        if given is None:
+            given = [f"x{j}" for j in range(beside)]
+        own = range(self.n_features_out - beside)
+        names = [f"{type(self).__name__.lower()}{k}" for k in own]
+        return np.array([*given[:beside], *names], dtype=object)
+
+    def features(self, X: Any, dtype: Any) -> Array:
+        """Return the features of validated ``X``, in a float type."""
+        raise NotImplementedError
+
+    def scores(self, X: Any, w: Float) -> Float:
+        """Return the products of the features of validated ``X`` and weights ``w``."""
+        return self.features(X, w.dtype) @ w
+
+    @property
+    def n_features_out(self) -> int:
+        """The number of features that rows are mapped to."""
+        raise NotImplementedError
+
+    def formula(self, intercept: float, w: Float) -> Formula:
+        """Return the score of weights ``w`` of the features, as a formula."""
+        raise NotImplementedError
+
+    def resize(self, n_features: int) -> None:
+        """Take rows with more features, which do not matter, or fewer."""
+        for name in self._by_feature:
+            old = getattr(self, name)
+            new = np.zeros((n_features, *old.shape[1:]))
+            kept = min(n_features, len(old))
+            new[:kept] = old[:kept]
+            setattr(self, name, new)
+        self.n_features_in_ = n_features
+
+    def _fit(self, X: Any) -> None:
+        raise NotImplementedError
+
+    def _validate_results(self) -> None:
+        """Raise an error if arrays out of a file do not go together."""
+        for name in self._results:
+            value = np.asarray(getattr(self, name))
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name!r} has numbers that are not finite.")
+            if name in self._by_feature and len(value) != self.n_features_in_:
+                raise ValueError(f"{name!r} does not have a row for each feature.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KernelMap(FeatureMap):
+    """Base of the maps of a Gaussian kernel: features of (x - centre) · unit.
+
+    Rows are scaled block by block. A subclass draws what it needs in ``_draw`` and
+    gives ``_width`` and ``_mapper``, and may have a ``_scorer`` of its own.
+    """
+
+    one_unit: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "scale": [StrOptions({"auto", "none"})],
+        "linear": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    _by_feature: ClassVar[tuple[str, ...]] = ("centre_", "unit_")
+    _results: ClassVar[tuple[str, ...]] = (*_by_feature, "sigma_")
+
+    sigma: float | str
+    width: float
+    scale: str
+    linear: bool
+    centre_: Float
+    unit_: Float
+    sigma_: float
+
+    def features(self, X: Any, dtype: Any) -> Array:
+        """Return the features of validated ``X``, in a float type."""
+        out = np.empty((X.shape[0], self.n_features_out), dtype)
+        job = self._mapper(out.dtype)
+
+        def both(Z: Array) -> Array:
+            return np.hstack([Z, job(Z)])
+
+        by_blocks(X, self.centre_, self.unit_, both if self.linear else job, out)
+        return out
+
+    def scores(self, X: Any, w: Float) -> Float:
+        """Return the products of the features of validated ``X`` and weights ``w``."""
+        out = np.empty(X.shape[0])
+        at = self.n_features_in_ if self.linear else 0
+        score = self._scorer(w[at:])
+
+        def job(Z: Array) -> Array:
+            return score(Z) + Z @ w[:at] if at else score(Z)
+
+        by_blocks(X, self.centre_, self.unit_, job, out)
+        return out
+
+    @property
+    def n_features_out(self) -> int:
+        """The number of features that rows are mapped to."""
+        return self._width() + (self.n_features_in_ if self.linear else 0)
+
+    def formula(self, intercept: float, w: Float) -> Formula:
+        """Return the score of weights ``w`` of the features, as a formula."""
+        at = self.n_features_in_ if self.linear else 0
+        weights = np.zeros(self.n_features_in_)
+        if at:
+            weights = w[:at] * self.unit_
+        b = intercept - float(weights @ self.centre_)
+        return Formula(b, weights, self._units(w[at:]))
+
+    def _units(self, w: Float) -> Units:
+        """Return the kernel's part of a formula."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any) -> None:
+        self.centre_, unit, spread = scaling(X, self.scale)
+        sigma = spread if isinstance(self.sigma, str) else float(self.sigma)
+        self.sigma_ = self.width * sigma
+        self.unit_ = unit / self.sigma_
+        self._draw(X)
+
+    def _draw(self, X: Any) -> None:
+        """Fit what scaling leaves to be fitted."""
+        raise NotImplementedError
+
+    def _width(self) -> int:
+        raise NotImplementedError
+
+    def _mapper(self, dtype: Any) -> Job:
+        """Return what gives the features of a block of scaled rows."""
+        raise NotImplementedError
+
+    def _scorer(self, w: Float) -> Job:
+        """Return what gives the products of a block's features and weights."""
+        features = self._mapper(w.dtype)
+        return lambda Z: features(Z) @ w
+
+
+def scaling(
+    X: Any, scale: str, weight: Float | None = None
+) -> tuple[Float, Float, float]:
+    """Return the mean of each feature, one over its deviation, and what is left of it.
+
+    That is the root mean square distance of scaled rows to their mean. A feature that
+    is constant does not count. Words have one unit already, and are rare on purpose.
+    """
+    d = X.shape[1]
+    tally = measure(as_rows(X), np.ones(X.shape[0]) if weight is None else weight, d)
+    mean, variance = tally.mean[POS], tally.variance[POS]
+    varies = variance > (_CONSTANT * np.abs(mean)) ** 2
+    words = d > X.shape[0] and tally.often[POS].mean() < _SPARSE
+    if scale == "none" or words:
+        unit = varies.astype(np.float64)
+    else:
+        unit = np.divide(1.0, np.sqrt(variance), out=np.zeros(d), where=varies)
+    return mean, unit, float(np.sqrt(np.sum(variance * unit * unit))) or 1.0
