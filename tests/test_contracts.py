@@ -673,6 +673,8 @@ def test_features_that_come_later(estimator):
     resize(model, 12)
     assert_finite(model)
     assert model.decision_function(X[:60]).shape == (60,)
+    for part in arrays(model.state_).values():
+        assert part.flags.forc  # or else kernels are compiled once more
     assert_close(model.partial_fit(X[60:], y[60:]), wide)
 
 
