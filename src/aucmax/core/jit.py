@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., object])
 INLINE = {
     "forceinline": True,
     "error_model": "numpy",
-    # What would let Python or C call it takes as long to compile as the function.
+    # What would let Python or C call it takes time to compile.
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
