@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
-from aucmax.core.project import clip, l1_threshold
+from aucmax.core import project
+from aucmax.core.jit import kernel
+from aucmax.core.project import l1_threshold
 
 patient = settings(deadline=None)  # the first call compiles
 magnitudes = hnp.arrays(
@@ -18,6 +20,7 @@ magnitudes = hnp.arrays(
     elements=st.one_of(st.floats(0, 10), st.sampled_from([0.0, 1.0, 1.0, 2.0])),
 )
 radii = st.floats(1e-3, 50)
+clip = kernel(project.clip)
 
 
 stuck = []

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from aucmax.core.engine.tile import HALF, TALL, add_products
-from aucmax.core.jit import inlined
+from aucmax.core.jit import kernel
 
 
-@inlined
+@kernel
 def compiled(K, at, length, rows, c, first, V, r, start, stop):
     add_products(K, at, length, rows, c, first, V, r, start, stop)
 

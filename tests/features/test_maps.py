@@ -1,5 +1,7 @@
 """Maps: their kernel, and what they promise of rows, units and threads."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -68,7 +70,7 @@ def test_more_landmarks_come_nearer():
     for size in (5, 20, 80, 320):
         features = KMeansNystroem(size, random_state=0).fit_transform(X)
         errors.append(np.abs(features @ features.T - expected).mean())
-    assert all(after < 0.5 * before for before, after in zip(errors, errors[1:]))
+    assert all(after < 0.5 * before for before, after in pairwise(errors))
     assert errors[-1] < 1e-4
 
 
@@ -137,7 +139,7 @@ def test_a_row_does_not_depend_on_the_others(mapper, dtype):
     whole = mapper.transform(X)
     assert whole.dtype == dtype
     cuts = [0, 1, 2, 66, 130, 131, 300]
-    parts = [mapper.transform(X[a:b]) for a, b in zip(cuts, cuts[1:])]
+    parts = [mapper.transform(X[a:b]) for a, b in pairwise(cuts)]
     assert_array_equal(np.vstack(parts), whole)
 
 

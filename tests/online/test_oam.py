@@ -7,8 +7,9 @@ from scipy import sparse
 
 import aucmax
 from aucmax import OAM
-from aucmax.core.buffer import SEED, find_slot, widened
-from aucmax.core.random import uniform
+from aucmax.core import buffer, random
+from aucmax.core.buffer import SEED, widened
+from aucmax.core.jit import kernel
 from aucmax.online.oam import SEEN
 from buffers import Buffer, assert_reference, numbers, visits
 from data import Coordinates, gaussian, mixed, scattered, variable
@@ -24,6 +25,7 @@ SETTINGS = [
 layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]
 )
+uniform, find_slot = kernel(random.uniform), kernel(buffer.find_slot)
 
 
 def reference(X, y, weight, model, passes):

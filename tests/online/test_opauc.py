@@ -12,8 +12,10 @@ from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.covariance import triangle
+from aucmax.core.jit import kernel
 from aucmax.core.state import arrays
-from aucmax.online.sketch import RHO, F, Q, draw
+from aucmax.online import sketch
+from aucmax.online.sketch import RHO, F, Q
 from data import (
     Coordinates,
     class_moments,
@@ -37,6 +39,7 @@ ADAPTIVE = [{}, {"l2": 0.5}, {"l2": 0.0}, {"eta0": 5.0, "l2": 200.0, "delta": 1e
 layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]
 )
+draw = kernel(sketch.draw)
 
 
 def weighted(n):

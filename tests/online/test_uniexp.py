@@ -8,12 +8,14 @@ from scipy.optimize import minimize
 from scipy.special import lambertw, logsumexp
 
 from aucmax import UniExp
-from aucmax.online.uniexp import solve
+from aucmax.core.jit import kernel
+from aucmax.online import uniexp
 from data import Coordinates, gaussian, mixed, scaled, variable
 
 layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]
 )
+solve = kernel(uniexp.solve)
 
 
 def weighted(n):

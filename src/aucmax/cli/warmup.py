@@ -52,15 +52,19 @@ def compile_kernels(
     names: Iterable[str] = tuple(aucmax.ESTIMATORS),
     layouts: Sequence[Callable[[Any], Any]] = LAYOUTS,
     floats: Sequence[type] = FLOATS,
+    detours: bool = True,
 ) -> float:
-    """Use these estimators and the measures on a few rows; return the seconds taken."""
+    """Use these estimators and the measures on a few rows; return the seconds taken.
+
+    The estimators as they are, and with ``detours`` in their other forms too.
+    """
     start = perf_counter()
     dense = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0], [2.0, 4.0]])
     y = np.array([0, 0, 1, 1])
     for dtype in floats:
         for layout in layouts:
             X = layout(dense.astype(dtype))
-            for estimator in _variants(names):
+            for estimator in _variants(names, detours):
                 estimator.fit(X, y)
                 if hasattr(estimator, "partial_fit"):
                     estimator.partial_fit(X, y)
@@ -93,10 +97,11 @@ def compile_readers() -> float:
     return perf_counter() - start
 
 
-def _variants(names: Iterable[str]) -> Iterator[Any]:
+def _variants(names: Iterable[str], detours: bool = True) -> Iterator[Any]:
     """Yield each estimator as it is, and once for each detour it knows."""
     for name in names:
         estimator = getattr(aucmax, name)
         yield estimator()
-        for parameter in _DETOURS.keys() & estimator().get_params().keys():
+        known = _DETOURS.keys() & estimator().get_params().keys()
+        for parameter in known if detours else ():
             yield estimator(**{parameter: _DETOURS[parameter]})

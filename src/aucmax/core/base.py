@@ -247,7 +247,8 @@ class LinearRanker(Ranker):
                 continue
             common = tuple(map(slice, map(min, shape, old.shape)))
             if old[common].shape == shape:  # it becomes smaller
-                parts[name] = old[common]
+                # Whole, as kernels are compiled for; a slice would take one more.
+                parts[name] = old[common].copy(order="K")
                 continue
             parts[name] = new if new.shape == shape else np.zeros(shape)
             parts[name][common] = old[common]

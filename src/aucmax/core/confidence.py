@@ -82,15 +82,6 @@ def confident_step(m: float, v: float, phi: float, C: float) -> tuple[float, flo
     return alpha, 2.0 * v / (np.sqrt(shift * shift + 4.0 * v) + shift)
 
 
-@vectorised
-def dot(a: Float, b: Float) -> float:
-    """Return a·b."""
-    s = 0.0
-    for j in range(a.shape[0]):
-        s += a[j] * b[j]
-    return s
-
-
 @inlined
 def covary(S: Float, R: Float, e: Float, out: Float) -> None:
     """Write the covariances of the score of the row ``e`` with all scores and weights.

@@ -37,7 +37,9 @@ F = TypeVar("F", bound=Callable[..., object])
 INLINE = {
     "forceinline": True,
     "error_model": "numpy",
-    "no_cfunc_wrapper": True,  # what would let C call it takes time to compile
+    # What would let Python or C call it takes time to compile.
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
 }
 # LLVM may add in any order, so in SIMD; NaN and infinity keep their meaning.
 # Not for loops that gather by index: there it slows short rows down.
@@ -53,7 +55,7 @@ def kernel(func: F) -> F:
     ``error_model="numpy"`` lets a division by zero give inf or nan, as in NumPy. No
     fast-math here: the row primitives ask for the flags they need.
     """
-    options = {"error_model": "numpy", "nogil": True}
+    options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
     try:
         compiled = njit(cache=True, **options)(func)
     except RuntimeError:  # no folder to write to: Numba has no place for a cache
@@ -66,18 +68,13 @@ def kernel(func: F) -> F:
 
 
 def inlined(func: F) -> F:
-    """Compile ``func`` into each of its callers."""
-    return cast(F, njit(**INLINE)(func))
+    """Compile ``func`` into the kernels that call it; Python runs it as it is."""
+    return cast(F, register_jitable(**INLINE)(func))
 
 
 def vectorised(func: F) -> F:
-    """Compile ``func`` into its callers, its sums in whatever order is fastest."""
-    return cast(F, njit(**SIMD)(func))
-
-
-def shared(func: F) -> F:
-    """Leave ``func`` to Python as it is, and compile it into kernels that call it."""
-    return cast(F, register_jitable(**INLINE)(func))
+    """Do the same, with sums in whatever order is fastest."""
+    return cast(F, register_jitable(**SIMD)(func))
 
 
 def told_apart(func: F, kind: str) -> F:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.core.jit import kernel
+from aucmax.core.jit import kernel, vectorised
 from aucmax.core.moments import in_threads
 from aucmax.core.rows import (
     Float,
@@ -23,6 +23,15 @@ from aucmax.core.rows import (
 
 _TASK_BYTES = 1 << 22
 _TOGETHER = 32  # rows that stay in cache from one vector to the next
+
+
+@vectorised
+def dot(a: Float, b: Float) -> float:
+    """Return a·b."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j]
+    return s
 
 
 @kernel

@@ -28,7 +28,6 @@ Float: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.uint32]
 
 _CACHE_LINE = 64  # bytes
-_INSIDE = {"no_cpython_wrapper": True}  # only kernels call what is compiled
 
 
 class CSR(NamedTuple):
@@ -164,11 +163,11 @@ def rowwise(func: F) -> F:
 def _compile(either: Any, dense: Any, csr: Any, options: Any) -> None:
     # A registration for each layout, because their options differ. What Numba calls
     # strict is that signatures be equal; ``either`` has one for all.
-    @overload(either, jit_options={**options, **_INSIDE}, strict=False)
+    @overload(either, jit_options=options, strict=False)
     def _dense(X, *args):
         return dense if isinstance(X, types.Array) else None
 
-    @overload(either, jit_options={**INLINE, **_INSIDE}, strict=False)
+    @overload(either, jit_options=INLINE, strict=False)
     def _csr(X, *args):
         return csr if isinstance(X, types.BaseTuple) else None
 

@@ -36,7 +36,6 @@ from aucmax.core.confidence import (
     confident_step,
     covary,
     difference,
-    dot,
     eliminate,
     follow,
     identity,
@@ -65,6 +64,7 @@ from aucmax.core.engine import (
     weight_of,
 )
 from aucmax.core.jit import kernel
+from aucmax.core.products import dot
 from aucmax.core.rows import Float, Index, Rows, pack_row
 
 _RENEW = 2.0  # scales are taken anew when there are so many times more rows …

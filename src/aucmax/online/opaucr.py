@@ -56,6 +56,7 @@ from aucmax.core.engine import (
     weight_of,
 )
 from aucmax.core.jit import kernel
+from aucmax.core.products import dot
 from aucmax.core.rows import Float, Rows
 from aucmax.core.steps import INVSQRT, step_size
 from aucmax.core.tally import Tally, fit_table
@@ -65,7 +66,6 @@ from aucmax.online.sketch import (
     F,
     Q,
     direction,
-    dot,
     draw,
     gather_row,
     grow,

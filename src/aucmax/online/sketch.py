@@ -31,15 +31,6 @@ Q, UQ, F, RHO = range(4)
 _TOLERANCE = 0.2
 
 
-@vectorised
-def dot(a: Float, b: Float) -> float:
-    """Return a·b."""
-    s = 0.0
-    for j in range(a.shape[0]):
-        s += a[j] * b[j]
-    return s
-
-
 @inlined
 def draw(seed: Float, size: float, e: Float) -> None:
     """Fill ``e``, but for its last place, with normal numbers of variance size²/τ.

@@ -6,20 +6,20 @@ import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
 
-from aucmax.core.jit import shared
+from aucmax.core.jit import inlined
 from aucmax.core.rows import Float
 
 AVX512 = bool(get_host_cpu_features().get("avx512f"))
 _WORD = ir.IntType(32)
 
 
-@shared
+@inlined
 def padded(length: int) -> int:
     """Return the next multiple of eight: numbers of whole cache lines, and vectors."""
     return -(-length // 8) * 8
 
 
-@shared
+@inlined
 def aligned(rows: int, length: int) -> Float:
     """Return an array of zeros whose rows begin and end with cache lines."""
     length = padded(length)

@@ -117,6 +117,7 @@ def if_stream(learnt: Any, known: Any) -> Any:
 # renew.
 
 
+@inlined
 def _count(X, y, i, table, how):
     """Count row ``i`` in; return whether both classes have been seen."""
     n = table.n
@@ -131,7 +132,7 @@ def _count(X, y, i, table, how):
 def _learn(X, y, i, table, how):
     """Count row ``i`` in, and let the scales of its features follow."""
     score = dot_row(X, i, table.feat, W, table.ref, how.listed)
-    ready = _counted(X, y, i, table, how)
+    ready = _count(X, y, i, table, how)
     n, stats = table.n, table.stats
     share = abs(y[i]) / n[class_of(y[i])]
     d_a, d_b, d_squares, d_absolute = rescale_row(
@@ -151,7 +152,6 @@ def _renew(table: Table, how: Visit) -> float:
     return shift
 
 
-_counted = inlined(_count)
 # Of known statistics there is nothing to count, no news, and nothing to renew.
 count = if_stream(_count, lambda X, y, i, table, how: False)
 learn = if_stream(
