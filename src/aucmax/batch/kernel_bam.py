@@ -28,9 +28,9 @@ from aucmax.core.newton import Coordinates, Objective, together
 from aucmax.core.pairs import shares
 from aucmax.core.penalty import KERNEL_RIDGE
 from aucmax.core.rows import Float
-from aucmax.features.base import scaling
 from aucmax.features.blocks import by_blocks
 from aucmax.features.nystroem import gaussian
+from aucmax.features.scaling import Scaling, fitted
 
 _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # of its diagonal: rows may be alike
@@ -79,13 +79,14 @@ class KernelBAM(Ranker):
     dual_coef_ : ndarray of shape (n_rows,)
         The weights β.
     landmarks_ : ndarray of shape (n_features, n_rows)
-        The rows that were learnt from, one a column, as (x - centre) · unit.
+        The rows that were learnt from, one a column, scaled.
     intercept_ : ndarray of shape (1,)
         Puts the score zero midway between the mean scores of the classes.
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
+        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
+        rows seen, lowest and highest, becomes that.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -119,7 +120,7 @@ class KernelBAM(Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "loss": [StrOptions(set(LOSSES))],
         "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "width": [Interval(Real, 0, None, closed="neither")],
@@ -130,7 +131,8 @@ class KernelBAM(Ranker):
         "random_state": ["random_state"],
     }
     _results: ClassVar[tuple[str, ...]] = (
-        *("dual_coef_", "landmarks_", "intercept_", "sigma_", "centre_", "unit_"),
+        *("dual_coef_", "landmarks_", "intercept_", "sigma_"),
+        *("centre_", "unit_", "low_", "high_"),
         *("objective_", "gradient_norm_"),
     )
 
@@ -189,12 +191,12 @@ class KernelBAM(Ranker):
                 f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB: take "
                 "fewer by subsample=, or Chain(KMeansNystroem(), BAM())."
             )
-        self.centre_, unit, spread = scaling(rows, self.scale, np.abs(signed))
-        sigma = spread if isinstance(self.sigma, str) else float(self.sigma)
-        self.sigma_ = self.width * sigma
-        self.unit_ = unit / self.sigma_
+        scale, self.sigma_ = fitted(
+            rows, self.scale, self.sigma, self.width, np.abs(signed)
+        )
+        self.centre_, self.unit_, self.low_, self.high_ = scale
         Z = np.empty(rows.shape)
-        by_blocks(rows, self.centre_, self.unit_, lambda block: block, Z)
+        by_blocks(rows, scale.apply, lambda block: block, Z)
         self.landmarks_ = np.ascontiguousarray(Z.T)
         with one_blas_thread():
             K = gaussian(Z, self.landmarks_)
@@ -238,20 +240,21 @@ class KernelBAM(Ranker):
         out = np.empty(rows.shape[0])
         by_blocks(
             rows,
-            self.centre_,
-            self.unit_,
+            self._scaling.apply,
             lambda Z: gaussian(Z, self.landmarks_) @ self.dual_coef_,
             out,
         )
         return out + self.intercept_[0]
 
+    @property
+    def _scaling(self) -> Scaling:
+        return Scaling(self.centre_, self.unit_, self.low_, self.high_)
+
     def _formula(self) -> Formula:
         """Return the score as a formula."""
-        return Formula(
-            float(self.intercept_[0]),
-            np.zeros(self.n_features_in_),
-            Units.gaussian(self.centre_, self.unit_, self.landmarks_, self.dual_coef_),
-        )
+        units = Units.gaussian(self.landmarks_, self.dual_coef_)
+        none = np.zeros(self.n_features_in_)
+        return Formula(float(self.intercept_[0]), none, self._scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
         """Return which rows to learn from."""
@@ -279,7 +282,8 @@ class KernelBAM(Ranker):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name!r} has numbers that are not finite.")
         d, n = self.n_features_in_, len(self.dual_coef_)
-        shapes = {"landmarks_": (d, n), "centre_": (d,), "unit_": (d,)}
-        for name, shape in {**shapes, "dual_coef_": (n,), "intercept_": (1,)}.items():
+        shapes = {"landmarks_": (d, n), "dual_coef_": (n,), "intercept_": (1,)}
+        shapes |= dict.fromkeys(("centre_", "unit_", "low_", "high_"), (d,))
+        for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name!r} is not of shape {shape}.")

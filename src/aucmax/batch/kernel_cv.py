@@ -1,9 +1,9 @@
 r"""A kernel ranker whose width, landmarks and penalty are chosen, or a linear one.
 
-Features are those of landmarks (:mod:`aucmax.features.nystroem`) and, beside them, the
-linear ones. The exact path of the pairwise square loss is the judge: class moments of
-the mapped rows, those of a fold subtracted, give all penalties at the price of one
-eigendecomposition; and its best point is the model, too.
+Features are those of landmarks (:mod:`aucmax.features.nystroem`) and, beside them and
+up to 2000, the linear ones. The exact path of the pairwise square loss is the judge:
+class moments of the mapped rows, those of a fold subtracted, give all penalties at the
+price of one eigendecomposition; and its best point is the model, too.
 
 A kernel has more to overfit than a linear model, and where rows are few a
 cross-validation is too noisy to tell. So the linear model, :class:`BAMCV` on the same
@@ -39,6 +39,7 @@ _FEW = 5000  # rows, below which folds are dealt more than once …
 _REPEATS = 3  # … namely so often
 _PART = 1 << 14  # rows whose features are there at a time
 _ROWS_A_LANDMARK = 4
+_WIDEST = 2000  # features that are put beside those of the kernel, at most
 
 
 class Judged(NamedTuple):
@@ -165,7 +166,7 @@ class KernelAUCCV(Ranker):
         weighted = sample_weight is not None
         some, signs = rows, signed
         if len(signed) > _CHOOSING:
-            drawn = np.sort(rng.choice(len(signed), _CHOOSING, replace=False))
+            drawn = _drawn(signed, rng)
             some, signs = rows[drawn], signed[drawn]
         parts = self._folds(some, signs, rng)
         with one_blas_thread():
@@ -226,7 +227,7 @@ class KernelAUCCV(Ranker):
     def _folds(
         self, X: Any, signed: Float, rng: np.random.RandomState
     ) -> list[tuple[Index, Index]]:
-        dealt = folds(self.cv, X, signed, "Chain(KMeansNystroem(), BAM())")
+        dealt = folds(self.cv, X, signed, "KernelBAM")
         if isinstance(self.cv, Integral) and len(signed) < _FEW:
             seed = rng.randint(np.iinfo(np.int32).max)
             again = RepeatedStratifiedKFold(
@@ -249,7 +250,8 @@ class KernelAUCCV(Ranker):
         seed = rng.randint(np.iinfo(np.int32).max)
         found = []
         for size in sorted(sizes):
-            first = KMeansNystroem(size, linear=True, random_state=seed).fit(X)
+            beside = X.shape[1] <= _WIDEST
+            first = KMeansNystroem(size, linear=beside, random_state=seed).fit(X)
             for width in np.ravel(self.widths).tolist():
                 mapper = first.with_width(width)
                 found.append(judge(mapper, X, signed, parts, weighted))
@@ -272,6 +274,20 @@ class KernelAUCCV(Ranker):
             raise ValueError("its learner is none of the map's features.")
 
 
+def _drawn(signed: Float, rng: np.random.RandomState) -> Index:
+    """Return the rows to choose by; of a rare class as many as there are, up to half.
+
+    An AUC does not depend on how many rows a class has; how well it is known does.
+    """
+    positive, negative = np.flatnonzero(signed > 0.0), np.flatnonzero(signed < 0.0)
+    n_pos = min(len(positive), max(_CHOOSING // 2, _CHOOSING - len(negative)))
+    some = (
+        rng.choice(positive, n_pos, replace=False),
+        rng.choice(negative, _CHOOSING - n_pos, replace=False),
+    )
+    return np.sort(np.concatenate(some))
+
+
 def judge(
     mapper: KMeansNystroem,
     X: Any,
@@ -284,7 +300,7 @@ def judge(
     d = F.shape[1]
     total = gather(F, signed, d)
     H, _, _ = total.quadratic()
-    high = 2.0 * float(np.linalg.eigvalsh(H)[-1])
+    high = 2.0 * float(np.linalg.eigvalsh(H)[-1]) if len(H) else 1.0
     l2s = np.geomspace(high, 10.0**-_DECADES * high, _L2S)
     scores = []
     for _, test in parts:

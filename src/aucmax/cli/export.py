@@ -75,9 +75,13 @@ def to_json(model: Model) -> dict[str, Any]:
         ],
     }
     if formula.units is not None:
-        found["units"] = {
-            name: part if name == "kind" else part.tolist()
-            for name, part in formula.units._asdict().items()
+        scaling, (kind, *arrays) = formula.scaling, formula.units
+        names_of = formula.units._fields[1:]
+        found["scaling"] = {
+            name: array.tolist() for name, array in scaling._asdict().items()
+        }
+        found["units"] = {"kind": kind} | {
+            name: array.tolist() for name, array in zip(names_of, arrays, strict=True)
         }
     return {**found, "recipe": model.recipe}
 
@@ -127,30 +131,34 @@ def _graph(formula: Formula) -> tuple[list[Any], dict[str, NDArray[Any]]]:
         "weights": formula.weights,
         "intercept": np.array([formula.intercept]),
     }
-    nodes: list[Any] = [("MatMul", ["X", "weights"], ["linear"], {})]
     units = formula.units
+    nodes: list[Any] = [
+        ("MatMul", ["X", "weights"], ["linear"], {}),
+        ("Add", ["linear", "intercept"], ["score"], {}),
+    ]
     if units is None:
-        return [*nodes, ("Add", ["linear", "intercept"], ["score"], {})], constants
-    constants |= {
-        name: array for name, array in units._asdict().items() if name != "kind"
-    }
-    nodes += [
+        return nodes, constants
+    _, *arrays = units
+    constants |= dict(zip(units._fields[1:], arrays, strict=True))
+    constants |= formula.scaling._asdict()
+    constants["half"] = np.array([-0.5])
+    wave: list[Any] = [
+        ("ReduceSumSquare", ["z"], ["squares"], {"axes": [1]}),
+        ("Mul", ["squares", "half"], ["halves"], {}),
+        ("Add", ["angles", "halves"], ["exponents"], {}),
+        ("Exp", ["exponents"], ["waves"], {}),
+    ]
+    if units.kind != GAUSSIAN:
+        wave = [("Cos", ["angles"], ["waves"], {})]
+    nodes = [
         ("Sub", ["X", "centre"], ["centred"], {}),
-        ("Mul", ["centred", "unit"], ["z"], {}),
+        ("Mul", ["centred", "unit"], ["scaled"], {}),
+        ("Max", ["scaled", "low"], ["not_low"], {}),
+        ("Min", ["not_low", "high"], ["z"], {}),
+        ("MatMul", ["z", "weights"], ["linear"], {}),
         ("MatMul", ["z", "directions"], ["products"], {}),
         ("Add", ["products", "phases"], ["angles"], {}),
-    ]
-    if units.kind == GAUSSIAN:
-        constants["half"] = np.array([-0.5])
-        nodes += [
-            ("ReduceSumSquare", ["z"], ["squares"], {"axes": [1]}),
-            ("Mul", ["squares", "half"], ["halves"], {}),
-            ("Add", ["angles", "halves"], ["exponents"], {}),
-            ("Exp", ["exponents"], ["waves"], {}),
-        ]
-    else:
-        nodes.append(("Cos", ["angles"], ["waves"], {}))
-    nodes += [
+        *wave,
         ("MatMul", ["waves", "amplitudes"], ["sum"], {}),
         ("Add", ["linear", "sum"], ["both"], {}),
         ("Add", ["both", "intercept"], ["score"], {}),

@@ -9,14 +9,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.check import MATRIX, check_values
-from aucmax.core.engine import POS
 from aucmax.core.formula import Formula, Units
-from aucmax.core.rows import Float, as_rows
-from aucmax.core.tally import measure
+from aucmax.core.moments import one_blas_thread
+from aucmax.core.rows import Float
 from aucmax.features.blocks import Array, Job, by_blocks
-
-_CONSTANT = 1e-14  # a spread below this share of the mean is rounding
-_SPARSE = 0.1  # share of values that are not zero, below which features are words
+from aucmax.features.scaling import Scaling, fitted
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):
@@ -26,7 +23,9 @@ class FeatureMap(TransformerMixin, BaseEstimator):
     and ``scores`` if there is a shorter way to products of features and weights.
     """
 
-    one_unit: ClassVar[bool]  # whether no feature is to be scaled up
+    # Whether features have one unit, and a size of about one: then none is to be scaled
+    # up, and float32 has room and digits enough for them.
+    one_unit: ClassVar[bool]
     _results: ClassVar[tuple[str, ...]]  # what is fitted, for model files
     _by_feature: ClassVar[tuple[str, ...]]  # of these, what has a row for each feature
 
@@ -140,9 +139,9 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
 
 class KernelMap(FeatureMap):
-    """Base of the maps of a Gaussian kernel: features of (x - centre) · unit.
+    """Base of the maps of a Gaussian kernel: features of scaled rows, block by block.
 
-    Rows are scaled block by block. A subclass draws what it needs in ``_draw`` and
+    A subclass draws what it needs in ``_draw`` and
     gives ``_width`` and ``_mapper``, and may have a ``_scorer`` of its own.
     """
 
@@ -152,7 +151,7 @@ class KernelMap(FeatureMap):
         "linear": ["boolean"],
         "random_state": ["random_state"],
     }
-    _by_feature: ClassVar[tuple[str, ...]] = ("centre_", "unit_")
+    _by_feature: ClassVar[tuple[str, ...]] = ("centre_", "unit_", "low_", "high_")
     _results: ClassVar[tuple[str, ...]] = (*_by_feature, "sigma_")
 
     sigma: float | str
@@ -161,7 +160,14 @@ class KernelMap(FeatureMap):
     linear: bool
     centre_: Float
     unit_: Float
+    low_: Float
+    high_: Float
     sigma_: float
+
+    @property
+    def scaling(self) -> Scaling:
+        """How rows are scaled."""
+        return Scaling(self.centre_, self.unit_, self.low_, self.high_)
 
     def features(self, X: Any, dtype: Any) -> Array:
         """Return the features of validated ``X``, in a float type."""
@@ -171,19 +177,20 @@ class KernelMap(FeatureMap):
         def both(Z: Array) -> Array:
             return np.hstack([Z, job(Z)])
 
-        by_blocks(X, self.centre_, self.unit_, both if self.linear else job, out)
+        by_blocks(X, self.scaling.apply, both if self.linear else job, out)
         return out
 
     def scores(self, X: Any, w: Float) -> Float:
         """Return the products of the features of validated ``X`` and weights ``w``."""
         out = np.empty(X.shape[0])
         at = self.n_features_in_ if self.linear else 0
-        score = self._scorer(w[at:])
+        with one_blas_thread():
+            score = self._scorer(w[at:])
 
         def job(Z: Array) -> Array:
             return score(Z) + Z @ w[:at] if at else score(Z)
 
-        by_blocks(X, self.centre_, self.unit_, job, out)
+        by_blocks(X, self.scaling.apply, job, out)
         return out
 
     @property
@@ -194,21 +201,16 @@ class KernelMap(FeatureMap):
     def formula(self, intercept: float, w: Float) -> Formula:
         """Return the score of weights ``w`` of the features, as a formula."""
         at = self.n_features_in_ if self.linear else 0
-        weights = np.zeros(self.n_features_in_)
-        if at:
-            weights = w[:at] * self.unit_
-        b = intercept - float(weights @ self.centre_)
-        return Formula(b, weights, self._units(w[at:]))
+        linear = w[:at] if at else np.zeros(self.n_features_in_)
+        return Formula(intercept, linear, self.scaling, self._units(w[at:]))
 
     def _units(self, w: Float) -> Units:
         """Return the kernel's part of a formula."""
         raise NotImplementedError
 
     def _fit(self, X: Any) -> None:
-        self.centre_, unit, spread = scaling(X, self.scale)
-        sigma = spread if isinstance(self.sigma, str) else float(self.sigma)
-        self.sigma_ = self.width * sigma
-        self.unit_ = unit / self.sigma_
+        found, self.sigma_ = fitted(X, self.scale, self.sigma, self.width)
+        self.centre_, self.unit_, self.low_, self.high_ = found
         self._draw(X)
 
     def _draw(self, X: Any) -> None:
@@ -226,23 +228,3 @@ class KernelMap(FeatureMap):
         """Return what gives the products of a block's features and weights."""
         features = self._mapper(w.dtype)
         return lambda Z: features(Z) @ w
-
-
-def scaling(
-    X: Any, scale: str, weight: Float | None = None
-) -> tuple[Float, Float, float]:
-    """Return the mean of each feature, one over its deviation, and what is left of it.
-
-    That is the root mean square distance of scaled rows to their mean. A feature that
-    is constant does not count. Words have one unit already, and are rare on purpose.
-    """
-    d = X.shape[1]
-    tally = measure(as_rows(X), np.ones(X.shape[0]) if weight is None else weight, d)
-    mean, variance = tally.mean[POS], tally.variance[POS]
-    varies = variance > (_CONSTANT * np.abs(mean)) ** 2
-    words = d > X.shape[0] and tally.often[POS].mean() < _SPARSE
-    if scale == "none" or words:
-        unit = varies.astype(np.float64)
-    else:
-        unit = np.divide(1.0, np.sqrt(variance), out=np.zeros(d), where=varies)
-    return mean, unit, float(np.sqrt(np.sum(variance * unit * unit))) or 1.0

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.core.moments import in_threads
-from aucmax.core.rows import Float
 
 Array = NDArray[np.floating[Any]]
 Job = Callable[[Array], Array]  # of a block
@@ -22,8 +20,10 @@ BLOCK = 64  # rows: enough for BLAS, and not much for who asks for one
 _TASK = 32  # blocks that a thread takes at a time
 
 
-def by_blocks(X: Any, centre: Float, unit: Float, job: Job, out: Array) -> None:
-    """Set ``out`` to what ``job`` makes of the rows of ``(X - centre) * unit``.
+def by_blocks(
+    X: Any, scale: Callable[[Any], Array] | None, job: Job, out: Array
+) -> None:
+    """Set ``out`` to what ``job`` makes of the rows of X, scaled if there is a scale.
 
     It gets blocks of ``BLOCK`` rows in the float type of ``out``.
     """
@@ -32,11 +32,11 @@ def by_blocks(X: Any, centre: Float, unit: Float, job: Job, out: Array) -> None:
     def task(first: int) -> None:
         Z = np.empty((BLOCK, X.shape[1]), out.dtype)
         for start in range(first, min(first + _TASK * BLOCK, n), BLOCK):
-            rows = X[start : start + BLOCK]
-            some = rows.toarray() if sparse.issparse(rows) else rows
-            Z[: len(some)] = (some - centre) * unit
-            Z[len(some) :] = 0.0
-            out[start : start + len(some)] = job(Z)[: len(some)]
+            some = X[start : start + BLOCK]
+            count = some.shape[0]
+            Z[:count] = some if scale is None else scale(some)
+            Z[count:] = 0.0
+            out[start : start + count] = job(Z)[:count]
 
     for _ in in_threads(task, range(0, n, _TASK * BLOCK)):
         pass

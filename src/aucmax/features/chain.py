@@ -22,7 +22,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.base import LinearRanker, Ranker, generator, same_classes, visits
+from aucmax.core.base import (
+    LinearRanker,
+    OnlineAUC,
+    Ranker,
+    generator,
+    same_classes,
+    visits,
+)
 from aucmax.core.check import MATRIX, check_values, check_whole
 from aucmax.core.formula import Formula
 from aucmax.core.penalty import KERNEL_RIDGE
@@ -85,9 +92,12 @@ class Chain(Ranker):
 
     Notes
     -----
-    Features are float32. A learner that takes all rows at once needs four bytes for
-    each feature of each row; one that has a ``partial_fit`` needs 256 MB of features at
-    most, and beyond maps rows anew in every pass.
+    Features of kernels are float32. A learner that takes all rows at once needs four
+    bytes for each feature of each row; one that has a ``partial_fit`` needs 256 MB of
+    features at most, and beyond maps rows anew in every pass.
+
+    In a stream, a feature that was constant in the first rows does not count later
+    either, and one that was tiny counts as what it was then: its scale is settled.
 
     Examples
     --------
@@ -151,7 +161,7 @@ class Chain(Ranker):
         if hasattr(learner, "partial_fit") and size > _HELD_BYTES:
             for part in _passes(learner, signed):
                 _learn(learner, features(mapper, rows[part]), signed[part])
-            learner.n_iter_ = getattr(learner, "max_iter", 1)
+            learner.n_iter_ = _n_passes(learner)
         else:
             if size > _MOST_BYTES:
                 raise ValueError(
@@ -362,20 +372,25 @@ class Chain(Ranker):
         self.held_ = Held(X, signed)
 
 
+def _n_passes(learner: Any) -> int:
+    """Return how often to go over the rows; sums of moments gain nothing by more."""
+    return learner.max_iter if isinstance(learner, OnlineAUC) else 1
+
+
 def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
     """Yield the rows to be learnt next, in the order of a ``fit``."""
     shuffled = getattr(learner, "shuffle", False)
     rng = generator(learner.random_state) if shuffled else None
-    for _ in range(getattr(learner, "max_iter", 1)):
+    for _ in range(_n_passes(learner)):
         for order in visits(signed, rng, True):
             for start in range(0, len(order), _PART):
                 yield order[start : start + _PART]
 
 
 def features(mapper: Any, X: Any) -> Any:
-    """Return the features of validated rows, in float32 if they are ours."""
+    """Return the features of validated rows, in float32 if that will do."""
     if isinstance(mapper, FeatureMap):
-        return mapper.features(X, np.float32)
+        return mapper.features(X, np.float32 if mapper.one_unit else X.dtype)
     return mapper.transform(X)
 
 

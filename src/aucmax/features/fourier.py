@@ -15,9 +15,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from aucmax.core.base import generator
 from aucmax.core.formula import COSINE, Units
 from aucmax.core.rows import Float
 from aucmax.features.base import KernelMap
@@ -58,8 +58,9 @@ class RandomFourier(KernelMap):
         The draws b; zero for "sincos".
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
+        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
+        rows seen, lowest and highest, becomes that.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -119,11 +120,11 @@ class RandomFourier(KernelMap):
         self.random_state = random_state
 
     def _draw(self, X: Any) -> None:
-        rng = check_random_state(self.random_state)
-        self.directions_ = rng.standard_normal((X.shape[1], self.n_components))
+        rng = generator(self.random_state)
         self.phases_ = np.zeros(self.n_components)
         if self.kind == "cos":
             self.phases_ = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
+        self.directions_ = rng.standard_normal((X.shape[1], self.n_components))
 
     def _width(self) -> int:
         draws = self.directions_.shape[1]
@@ -156,4 +157,4 @@ class RandomFourier(KernelMap):
             directions = np.hstack([directions, directions])
             phases = np.repeat([-0.5 * np.pi, 0.0], draws)
             size = np.sqrt(1.0 / draws)
-        return Units(COSINE, self.centre_, self.unit_, directions, phases, size * w)
+        return Units(COSINE, directions, phases, size * w)

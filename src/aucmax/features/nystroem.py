@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
+from aucmax.core.base import generator
 from aucmax.core.formula import Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.rows import Float
@@ -67,8 +67,9 @@ class KMeansNystroem(KernelMap):
         :math:`U \Lambda^{-1/2}`.
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
+        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
+        rows seen, lowest and highest, becomes that.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -133,11 +134,11 @@ class KMeansNystroem(KernelMap):
         self.random_state = random_state
 
     def _draw(self, X: Any) -> None:
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         if X.shape[0] > _SAMPLE and self.n_components is not None:
             X = X[np.sort(rng.choice(X.shape[0], _SAMPLE, replace=False))]
         Z = np.empty(X.shape)
-        by_blocks(X, self.centre_, self.unit_, lambda block: block, Z)
+        by_blocks(X, self.scaling.apply, lambda block: block, Z)
         self._take(_landmarks(Z, self.n_components, rng))
 
     def _take(self, landmarks: Float) -> None:
@@ -148,7 +149,11 @@ class KMeansNystroem(KernelMap):
             W = gaussian(landmarks, self.landmarks_)
             values, vectors = eigh(W, overwrite_a=True, check_finite=False)
         kept = values > self.tol * values[-1]
-        components = vectors[:, kept] / np.sqrt(values[kept])
+        found = vectors[:, kept]
+        # Vectors have no sign of their own: the largest number is to be positive.
+        largest = np.abs(found).argmax(axis=0)
+        found *= np.sign(found[largest, np.arange(len(largest))])
+        components = found / np.sqrt(values[kept])
         self.components_ = np.ascontiguousarray(components)
 
     def with_width(self, width: float) -> Self:
@@ -167,7 +172,8 @@ class KMeansNystroem(KernelMap):
         factor = self.width / width
         other = copy(self)
         other.width = width
-        other.sigma_, other.unit_ = self.sigma_ / factor, self.unit_ * factor
+        other.sigma_ = self.sigma_ / factor
+        _, other.unit_, other.low_, other.high_ = self.scaling.times(factor)
         other._take(self.landmarks_.T * factor)
         return other
 
@@ -181,7 +187,7 @@ class KMeansNystroem(KernelMap):
 
     def _units(self, w: Float) -> Units:
         weights = self.components_ @ w
-        return Units.gaussian(self.centre_, self.unit_, self.landmarks_, weights)
+        return Units.gaussian(self.landmarks_, weights)
 
     def _scorer(self, w: Float) -> Job:
         weights = self.components_ @ w
@@ -199,10 +205,9 @@ def gaussian(Z: Array, landmarks: Array) -> Array:
 
 def _landmarks(Z: Float, count: int | None, rng: np.random.RandomState) -> Float:
     """Return the centres of clusters of the rows, or the rows if they are few."""
-    if count is None or count >= len(Z):
-        distinct = np.unique(Z, axis=0)
-        if count is None or len(distinct) <= count:
-            return distinct
+    distinct = np.unique(Z, axis=0)
+    if count is None or len(distinct) <= count:
+        return distinct
     seed = rng.randint(np.iinfo(np.int32).max)
     clusters = KMeans(count, n_init=1, max_iter=_ROUNDS, random_state=seed)
     with threadpool_limits(1):  # more threads would add in another order

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core.base import product
+from aucmax.core.base import generator, product
 from aucmax.core.check import check_whole
 from aucmax.core.formula import Formula
 from aucmax.core.moments import one_blas_thread
@@ -96,8 +95,7 @@ class Projection(FeatureMap):
             return product(X, self.directions_).astype(dtype, copy=False)
         out = np.empty((X.shape[0], self.n_features_out), dtype)
         directions = self.directions_.astype(dtype, copy=False)
-        d = self.n_features_in_
-        by_blocks(X, np.zeros(d), np.ones(d), lambda Z: Z @ directions, out)
+        by_blocks(X, None, lambda Z: Z @ directions, out)
         return out
 
     def scores(self, X: Any, w: Float) -> Float:
@@ -118,7 +116,7 @@ class Projection(FeatureMap):
         return self.directions_.shape[1] or len(self.selected_)
 
     def _fit(self, X: Any) -> None:
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         n, d = X.shape
         k = min(self.n_components, d)
         self.selected_ = np.arange(d, dtype=np.float64)
