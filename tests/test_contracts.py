@@ -1045,6 +1045,20 @@ def test_more_features_than_16_bits_count(estimator, method):
     assert area(model, X, y) > 0.8
 
 
+@plain_way
+def test_features_that_never_occur_do_not_matter(estimator, method):
+    """As in a small table whose categories are hashed; and units differ."""
+    X, y = scaled(300, 5)
+    X[:, 3:] *= np.random.default_rng(0).random((300, 2)) < 0.3  # rare ones
+    rows = sparse.csr_array(X)
+    where = np.array([1, 17, 400, 999, 1999])
+    parts = rows.data, where[rows.indices], rows.indptr
+    wide = sparse.csr_array(parts, shape=(300, 2000))
+    expected = area(trained(estimator, rows, y, method), rows, y)
+    found = area(trained(estimator, wide, y, method), wide, y)
+    assert found == pytest.approx(expected, abs=0.01)
+
+
 @pytest.mark.parametrize("positives", [1, 2])
 @plain_way
 @strict

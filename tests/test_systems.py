@@ -60,7 +60,8 @@ def test_the_formula_is_the_score(name):
     b, w, scaling, units = model._formula()
     z = X
     if scaling is not None:
-        z = np.clip((X - scaling.centre) * scaling.unit, scaling.low, scaling.high)
+        z = (X[:, scaling.columns] - scaling.centre) * scaling.unit
+        z = np.clip(z, scaling.low, scaling.high)
     score = b + z @ w
     if units is not None:
         angles = z @ units.directions + units.phases

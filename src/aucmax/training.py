@@ -228,6 +228,7 @@ class _Run:
             "input": self.source.recipe(),
             "task": self.task.to_json(),
             "training": {
+                "algorithm": self.plan.algorithm,
                 "data": self.source.files,
                 "rows": progress.rows,
                 "positives": progress.positives,

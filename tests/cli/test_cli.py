@@ -12,6 +12,7 @@ import pytest
 import aucmax
 from aucmax.cli import demo, main, warmup
 from aucmax.cli.main import app
+from aucmax.systems import CLASSES
 from commands import invoke
 
 COMMANDS = app.registered_commands
@@ -254,15 +255,15 @@ def test_warmup_says_what_it_has_compiled(monkeypatch):
     result = invoke("warmup")
     assert result.exit_code == 0
     assert "1.5 s" in result.output
-    for name in aucmax.ESTIMATORS:
+    for name in CLASSES:
         assert name in result.output
     told = json.loads(invoke("warmup", "--json").stdout)
-    assert told == {"estimators": list(aucmax.ESTIMATORS), "seconds": 1.5}
+    assert told == {"estimators": list(CLASSES), "seconds": 1.5}
 
 
 def test_warmup_goes_through_every_estimator_and_its_detours():
-    variants = list(warmup._variants(aucmax.ESTIMATORS))
-    assert {type(one).__name__ for one in variants} == set(aucmax.ESTIMATORS)
+    variants = list(warmup._variants(CLASSES))
+    assert {type(one).__name__ for one in variants} == set(CLASSES)
     for parameter, value in warmup._DETOURS.items():
         assert any(one.get_params().get(parameter) == value for one in variants)
     assert warmup.compile_kernels(["SPAM"], [np.asarray], [np.float64]) > 0.0

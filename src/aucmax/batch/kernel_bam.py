@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.batch.bam import LOSSES, cut_short, solver
 from aucmax.core.base import GRADIENT, Ranker, generator
-from aucmax.core.check import MATRIX, check_values
+from aucmax.core.check import MATRIX, check_shapes, check_values, check_whole
 from aucmax.core.formula import Formula, Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Objective, together
@@ -30,7 +30,7 @@ from aucmax.core.penalty import KERNEL_RIDGE
 from aucmax.core.rows import Float
 from aucmax.features.blocks import by_blocks
 from aucmax.features.nystroem import gaussian
-from aucmax.features.scaling import Scaling, fitted
+from aucmax.features.scaling import Scaling, fitted, only
 
 _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # of its diagonal: rows may be alike
@@ -78,15 +78,17 @@ class KernelBAM(Ranker):
     ----------
     dual_coef_ : ndarray of shape (n_rows,)
         The weights β.
-    landmarks_ : ndarray of shape (n_features, n_rows)
+    landmarks_ : ndarray of shape (n_columns, n_rows)
         The rows that were learnt from, one a column, scaled.
     intercept_ : ndarray of shape (1,)
         Puts the score zero midway between the mean scores of the classes.
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
-        rows seen, lowest and highest, becomes that.
+    columns_ : ndarray of shape (n_columns,)
+        The features that vary; others do not count.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
+        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
+        beyond the rows seen, lowest and highest, becomes that.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -130,11 +132,13 @@ class KernelBAM(Ranker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        *("dual_coef_", "landmarks_", "intercept_", "sigma_"),
-        *("centre_", "unit_", "low_", "high_"),
-        *("objective_", "gradient_norm_"),
-    )
+    _results: ClassVar[dict[str, str]] = {
+        "dual_coef_": "n",
+        "landmarks_": "kn",
+        "intercept_": "1",
+        **dict.fromkeys(("columns_", "centre_", "unit_", "low_", "high_"), "k"),
+        **dict.fromkeys(("sigma_", "objective_", "gradient_norm_"), ""),
+    }
 
     def __init__(
         self,
@@ -194,7 +198,8 @@ class KernelBAM(Ranker):
         scale, self.sigma_ = fitted(
             rows, self.scale, self.sigma, self.width, np.abs(signed)
         )
-        self.centre_, self.unit_, self.low_, self.high_ = scale
+        self.columns_, self.centre_, self.unit_, self.low_, self.high_ = scale
+        rows = only(rows, self.columns_)
         Z = np.empty(rows.shape)
         by_blocks(rows, scale.apply, lambda block: block, Z)
         self.landmarks_ = np.ascontiguousarray(Z.T)
@@ -239,7 +244,7 @@ class KernelBAM(Ranker):
         check_values(rows, getattr(self, "feature_names_in_", None))
         out = np.empty(rows.shape[0])
         by_blocks(
-            rows,
+            only(rows, self.columns_),
             self._scaling.apply,
             lambda Z: gaussian(Z, self.landmarks_) @ self.dual_coef_,
             out,
@@ -248,12 +253,12 @@ class KernelBAM(Ranker):
 
     @property
     def _scaling(self) -> Scaling:
-        return Scaling(self.centre_, self.unit_, self.low_, self.high_)
+        return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
 
     def _formula(self) -> Formula:
         """Return the score as a formula."""
         units = Units.gaussian(self.landmarks_, self.dual_coef_)
-        none = np.zeros(self.n_features_in_)
+        none = np.zeros(len(self.columns_))
         return Formula(float(self.intercept_[0]), none, self._scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
@@ -278,12 +283,8 @@ class KernelBAM(Ranker):
 
     def _validate_results(self) -> None:
         """Raise an error if arrays out of a file do not go together."""
-        for name in self._results:
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name!r} has numbers that are not finite.")
-        d, n = self.n_features_in_, len(self.dual_coef_)
-        shapes = {"landmarks_": (d, n), "dual_coef_": (n,), "intercept_": (1,)}
-        shapes |= dict.fromkeys(("centre_", "unit_", "low_", "high_"), (d,))
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name!r} is not of shape {shape}.")
+        check_shapes(self, self._results)
+        if len(self.intercept_) != 1:
+            raise ValueError("it has no intercept.")
+        most = self.n_features_in_ - 1
+        self.columns_ = check_whole("columns", np.asarray(self.columns_), 0, most)

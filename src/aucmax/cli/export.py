@@ -66,12 +66,11 @@ def to_json(model: Model) -> dict[str, Any]:
         "features": model.width,
         "intercept": formula.intercept,
         "weights": [
-            {
-                "feature": names[index],
-                "index": index,
-                "weight": float(formula.weights[index]),
-            }
-            for index in np.flatnonzero(formula.weights).tolist()
+            {"feature": names[index], "index": index, "weight": weight}
+            for index, weight in zip(
+                formula.indices().tolist(), formula.weights.tolist(), strict=True
+            )
+            if weight
         ],
     }
     if formula.units is not None:
@@ -101,7 +100,11 @@ def to_onnx(model: Model) -> bytes:
         [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["n"])],
         [
             helper.make_tensor(
-                name, TensorProto.DOUBLE, values.shape, values.tobytes(), raw=True
+                name,
+                helper.np_dtype_to_tensor_dtype(values.dtype),
+                values.shape,
+                values.tobytes(),
+                raw=True,
             )
             for name, values in constants.items()
         ],
@@ -151,7 +154,8 @@ def _graph(formula: Formula) -> tuple[list[Any], dict[str, NDArray[Any]]]:
     if units.kind != GAUSSIAN:
         wave = [("Cos", ["angles"], ["waves"], {})]
     nodes = [
-        ("Sub", ["X", "centre"], ["centred"], {}),
+        ("Gather", ["X", "columns"], ["chosen"], {"axis": 1}),
+        ("Sub", ["chosen", "centre"], ["centred"], {}),
         ("Mul", ["centred", "unit"], ["scaled"], {}),
         ("Max", ["scaled", "low"], ["not_low"], {}),
         ("Min", ["not_low", "high"], ["z"], {}),

@@ -28,7 +28,7 @@ def describe(path: Path) -> dict[str, Any]:
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
     formula, names = estimator._formula(), model.names()
-    weights, units = formula.weights, formula.units
+    weights, units, indices = formula.weights, formula.units, formula.indices()
     largest = np.argsort(-np.abs(weights), kind="stable")[:_MOST_WEIGHTS]
     return {
         "model": str(path),
@@ -58,12 +58,12 @@ def describe(path: Path) -> dict[str, Any]:
         "intercept": formula.intercept,
         "largest_weights": [
             {
-                "feature": names[index],
-                "index": int(index),
-                "weight": float(weights[index]),
+                "feature": names[indices[k]],
+                "index": int(indices[k]),
+                "weight": float(weights[k]),
             }
-            for index in largest
-            if weights[index] != 0.0
+            for k in largest
+            if weights[k] != 0.0
         ],
     }
 

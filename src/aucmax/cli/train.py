@@ -110,7 +110,6 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
     progress = result.progress
     return {
         "model": str(output),
-        "algorithm": type(result.estimator).__name__,
         "features": result.estimator.n_features_in_,
         **result.recipe["training"],
         "rows_learnt": progress.steps or progress.rows,
@@ -122,7 +121,7 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
 
 def _report(result: Result, output: Path, seconds: float) -> str:
     progress, estimator = result.progress, result.estimator
-    name = type(estimator).__name__
+    name = result.recipe["training"]["algorithm"]
     share = 100.0 * progress.positives / max(progress.rows, 1)
     passes = result.recipe["training"]["passes"]
     lines = [

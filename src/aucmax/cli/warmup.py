@@ -17,6 +17,7 @@ from aucmax import SPAM, metrics
 from aucmax.cli.screen import Screen
 from aucmax.data.open import open_data
 from aucmax.data.shortest import as_text
+from aucmax.systems import CLASSES
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)
@@ -38,10 +39,10 @@ def run(as_json: bool = False) -> None:
     with Screen(quiet=True).step("Compiling"):
         seconds = compile_kernels() + compile_readers()
     if as_json:
-        told = {"estimators": list(aucmax.ESTIMATORS), "seconds": round(seconds, 3)}
+        told = {"estimators": list(CLASSES), "seconds": round(seconds, 3)}
         print(json.dumps(told, indent=2))
         return
-    names = ", ".join(aucmax.ESTIMATORS)
+    names = ", ".join(CLASSES)
     console.print(
         f"Compiled {names}, the measures and the readers, "
         f"or found them: {seconds:.1f} s."
@@ -49,7 +50,7 @@ def run(as_json: bool = False) -> None:
 
 
 def compile_kernels(
-    names: Iterable[str] = tuple(aucmax.ESTIMATORS),
+    names: Iterable[str] = tuple(CLASSES),
     layouts: Sequence[Callable[[Any], Any]] = LAYOUTS,
     floats: Sequence[type] = FLOATS,
     detours: bool = True,

@@ -495,7 +495,7 @@ def _default_tol(tally: Tally) -> float:
 
     With more features than rows, the minimum fits the noise, and ranks worse.
     """
-    if tally.mean.shape[1] <= tally.rows.sum():
+    if np.count_nonzero(tally.often.any(axis=0)) <= tally.rows.sum():
         return 1e-4
     return min(NOISE * noise(tally), 0.5)
 

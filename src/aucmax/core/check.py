@@ -55,6 +55,26 @@ def check_whole(
     return numbers.astype(np.int64)
 
 
+def check_shapes(estimator: Any, shapes: dict[str, str]) -> None:
+    """Raise an error if arrays out of a file do not go together.
+
+    A shape is a letter for each length; equal letters are equal lengths.
+    """
+    lengths: dict[str, int] = {}
+    for name, letters in shapes.items():
+        array = np.asarray(getattr(estimator, name))
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} has numbers that are not finite.")
+        fits = array.ndim == len(letters) and all(
+            lengths.setdefault(letter, length) == length
+            for letter, length in zip(letters, array.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"{name!r} of shape {array.shape} does not go with others."
+            )
+
+
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
     weight = np.asarray(sample_weight, dtype=np.float64)

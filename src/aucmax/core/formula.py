@@ -2,7 +2,7 @@ r"""The score of any model of this library as one formula, for other programs.
 
 .. math:: s(x) = b + w \cdot z + \sum_k a_k\, g(\theta_k \cdot z + \varphi_k)
 
-A linear model has z = x and no sum. With a map,
+A linear model has z = x and no sum. With a map, of some columns of x,
 :math:`z = (x - \text{centre}) \cdot \text{unit}`, cut off at low and high; with g the
 cosine these are Fourier features; with :math:`g(t) = \exp(t - \tfrac12 \|z\|^2)` and
 :math:`\varphi_k = -\tfrac12 \|\theta_k\|^2`, Gaussian kernels about the landmarks θ.
@@ -37,5 +37,10 @@ class Formula(NamedTuple):
 
     intercept: float
     weights: Float
-    scaling: Any = None  # arrays: centre, unit, low, high
+    scaling: Any = None  # arrays: columns, centre, unit, low, high
     units: Units | None = None
+
+    def indices(self) -> Any:
+        """Return which feature of x each weight is of."""
+        every = np.arange(len(self.weights))
+        return every if self.scaling is None else self.scaling.columns

@@ -44,7 +44,8 @@ def squared_sizes(weight: Float, often: Float, diagonal: Float) -> Float:
     ``weight`` is that of the classes, ``often`` the share of their rows in which a
     feature is not zero, ``diagonal`` are the means of z² over all pairs.
     """
-    if len(diagonal) > weight.sum() and often.mean() < _SPARSE:
+    occurs = (often > 0.0).any(axis=0)  # of hashed features, most never do
+    if occurs.sum() > weight.sum() and often[:, occurs].mean() < _SPARSE:
         return np.full(len(diagonal), float(diagonal.sum()) / _FEATURES)
     found = often[0] + often[1] - often[0] * often[1]  # in a row of a pair, or in both
     return diagonal / np.where(found > 0.0, found, 1.0)

@@ -64,7 +64,7 @@ def restore(
         setattr(estimator, key, int(value))
     if estimator.n_features_in_ < 1:
         raise ValueError("it has no features.")
-    if "classes" in header:
+    if hasattr(estimator, "predict"):
         estimator.classes_ = _decode_labels(header["classes"])
     names = np.array(header["features"], dtype=object)
     if names.size not in (0, estimator.n_features_in_):

@@ -8,12 +8,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import MATRIX, check_values
+from aucmax.core.check import MATRIX, check_shapes, check_values, check_whole
 from aucmax.core.formula import Formula, Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.rows import Float
 from aucmax.features.blocks import Array, Job, by_blocks
-from aucmax.features.scaling import Scaling, fitted
+from aucmax.features.scaling import Scaling, fitted, only
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):
@@ -26,9 +26,9 @@ class FeatureMap(TransformerMixin, BaseEstimator):
     # Whether features have one unit, and a size of about one: then none is to be scaled
     # up, and float32 has room and digits enough for them.
     one_unit: ClassVar[bool]
-    _results: ClassVar[tuple[str, ...]]  # what is fitted, for model files
-    _by_feature: ClassVar[tuple[str, ...]]  # of these, what has a row for each feature
+    _results: ClassVar[dict[str, str]]  # what is fitted and its shape, see check_shapes
 
+    columns_: NDArray[np.int64]  # the features that count
     n_features_in_: int
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -84,13 +84,14 @@ class FeatureMap(TransformerMixin, BaseEstimator):
             The names.
         """
         check_is_fitted(self)
-        beside = self.n_features_in_ if getattr(self, "linear", False) else 0
         given = getattr(self, "feature_names_in_", input_features)
         if given is None:
-            given = [f"x{j}" for j in range(beside)]
-        own = range(self.n_features_out - beside)
+            given = [f"x{j}" for j in range(self.n_features_in_)]
+        beside = getattr(self, "linear", False)
+        kept = self.columns_.tolist() if beside else []
+        own = range(self.n_features_out - len(kept))
         names = [f"{type(self).__name__.lower()}{k}" for k in own]
-        return np.array([*given[:beside], *names], dtype=object)
+        return np.array([*(given[j] for j in kept), *names], dtype=object)
 
     def features(self, X: Any, dtype: Any) -> Array:
         """Return the features of validated ``X``, in a float type."""
@@ -111,12 +112,6 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""
-        for name in self._by_feature:
-            old = getattr(self, name)
-            new = np.zeros((n_features, *old.shape[1:]))
-            kept = min(n_features, len(old))
-            new[:kept] = old[:kept]
-            setattr(self, name, new)
         self.n_features_in_ = n_features
 
     def _fit(self, X: Any) -> None:
@@ -124,12 +119,9 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
     def _validate_results(self) -> None:
         """Raise an error if arrays out of a file do not go together."""
-        for name in self._results:
-            value = np.asarray(getattr(self, name))
-            if not np.isfinite(value).all():
-                raise ValueError(f"{name!r} has numbers that are not finite.")
-            if name in self._by_feature and len(value) != self.n_features_in_:
-                raise ValueError(f"{name!r} does not have a row for each feature.")
+        check_shapes(self, self._results)
+        most = self.n_features_in_ - 1
+        self.columns_ = check_whole("columns", np.asarray(self.columns_), 0, most)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -151,8 +143,10 @@ class KernelMap(FeatureMap):
         "linear": ["boolean"],
         "random_state": ["random_state"],
     }
-    _by_feature: ClassVar[tuple[str, ...]] = ("centre_", "unit_", "low_", "high_")
-    _results: ClassVar[tuple[str, ...]] = (*_by_feature, "sigma_")
+    _results: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("columns_", "centre_", "unit_", "low_", "high_"), "k"),
+        "sigma_": "",
+    }
 
     sigma: float | str
     width: float
@@ -167,7 +161,7 @@ class KernelMap(FeatureMap):
     @property
     def scaling(self) -> Scaling:
         """How rows are scaled."""
-        return Scaling(self.centre_, self.unit_, self.low_, self.high_)
+        return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
 
     def features(self, X: Any, dtype: Any) -> Array:
         """Return the features of validated ``X``, in a float type."""
@@ -177,31 +171,32 @@ class KernelMap(FeatureMap):
         def both(Z: Array) -> Array:
             return np.hstack([Z, job(Z)])
 
+        X = only(X, self.columns_)
         by_blocks(X, self.scaling.apply, both if self.linear else job, out)
         return out
 
     def scores(self, X: Any, w: Float) -> Float:
         """Return the products of the features of validated ``X`` and weights ``w``."""
         out = np.empty(X.shape[0])
-        at = self.n_features_in_ if self.linear else 0
+        at = len(self.columns_) if self.linear else 0
         with one_blas_thread():
             score = self._scorer(w[at:])
 
         def job(Z: Array) -> Array:
             return score(Z) + Z @ w[:at] if at else score(Z)
 
-        by_blocks(X, self.scaling.apply, job, out)
+        by_blocks(only(X, self.columns_), self.scaling.apply, job, out)
         return out
 
     @property
     def n_features_out(self) -> int:
         """The number of features that rows are mapped to."""
-        return self._width() + (self.n_features_in_ if self.linear else 0)
+        return self._width() + (len(self.columns_) if self.linear else 0)
 
     def formula(self, intercept: float, w: Float) -> Formula:
         """Return the score of weights ``w`` of the features, as a formula."""
-        at = self.n_features_in_ if self.linear else 0
-        linear = w[:at] if at else np.zeros(self.n_features_in_)
+        at = len(self.columns_) if self.linear else 0
+        linear = w[:at] if at else np.zeros(len(self.columns_))
         return Formula(intercept, linear, self.scaling, self._units(w[at:]))
 
     def _units(self, w: Float) -> Units:
@@ -210,11 +205,11 @@ class KernelMap(FeatureMap):
 
     def _fit(self, X: Any) -> None:
         found, self.sigma_ = fitted(X, self.scale, self.sigma, self.width)
-        self.centre_, self.unit_, self.low_, self.high_ = found
-        self._draw(X)
+        self.columns_, self.centre_, self.unit_, self.low_, self.high_ = found
+        self._draw(only(X, self.columns_))
 
     def _draw(self, X: Any) -> None:
-        """Fit what scaling leaves to be fitted."""
+        """Fit what scaling leaves to be fitted, to the columns that count."""
         raise NotImplementedError
 
     def _width(self) -> int:

@@ -367,8 +367,9 @@ class Chain(Ranker):
             indptr = check_whole("row ends", own["indptr"], 0, most)
             X = sparse.csr_array((own["data"], indices, indptr), shape=(len(signed), d))
             X.check_format()
-        if X.shape != (len(signed), d) or not signed.all():
+        if X.shape != (*signed.shape, d) or not signed.all():
             raise ValueError("rows that it holds do not go together.")
+        check_values(X)
         self.held_ = Held(X, signed)
 
 

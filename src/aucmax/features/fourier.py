@@ -52,15 +52,17 @@ class RandomFourier(KernelMap):
 
     Attributes
     ----------
-    directions_ : ndarray of shape (n_features, n_components)
+    directions_ : ndarray of shape (n_columns, n_components)
         The draws θ.
     phases_ : ndarray of shape (n_components,)
         The draws b; zero for "sincos".
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
-        rows seen, lowest and highest, becomes that.
+    columns_ : ndarray of shape (n_columns,)
+        The features that vary; others do not count.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
+        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
+        beyond the rows seen, lowest and highest, becomes that.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -93,12 +95,11 @@ class RandomFourier(KernelMap):
         "width": [Interval(Real, 0, None, closed="neither")],
         "kind": [StrOptions({"cos", "sincos"})],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        *KernelMap._results,
-        "directions_",
-        "phases_",
-    )
-    _by_feature: ClassVar[tuple[str, ...]] = (*KernelMap._by_feature, "directions_")
+    _results: ClassVar[dict[str, str]] = {
+        **KernelMap._results,
+        "directions_": "km",
+        "phases_": "m",
+    }
 
     def __init__(
         self,

@@ -61,15 +61,17 @@ class KMeansNystroem(KernelMap):
 
     Attributes
     ----------
-    landmarks_ : ndarray of shape (n_features, n_landmarks)
+    landmarks_ : ndarray of shape (n_columns, n_landmarks)
         The landmarks, one a column, as rows become by ``centre_`` and ``unit_``.
     components_ : ndarray of shape (n_landmarks, n_kept)
         :math:`U \Lambda^{-1/2}`.
     sigma_ : float
         Width of the kernel, in units of the scaled features.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_features,)
-        Rows become (x - centre) · unit, ``1 / sigma_`` included, and what is beyond the
-        rows seen, lowest and highest, becomes that.
+    columns_ : ndarray of shape (n_columns,)
+        The features that vary; others do not count.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
+        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
+        beyond the rows seen, lowest and highest, becomes that.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -107,12 +109,11 @@ class KMeansNystroem(KernelMap):
         "width": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        *KernelMap._results,
-        "landmarks_",
-        "components_",
-    )
-    _by_feature: ClassVar[tuple[str, ...]] = (*KernelMap._by_feature, "landmarks_")
+    _results: ClassVar[dict[str, str]] = {
+        **KernelMap._results,
+        "landmarks_": "km",
+        "components_": "mr",
+    }
 
     def __init__(
         self,
@@ -173,7 +174,7 @@ class KMeansNystroem(KernelMap):
         other = copy(self)
         other.width = width
         other.sigma_ = self.sigma_ / factor
-        _, other.unit_, other.low_, other.high_ = self.scaling.times(factor)
+        _, _, other.unit_, other.low_, other.high_ = self.scaling.times(factor)
         other._take(self.landmarks_.T * factor)
         return other
 

@@ -13,12 +13,12 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.base import generator, product
-from aucmax.core.check import check_whole
 from aucmax.core.formula import Formula
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.rows import Float
 from aucmax.features.base import FeatureMap
 from aucmax.features.blocks import Array, by_blocks
+from aucmax.features.scaling import only
 
 
 class Projection(FeatureMap):
@@ -27,7 +27,7 @@ class Projection(FeatureMap):
     Parameters
     ----------
     n_components : int, default=1000
-        Number of features to map to; all of them, as they are, if there are no more.
+        Number of features to map to. If no more than that occur, they stay as they are.
     kind : {"select", "random", "pca"}, default="random"
         Some features drawn at random; products with Gaussian directions, of variance
         one over ``n_components``; or principal components, about zero.
@@ -36,10 +36,10 @@ class Projection(FeatureMap):
 
     Attributes
     ----------
-    selected_ : ndarray of shape (n_kept,)
-        Which features are kept: those drawn, or all.
-    directions_ : ndarray of shape (n_features, n_components)
-        What rows are multiplied with; none if features are only selected.
+    columns_ : ndarray of shape (n_columns,)
+        The features that are kept: those drawn, or all that are not always zero.
+    directions_ : ndarray of shape (n_columns, n_components)
+        What these are multiplied with; no columns if features are only selected.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -68,10 +68,8 @@ class Projection(FeatureMap):
         "kind": [StrOptions({"select", "random", "pca"})],
         "random_state": ["random_state"],
     }
-    _by_feature: ClassVar[tuple[str, ...]] = ("directions_",)
-    _results: ClassVar[tuple[str, ...]] = ("selected_", "directions_")
+    _results: ClassVar[dict[str, str]] = {"columns_": "k", "directions_": "km"}
 
-    selected_: Float
     directions_: Float
 
     def __init__(
@@ -87,9 +85,9 @@ class Projection(FeatureMap):
 
     def features(self, X: Any, dtype: Any) -> Array:
         """Return the features of validated ``X``, in a float type."""
+        X = only(X, self.columns_)
         if not self.directions_.shape[1]:
-            some = X[:, self.selected_.astype(np.int64)]
-            dense = some.toarray() if sparse.issparse(some) else some
+            dense = X.toarray() if sparse.issparse(X) else X
             return dense.astype(dtype, copy=False)
         if sparse.issparse(X):
             return product(X, self.directions_).astype(dtype, copy=False)
@@ -104,35 +102,32 @@ class Projection(FeatureMap):
 
     def formula(self, intercept: float, w: Float) -> Formula:
         """Return the score of weights ``w`` of the features, as a formula."""
-        if self.directions_.shape[1]:
-            return Formula(intercept, self.directions_ @ w)
         weights = np.zeros(self.n_features_in_)
-        weights[self.selected_.astype(np.int64)] = w
+        weights[self.columns_] = self.directions_ @ w if self.directions_.size else w
         return Formula(intercept, weights)
 
     @property
     def n_features_out(self) -> int:
         """The number of features that rows are mapped to."""
-        return self.directions_.shape[1] or len(self.selected_)
+        return self.directions_.shape[1] or len(self.columns_)
 
     def _fit(self, X: Any) -> None:
         rng = generator(self.random_state)
-        n, d = X.shape
-        k = min(self.n_components, d)
-        self.selected_ = np.arange(d, dtype=np.float64)
-        self.directions_ = np.zeros((d, 0))
-        if k == d:
+        used = np.asarray(abs(X).sum(axis=0)).ravel() > 0.0
+        self.columns_ = np.flatnonzero(used)
+        k = len(self.columns_)
+        self.directions_ = np.zeros((k, 0))
+        if k <= self.n_components:
             return
+        size = self.n_components
         if self.kind == "select":
-            self.selected_ = np.sort(rng.choice(d, k, replace=False)) * 1.0
+            self.columns_ = np.sort(rng.choice(self.columns_, size, replace=False))
+            self.directions_ = np.zeros((size, 0))
         elif self.kind == "random":
-            self.directions_ = rng.standard_normal((d, k)) / np.sqrt(k)
+            self.directions_ = rng.standard_normal((k, size)) / np.sqrt(size)
         else:
             seed = rng.randint(np.iinfo(np.int32).max)
+            search = TruncatedSVD(min(size, X.shape[0]), random_state=seed)
             with one_blas_thread():
-                found = TruncatedSVD(min(k, n), random_state=seed).fit(X)
-            self.directions_ = np.ascontiguousarray(found.components_.T, np.float64)
-
-    def _validate_results(self) -> None:
-        super()._validate_results()
-        check_whole("selected features", self.selected_, 0, self.n_features_in_ - 1)
+                found = search.fit(only(X, self.columns_)).components_
+            self.directions_ = np.ascontiguousarray(found.T, np.float64)

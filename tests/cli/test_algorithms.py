@@ -1,0 +1,117 @@
+"""aucmax algorithms, and chains from the command line: as any other model."""
+
+import json
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import aucmax
+from aucmax.scoring import Model
+from aucmax.training import Observer, Plan, StoppedError, train
+from commands import fields, invoke, table, write_table
+
+SMALL = ("--param", "n_components=10", "--param", "first_rows=100")
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_table(tmp_path / "clicks.csv", table(600))
+
+
+def test_the_list():
+    result = invoke("algorithms")
+    assert result.exit_code == 0
+    assert "NPSAM" in result.stdout
+    assert "KMeansNystroem(n_components=1600)" in result.stdout
+    found = json.loads(invoke("algorithms", "--json").stdout)
+    assert len(found) == 39
+    assert {"name", "papers", "minimises", "cost", "settings"} == found[0].keys()
+
+
+@pytest.mark.parametrize(
+    "name", ["npsam", "NBAM", "OPAUCrp", "FCBR-FIFO", "RBF-RankSVM", "KernelAUCCV"]
+)
+def test_any_name_trains_scores_and_tells(name, data, tmp_path):
+    model = tmp_path / "model.aucmax"
+    more = () if name in ("RBF-RankSVM", "KernelAUCCV") else SMALL
+    result = invoke(
+        *("train", data, "-o", model, "--label", "clicked", "--algorithm", name),
+        *(*more, "--holdout", 0.2, "--json"),
+    )
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["algorithm"].lower() == name.lower()
+    assert told["judged"]["auc"]["value"] > 0.7
+    assert len(fields(invoke("score", model, data).stdout)) == 600
+    assert invoke("evaluate", model, data).exit_code == 0
+    info = json.loads(invoke("info", model, "--json").stdout)
+    assert info["class"] in ("Chain", "KernelBAM", "KernelAUCCV")
+    assert info["units"] is None or name != "OPAUCrp"
+    assert invoke("info", model).exit_code == 0
+    exported = json.loads(invoke("export", model).stdout)
+    assert ("units" in exported) == (info["units"] is not None)
+
+
+@pytest.mark.parametrize("name", ["NPSAM", "FASAM", "OPAUCrp", "RBF-RankSVM-sub"])
+def test_onnx_gives_the_same_scores(name, tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    estimator = aucmax.named(name, random_state=0)
+    if "map__n_components" in estimator.get_params():
+        estimator.set_params(map__n_components=4)
+    path, output = tmp_path / "m.aucmax", tmp_path / "m.onnx"
+    estimator.fit(X, X[:, 0] * X[:, 1] > 0).save(path)
+    assert invoke("export", path, "-o", output).exit_code == 0
+    session = runtime.InferenceSession(output)
+    (scores,) = session.run(["score"], {"X": 2.0 * X})
+    np.testing.assert_allclose(scores, Model.load(path).score(2.0 * X), rtol=1e-9)
+
+
+class _Stop(Observer):
+    """Asks a run to stop after some rows."""
+
+    def __init__(self, rows):
+        self.rows, self.seen = rows, 0
+
+    def progress(self, progress, done):
+        self.seen = progress.steps
+
+    def listening(self):
+        return nullcontext(lambda: int(self.seen >= self.rows))
+
+
+@pytest.mark.parametrize("rows", [1, 250])
+def test_a_stream_that_is_resumed_ends_with_the_same_bytes(rows, tmp_path, monkeypatch):
+    """Stopped before the map is settled, or after."""
+    monkeypatch.setattr("aucmax.data.text.BLOCK", 1 << 12)
+    monkeypatch.setattr("aucmax.data.csv_scan.BLOCK", 1 << 12, raising=False)
+    data = write_table(tmp_path / "clicks.csv", table(600))
+    plan = Plan(
+        [str(data)],
+        algorithm="NPSAM",
+        params={"n_components": 10, "first_rows": 200},
+        reader={"label": "clicked"},
+    )
+    whole, parts = tmp_path / "whole.aucmax", tmp_path / "parts.aucmax"
+    train(plan, whole)
+    with pytest.raises(StoppedError):
+        train(plan, parts, observer=_Stop(rows))
+    train(plan, parts, resume=True)
+    assert parts.read_bytes() == whole.read_bytes()
+
+
+def test_parameters_of_a_part(data, tmp_path):
+    result = invoke(
+        *("train", data, "-o", tmp_path / "m", "--label", "clicked"),
+        *("--algorithm", "NPSAM", "--param", "colour=3"),
+    )
+    assert result.exit_code == 1
+    assert "no parameter 'colour'" in result.stderr
+    result = invoke(
+        *("train", data, "-o", tmp_path / "m", "--label", "clicked"),
+        *("--algorithm", "NPSAN"),
+    )
+    assert "Is it one of NPSAM" in result.stderr
