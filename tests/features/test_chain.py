@@ -103,9 +103,8 @@ def test_features_that_do_not_fit_in_memory(learner, monkeypatch):
     if "random_state" in learner.get_params():
         model.set_params(learner__random_state=0)
     held = clone(model).fit(X, y)
-    monkeypatch.setattr(chain, "_HELD_BYTES", 0)
     monkeypatch.setattr(chain, "_PART", 256)
-    parts = clone(model).fit(X, y)
+    parts = clone(model).set_params(memory=0).fit(X, y)
     assert parts.n_iter_ == held.n_iter_
     X, y = moons(3000, seed=1)
     assert parts.score(X, y) == pytest.approx(held.score(X, y), abs=0.003)
@@ -119,14 +118,16 @@ def test_features_that_do_not_fit_at_all(monkeypatch):
 
 
 def test_the_penalty_of_features_of_one_unit():
-    X, y = moons(400)
-    n_pos = int(y.sum())
-    auto = Chain(KMeansNystroem(20), BAM()).fit(X, y)
-    assert auto.learner_.l2 == pytest.approx(0.3 * (1 / n_pos + 1 / (400 - n_pos)))
+    X, y = moons(2000)
+    for learner, share in ((BAM(), 0.5), (PSAM(max_iter=1), 0.25)):
+        auto = Chain(KMeansNystroem(20), learner).fit(X, y)
+        assert auto.learner_.l2 == pytest.approx(0.3 * (1 / 1000 + 1 / 1000) * share)
+        assert auto.learner.l2 == "auto"
+    few = Chain(KMeansNystroem(20), BAM()).fit(X[:400], y[:400]).learner_.l2
+    assert few == pytest.approx(0.3 * (1 / y[:400].sum() + 1 / (1 - y[:400]).sum()))
     assert Chain(KMeansNystroem(20), BAM(0.5)).fit(X, y).learner_.l2 == 0.5
     stream = Chain(KMeansNystroem(20), SPAM(), first_rows=50).partial_fit(X, y)
-    assert stream.learner_.l2 == 1e-4
-    assert auto.learner.l2 == "auto"
+    assert stream.learner_.l2 == 1e-5
 
 
 def test_any_transformer_will_do_but_cannot_be_saved(tmp_path):

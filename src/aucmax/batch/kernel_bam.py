@@ -26,10 +26,10 @@ from aucmax.core.formula import Formula, Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Objective, together
 from aucmax.core.pairs import shares
-from aucmax.core.penalty import KERNEL_RIDGE
+from aucmax.core.penalty import kernel_ridge
 from aucmax.core.rows import Float
 from aucmax.features.blocks import by_blocks
-from aucmax.features.nystroem import gaussian
+from aucmax.features.nystroem import kernel_of
 from aucmax.features.scaling import Scaling, fitted, only
 
 _MOST_BYTES = 4e9  # of the kernel matrix
@@ -52,7 +52,7 @@ class KernelBAM(Ranker):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        The penalty; "auto" stands for :math:`0.3\,(1/n_+ + 1/n_-)`.
+        The penalty; "auto" stands for :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
     loss : str, default="squared_hinge"
         The loss of a pair, as in :class:`BAM`.
     sigma : float or "auto", default="auto"
@@ -204,7 +204,7 @@ class KernelBAM(Ranker):
         by_blocks(rows, scale.apply, lambda block: block, Z)
         self.landmarks_ = np.ascontiguousarray(Z.T)
         with one_blas_thread():
-            K = gaussian(Z, self.landmarks_)
+            K = kernel_of(self.landmarks_)(Z)
             K[np.diag_indices(n)] = 1.0 + _JITTER
             # K is its own transpose: so this is done in place, and L has rows.
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
@@ -243,10 +243,11 @@ class KernelBAM(Ranker):
         rows = validate_data(self, X, reset=False, **MATRIX)
         check_values(rows, getattr(self, "feature_names_in_", None))
         out = np.empty(rows.shape[0])
+        kernel = kernel_of(self.landmarks_)
         by_blocks(
             only(rows, self.columns_),
             self._scaling.apply,
-            lambda Z: gaussian(Z, self.landmarks_) @ self.dual_coef_,
+            lambda Z: kernel(Z) @ self.dual_coef_,
             out,
         )
         return out + self.intercept_[0]
@@ -278,8 +279,8 @@ class KernelBAM(Ranker):
         """Return the penalty; a weight of k is k rows."""
         if not isinstance(self.l2, str):
             return float(self.l2)
-        classes = signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()
-        return KERNEL_RIDGE * float(sum(1.0 / weight for weight in classes))
+        pos, neg = signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()
+        return kernel_ridge(float(pos), float(neg))
 
     def _validate_results(self) -> None:
         """Raise an error if arrays out of a file do not go together."""

@@ -11,7 +11,7 @@ it would be if the stream ended here.
 """
 
 from collections.abc import Callable, Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,15 +30,15 @@ from aucmax.core.base import (
     same_classes,
     visits,
 )
-from aucmax.core.check import MATRIX, check_values, check_whole
+from aucmax.core.check import MATRIX, check_values, check_whole, row_weights
 from aucmax.core.formula import Formula
-from aucmax.core.penalty import KERNEL_RIDGE
+from aucmax.core.penalty import kernel_ridge
 from aucmax.core.rows import Float
 from aucmax.features.base import FeatureMap
 
-_STREAM_RIDGE = 1e-4  # for features of one unit, while nobody knows how many rows
-_HELD_BYTES = 1 << 28  # of features: more of them are mapped anew for every pass
+_STREAM_RIDGE = 1e-5  # for features of one unit, while nobody knows how many rows
 _MOST_BYTES = 1 << 33  # for a learner that wants them all
+_PASSES = 5  # over rows that are mapped anew: more take longer than they are worth
 _PART = 4096  # rows whose features are there at a time
 _FEW = 1000  # rows a map is fitted to, at least
 _ROWS_A_FEATURE = 4  # … and for each of its features
@@ -64,11 +64,16 @@ class Chain(Ranker):
         and ``transform`` will do, but only maps of this library can be saved.
     learner : estimator
         A linear ranker of this library. If its ``l2`` is "auto", the features of a
-        kernel, which have one unit, get one penalty: :math:`0.3\,(1/n_+ + 1/n_-)`, and
-        1e-4 in a stream.
+        kernel, which have one unit, get one penalty:
+        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor squared for the
+        samplers of pairs; 1e-5 in a stream.
     first_rows : int or "auto", default="auto"
         How many rows of a stream the map is fitted to. "auto" stands for 1000, or four
         for each component of the map if these are more.
+    memory : float, default=1e9
+        Bytes of features that ``fit`` may hold. If there are more, a learner that has a
+        ``partial_fit`` gets them in parts, as a stream, in five passes at most, and
+        rows are mapped anew in each.
 
     Attributes
     ----------
@@ -93,8 +98,7 @@ class Chain(Ranker):
     Notes
     -----
     Features of kernels are float32. A learner that takes all rows at once needs four
-    bytes for each feature of each row; one that has a ``partial_fit`` needs 256 MB of
-    features at most, and beyond maps rows anew in every pass.
+    bytes for each feature of each row, whatever ``memory``.
 
     In a stream, a feature that was constant in the first rows does not count later
     either, and one that was tiny counts as what it was then: its scale is settled.
@@ -114,6 +118,7 @@ class Chain(Ranker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "map": [HasMethods(["fit", "transform"])],
         "learner": [LinearRanker],
+        "memory": [Interval(Real, 0, None, closed="left")],
         "first_rows": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
@@ -124,11 +129,17 @@ class Chain(Ranker):
     learner_: Any
 
     def __init__(
-        self, map: Any, learner: Any, *, first_rows: int | str = "auto"
+        self,
+        map: Any,
+        learner: Any,
+        *,
+        first_rows: int | str = "auto",
+        memory: float = 1e9,
     ) -> None:
         self.map = map
         self.learner = learner
         self.first_rows = first_rows
+        self.memory = memory
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -155,10 +166,11 @@ class Chain(Ranker):
         self._require_both(signed)
         mapper = clone(self.map).fit(rows, signed > 0.0)
         n_pos = float(np.count_nonzero(signed > 0.0))
-        ridge = KERNEL_RIDGE * (1.0 / n_pos + 1.0 / (len(signed) - n_pos))
+        hinge = getattr(self.learner, "_hinge", False)
+        ridge = kernel_ridge(n_pos, len(signed) - n_pos, hinge)
         learner = self._fresh_learner(ridge)
         size = 4 * len(signed) * features(mapper, rows[:1]).shape[1]
-        if hasattr(learner, "partial_fit") and size > _HELD_BYTES:
+        if hasattr(learner, "partial_fit") and size > self.memory:
             for part in _passes(learner, signed):
                 _learn(learner, features(mapper, rows[part]), signed[part])
             learner.n_iter_ = _n_passes(learner)
@@ -370,12 +382,13 @@ class Chain(Ranker):
         if X.shape != (*signed.shape, d) or not signed.all():
             raise ValueError("rows that it holds do not go together.")
         check_values(X)
+        row_weights(np.abs(signed), len(signed))
         self.held_ = Held(X, signed)
 
 
 def _n_passes(learner: Any) -> int:
-    """Return how often to go over the rows; sums of moments gain nothing by more."""
-    return learner.max_iter if isinstance(learner, OnlineAUC) else 1
+    """Return how often to map all rows; sums of moments gain nothing by more."""
+    return min(learner.max_iter, _PASSES) if isinstance(learner, OnlineAUC) else 1
 
 
 def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:

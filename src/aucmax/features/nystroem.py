@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
@@ -28,6 +28,7 @@ from aucmax.features.base import KernelMap
 from aucmax.features.blocks import Array, Job, by_blocks
 
 _SAMPLE = 20_000  # rows that k-means sees, at most
+_TO_START = 4  # rows a landmark that k-means++ sees
 _ROUNDS = 10  # of k-means: more of them move landmarks, but not AUC
 
 
@@ -84,7 +85,8 @@ class KMeansNystroem(KernelMap):
 
     Notes
     -----
-    k-means sees at most 20 000 rows, drawn at random. What becomes of a row does not
+    k-means sees at most 20 000 rows, drawn at random, and starts from k-means++ on
+    four rows a landmark. What becomes of a row does not
     depend on the other rows that are transformed, to the last bit.
 
     References
@@ -147,7 +149,7 @@ class KMeansNystroem(KernelMap):
         # In one layout, whoever made it: BLAS rounds by that, too.
         self.landmarks_ = np.ascontiguousarray(landmarks.T)
         with one_blas_thread():
-            W = gaussian(landmarks, self.landmarks_)
+            W = kernel_of(self.landmarks_)(landmarks)
             values, vectors = eigh(W, overwrite_a=True, check_finite=False)
         kept = values > self.tol * values[-1]
         found = vectors[:, kept]
@@ -182,26 +184,46 @@ class KMeansNystroem(KernelMap):
         return self.components_.shape[1]
 
     def _mapper(self, dtype: Any) -> Job:
-        landmarks = self.landmarks_.astype(dtype, copy=False)
+        kernel = kernel_of(self.landmarks_.astype(dtype, copy=False))
         components = self.components_.astype(dtype, copy=False)
-        return lambda Z: gaussian(Z, landmarks) @ components
+        return lambda Z: kernel(Z) @ components
 
     def _units(self, w: Float) -> Units:
         weights = self.components_ @ w
         return Units.gaussian(self.landmarks_, weights)
 
     def _scorer(self, w: Float) -> Job:
-        weights = self.components_ @ w
-        return lambda Z: gaussian(Z, self.landmarks_) @ weights
+        kernel, weights = kernel_of(self.landmarks_), self.components_ @ w
+        return lambda Z: kernel(Z) @ weights
 
 
-def gaussian(Z: Array, landmarks: Array) -> Array:
-    """Return the kernel of the rows of Z and the columns of ``landmarks``, σ = 1."""
-    K = Z @ landmarks
-    K -= 0.5 * np.einsum("ij,ij->i", Z, Z)[:, np.newaxis]
-    K -= 0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
-    np.minimum(K, 0.0, out=K)  # rounding
-    return np.exp(K, out=K)
+def exponents(landmarks: Array) -> Array:
+    """Return what extended rows are multiplied with; see ``extended``."""
+    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
+    return np.vstack([landmarks, squares, np.ones_like(squares)])
+
+
+def extended(Z: Array) -> Array:
+    """Return rows (z, 1, -‖z‖²/2), whose products with (u, -‖u‖²/2, 1) are -‖z-u‖²/2.
+
+    So one product of matrices gives all exponents of a kernel.
+    """
+    out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
+    out[:, :-2] = Z
+    out[:, -2] = 1.0
+    out[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
+    return out
+
+
+def kernel_of(landmarks: Array) -> Job:
+    """Return what gives the Gaussian kernel, σ = 1, of rows and these columns."""
+    right = exponents(landmarks)
+
+    def job(Z: Array) -> Array:
+        K = extended(Z) @ right
+        return np.exp(K, out=K)
+
+    return job
 
 
 def _landmarks(Z: Float, count: int | None, rng: np.random.RandomState) -> Float:
@@ -209,7 +231,10 @@ def _landmarks(Z: Float, count: int | None, rng: np.random.RandomState) -> Float
     distinct = np.unique(Z, axis=0)
     if count is None or len(distinct) <= count:
         return distinct
-    seed = rng.randint(np.iinfo(np.int32).max)
-    clusters = KMeans(count, n_init=1, max_iter=_ROUNDS, random_state=seed)
     with threadpool_limits(1):  # more threads would add in another order
+        some = Z
+        if len(Z) > _TO_START * count:
+            some = Z[rng.choice(len(Z), _TO_START * count, replace=False)]
+        start, _ = kmeans_plusplus(some, count, random_state=rng, n_local_trials=1)
+        clusters = KMeans(count, init=start, n_init=1, max_iter=_ROUNDS)
         return np.unique(clusters.fit(Z).cluster_centers_, axis=0)
