@@ -223,7 +223,8 @@ def memory() -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
         f"350 000 x 54, one pass of NPSAM: {perf_counter() - start:.0f} s, peak "
-        f"{after / 1e6:.2f} GB, {before / 1e6:.2f} GB before; AUC {model.score(X, y):.3f}"
+        f"{after / 1e6:.2f} GB, {before / 1e6:.2f} GB before; "
+        f"AUC {model.score(X, y):.3f}"
     )
 
 
