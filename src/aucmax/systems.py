@@ -61,6 +61,8 @@ _OPAUC_PRINTED: Settings = {**_LAST, **_EXPLICIT, "l2": 1e-4, "eta0": 2.0**-8}
 _SAM_PRINTED: Settings = {**_STREAM, "l2": 1e-7, "eta0": 1.0}
 _OAM_PRINTED: Settings = {**_LAST, "C": 1.0}
 
+# Features of landmarks without a penalty: no feature is to be scaled up.
+_RAW: Settings = {"C": 100.0, "precondition": False}
 _LANDMARKS: _Part = ("KMeansNystroem", {"n_components": 1600})
 _COSINES: _Part = ("RandomFourier", {"n_components": 1600})
 _SINES: _Part = ("RandomFourier", {"n_components": 150, "kind": "sincos"})
@@ -68,8 +70,8 @@ _BUFFER = "O(buffer · d) a row"
 _FULL = "O(buffer · d²) a row"
 
 
-def _oam(update: str) -> _Part:
-    return "OAM", {"update": update, "buffer_size": 100, "policy": "reservoir"}
+def _oam(update: str, **more: Any) -> _Part:
+    return "OAM", {"update": update, "buffer_size": 100, "policy": "reservoir", **more}
 
 
 def _cbr(policy: str, **more: Any) -> _Part:
@@ -114,9 +116,9 @@ SYSTEMS = {
         System("RBF-RankSVM-sub", (KHALID,), _SQUARED_HINGE, "O(n³/125), O(n²/25) memory", ("KernelBAM", {"subsample": 0.2})),
         System("NBAM", (KHALID,), _SQUARED_HINGE, "O(n m) a Newton step, m = 1600", ("BAM", {}), _LANDMARKS),
         System("FBAM", (KHALID,), _SQUARED_HINGE, "O(n m) a Newton step, m = 1600", ("BAM", {}), _COSINES),
-        System("NSOLAM", (KHALID,), _SQUARE, "O(m²) a row, m = 1600", ("SOLAM", {"l2": 1e-4}), _LANDMARKS, {**_SOLAM_PRINTED, "l2": 0.0}),
-        System("NOAMseq", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("seq"), _LANDMARKS, _OAM_PRINTED),
-        System("NOAMgra", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("gra"), _LANDMARKS, _OAM_PRINTED),
+        System("NSOLAM", (KHALID,), _SQUARE, "O(m²) a row, m = 1600", ("SOLAM", {"l2": 1e-5}), _LANDMARKS, {**_SOLAM_PRINTED, "l2": 0.0}),
+        System("NOAMseq", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("seq", **_RAW), _LANDMARKS, _OAM_PRINTED),
+        System("NOAMgra", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("gra", **_RAW), _LANDMARKS, _OAM_PRINTED),
         System("NASAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("ASAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("NPSAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("PSAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("FASAM", (KHALID,), _HINGE, "O(m d) a row, m = 1600", ("ASAM", {"max_iter": 15}), _COSINES, _SAM_PRINTED),

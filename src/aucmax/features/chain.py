@@ -65,8 +65,8 @@ class Chain(Ranker):
     learner : estimator
         A linear ranker of this library. If its ``l2`` is "auto", the features of a
         kernel, which have one unit, get one penalty:
-        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor squared for the
-        samplers of pairs; 1e-5 in a stream.
+        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor to the
+        power 1.25 for the samplers of pairs; 1e-5 in a stream.
     first_rows : int or "auto", default="auto"
         How many rows of a stream the map is fitted to. "auto" stands for 1000, or four
         for each component of the map if these are more.
