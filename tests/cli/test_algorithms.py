@@ -30,7 +30,7 @@ def test_the_list():
 
 
 @pytest.mark.parametrize(
-    "name", ["npsam", "NBAM", "OPAUCrp", "FCBR-FIFO", "RBF-RankSVM", "KernelAUCCV"]
+    "name", ["npsam", "NBAM", "OPAUCrp", "RBF-RankSVM", "KernelAUCCV"]
 )
 def test_any_name_trains_scores_and_tells(name, data, tmp_path):
     model = tmp_path / "model.aucmax"

@@ -98,7 +98,7 @@ def test_first_rows_by_default():
 
 @pytest.mark.parametrize("learner", [PSAM(), SPAM(), OAM(), LeastSquaresAUC()], ids=str)
 def test_features_that_do_not_fit_in_memory(learner, monkeypatch):
-    X, y = moons(3000)
+    X, y = moons(1500)
     model = Chain(KMeansNystroem(30, random_state=0), learner)
     if "random_state" in learner.get_params():
         model.set_params(learner__random_state=0)
