@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.batch.bam import LOSSES, cut_short, solver
 from aucmax.core.base import GRADIENT, Ranker, generator
-from aucmax.core.check import MATRIX, check_shapes, check_values, check_whole
+from aucmax.core.check import check_shapes, check_whole
 from aucmax.core.formula import Formula, Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Coordinates, Objective, together
@@ -184,8 +183,7 @@ class KernelBAM(Ranker):
         self
             The fitted estimator.
         """
-        rows, _, signed = self._check(X, y, sample_weight, reset=True)
-        self._refuse(rows, signed)
+        rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         some = self._drawn(signed)
         rows, signed = rows[some], signed[some]
@@ -226,26 +224,11 @@ class KernelBAM(Ranker):
         self.intercept_ = np.array([-0.5 * sum(float(m @ scores) for m in means)])
         return self
 
-    def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **MATRIX)
-        check_values(rows, getattr(self, "feature_names_in_", None))
-        out = np.empty(rows.shape[0])
+    def _scores(self, X: Any) -> Float:
+        out = np.empty(X.shape[0])
         kernel = kernel_of(self.landmarks_)
         by_blocks(
-            only(rows, self.columns_),
+            only(X, self.columns_),
             self._scaling.apply,
             lambda Z: kernel(Z) @ self.dual_coef_,
             out,
@@ -264,13 +247,12 @@ class KernelBAM(Ranker):
 
     def _drawn(self, signed: Float) -> Any:
         """Return which rows to learn from."""
-        present = np.flatnonzero(signed)
         if self.subsample == 1.0:
-            return present
+            return slice(None)
         rng = generator(self.random_state)
         chosen = []
-        for side in (signed[present] > 0.0, signed[present] < 0.0):
-            its = present[side]
+        for side in (signed > 0.0, signed < 0.0):
+            its = np.flatnonzero(side)
             count = max(round(self.subsample * len(its)), 1)
             chosen.append(rng.choice(its, count, replace=False))
         return np.sort(np.concatenate(chosen))

@@ -18,12 +18,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.core.base import Ranker, generator
-from aucmax.core.check import MATRIX, check_values
 from aucmax.core.folds import Index, areas, folds, left_out
 from aucmax.core.formula import Formula
 from aucmax.core.moments import Moments, gather, one_blas_thread
@@ -157,11 +155,8 @@ class KernelAUCCV(Ranker):
         self
             The fitted estimator.
         """
-        rows, _, signed = self._check(X, y, sample_weight, reset=True)
-        self._refuse(rows, signed)
+        rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
-        if not signed.all():
-            rows, signed = rows[signed != 0.0], signed[signed != 0.0]
         rng = generator(self.random_state)
         weighted = sample_weight is not None
         some, signs = rows, signed
@@ -191,25 +186,10 @@ class KernelAUCCV(Ranker):
             self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
         return self
 
-    def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **MATRIX)
-        check_values(rows, getattr(self, "feature_names_in_", None))
+    def _scores(self, X: Any) -> Float:
         if self.map_ is None:
-            return np.asarray(self.learner_.decision_function(rows))
-        scores = self.map_.scores(rows, self.learner_.coef_[0])
+            return np.asarray(self.learner_._scores(X))
+        scores = self.map_.scores(X, self.learner_.coef_[0])
         return scores + self.learner_.intercept_[0]
 
     def _formula(self) -> Formula:

@@ -44,7 +44,25 @@ class Ranker(ClassifierMixin, BaseEstimator):
     n_features_in_: int
 
     def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``."""
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, **MATRIX)
+        check_values(rows, getattr(self, "feature_names_in_", None))
+        return self._scores(rows)
+
+    def _scores(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         raise NotImplementedError
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -141,6 +159,15 @@ class Ranker(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
 
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, Float]:
+        """Return the rows that count, and their signed weights."""
+        X, _, signed = self._check(X, y, sample_weight, reset=reset, classes=classes)
+        self._refuse(X, signed)
+        present = signed != 0.0
+        return (X, signed) if present.all() else (X[present], signed[present])
+
     def _require_both(self, signed: Float) -> None:
         """Raise an error if no row of a class counts."""
         for here, label in ((signed < 0.0, 0), (signed > 0.0, 1)):
@@ -161,22 +188,7 @@ class LinearRanker(Ranker):
     intercept_: Float
     state_: Any
 
-    def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **MATRIX)
-        check_values(X, getattr(self, "feature_names_in_", None))
+    def _scores(self, X: Any) -> Float:
         return product(X, self.coef_[0]) + self.intercept_[0]
 
     def _validate_state(self, state: Any) -> None:

@@ -20,7 +20,6 @@ from scipy import sparse
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.core.base import (
     LinearRanker,
@@ -30,7 +29,7 @@ from aucmax.core.base import (
     same_classes,
     visits,
 )
-from aucmax.core.check import MATRIX, check_values, check_whole, row_weights
+from aucmax.core.check import check_values, check_whole, row_weights
 from aucmax.core.formula import Formula
 from aucmax.core.penalty import kernel_ridge
 from aucmax.core.rows import Float
@@ -228,37 +227,13 @@ class Chain(Ranker):
             _learn(self.learner_, features(self.map_, rows[some]), signed[some])
         return self
 
-    def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
-        """
-        check_is_fitted(self, "classes_")
-        rows = validate_data(self, X, reset=False, **MATRIX)
-        check_values(rows, getattr(self, "feature_names_in_", None))
-        return self._scorer()(rows)
+    def _scores(self, X: Any) -> Float:
+        return self._scorer()(X)
 
     @property
     def n_iter_(self) -> int:
         """Passes or rounds, as the learner counts them."""
         return int(self._as_it_is()[1].n_iter_)
-
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
-    ) -> tuple[Any, Float]:
-        """Return the rows that count, and their signed weights."""
-        X, _, signed = self._check(X, y, sample_weight, reset=reset, classes=classes)
-        self._refuse(X, signed)
-        present = signed != 0.0
-        return (X, signed) if present.all() else (X[present], signed[present])
 
     def _hold(self, X: Any, signed: Float) -> tuple[Any, Float]:
         """Hold the first rows, or learn them if they are enough; return the others."""
