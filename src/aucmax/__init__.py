@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from aucmax.features.fourier import RandomFourier as RandomFourier
     from aucmax.features.nystroem import KMeansNystroem as KMeansNystroem
     from aucmax.features.projection import Projection as Projection
+    from aucmax.front.stream import AUCStream as AUCStream
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
     from aucmax.online.cbr import CBR as CBR
@@ -66,6 +67,7 @@ ESTIMATORS = {
     "KernelBAM": "aucmax.batch.kernel_bam",
     "KernelAUCCV": "aucmax.batch.kernel_cv",
     "Chain": "aucmax.features.chain",
+    "AUCStream": "aucmax.front.stream",
 }
 
 # Maps to the features that a Chain learns from.

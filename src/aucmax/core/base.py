@@ -403,8 +403,12 @@ class OnlineAUC(LinearRanker):
         self
             The estimator.
         """
-        first = not hasattr(self, "state_")
         rows, signed = self._stream(X, y, classes, sample_weight)
+        return self._absorb(rows, signed)
+
+    def _absorb(self, rows: Rows, signed: Float) -> Self:
+        """Learn from validated rows, once each, in the order given."""
+        first = not hasattr(self, "state_")
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         parts = arrays(state)

@@ -291,6 +291,11 @@ class SPAM(OnlineAUC):
         else:
             update(X, y, order, state, how, *step, bool(self.average), l1)
 
+    def _fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did."""
+        engine.fade(self.state_.table, share)
+        self.state_.z[T] *= share
+
     def _weights(self, state: Any) -> tuple[Float, float]:
         w, intercept = self._algorithm.weights(state, self._penalty(), float(self.l1))
         return w, intercept

@@ -328,6 +328,19 @@ def rebase(feat: Float, scale: float, past: float) -> None:
         feat[W, j] *= scale
 
 
+def fade(table: Table, share: float) -> None:
+    """Let all rows so far count ``share`` of what they did; O(d).
+
+    In the class moments and in the average. Means, scales and weights stay as they are.
+    """
+    for slot in (U, NZ, SUM, SUM + 1, SQ, SQ + 1):
+        table.feat[slot] *= share
+    n, stats = table.n, table.stats
+    n *= share
+    stats[[ROWS, RENEW_AT, PAST]] *= share
+    stats[[TO_POS, TO_NEG]] /= share
+
+
 @kernel
 def _average(feat: Float, past: float, scores: Float) -> Float:
     """Return the weighted mean of the iterates; write the sums of its scores."""

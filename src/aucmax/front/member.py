@@ -1,0 +1,104 @@
+"""A learner that takes part in a race, and what it was when a block began."""
+
+from typing import Any
+
+import numpy as np
+
+from aucmax.core.base import OnlineAUC
+from aucmax.core.products import times
+from aucmax.core.rows import Float, Rows
+from aucmax.features.chain import Chain
+
+_CLASSES = [False, True]
+
+
+class Member:
+    """A linear learner of streams."""
+
+    def __init__(self, name: str, learner: OnlineAUC) -> None:
+        self.name = name
+        self.learner: Any = learner
+        self.before = np.zeros(0)  # weights and intercept; none before the first block
+
+    def begin(self, n_features: int) -> None:
+        """Get ready for rows of so many features."""
+        self.learner.n_features_in_ = n_features
+        self.learner.classes_ = np.array(_CLASSES)
+
+    def step(self, X: Any, rows: Rows, signed: Float) -> Float:
+        """Score rows as of the block's beginning, then learn them."""
+        known = len(self.before) > 0
+        scores = self._score(X, rows) if known else np.zeros(len(signed))
+        self._learn(X, rows, signed)
+        return scores
+
+    def renew(self) -> None:
+        """Begin a new block."""
+        self.before = np.append(*self.weights())
+
+    def weights(self) -> tuple[Float, float]:
+        """Return the weights and the intercept as they are now."""
+        return self.learner.coef_[0], float(self.learner.intercept_[0])
+
+    def fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did."""
+        self.learner._fade(share)
+
+    def resize(self, n_features: int) -> None:
+        """Take rows with more features, which do not matter, or fewer."""
+        self.learner._resize(n_features)
+        if len(self.before):
+            w = np.zeros(n_features)
+            kept = min(n_features, len(self.before) - 1)
+            w[:kept] = self.before[:kept]
+            self.before = np.append(w, self.before[-1])
+
+    def check(self, n_features: int) -> None:
+        """Raise an error if what is out of a file does not go together."""
+        if self.learner.n_features_in_ != n_features:
+            raise ValueError(f"{self.name} is of other features.")
+        width = len(self.weights()[0])
+        if len(self.before) not in (0, width + 1) or self.before.ndim != 1:
+            raise ValueError(f"{self.name} has weights of other features.")
+        if not np.isfinite(self.before).all():
+            raise ValueError(f"{self.name} has weights that are not finite.")
+
+    def _score(self, X: Any, rows: Rows) -> Float:
+        return times(rows, self.before[:-1]) + self.before[-1]
+
+    def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
+        self.learner._absorb(rows, signed)
+
+
+class Mapped(Member):
+    """A learner on the features of a map, which is settled by the first rows."""
+
+    learner: Chain
+
+    def begin(self, n_features: int) -> None:
+        """Get ready for rows; a chain finds out by itself."""
+
+    def renew(self) -> None:
+        """Begin a new block; it has no scores while the map is not settled."""
+        if hasattr(self.learner, "map_"):
+            super().renew()
+
+    def weights(self) -> tuple[Float, float]:
+        """Return the weights of the features, and the intercept."""
+        learner = self.learner._as_it_is()[1]
+        return learner.coef_[0], float(learner.intercept_[0])
+
+    def fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did."""
+        if hasattr(self.learner, "map_"):
+            self.learner.learner_._fade(share)
+
+    def resize(self, n_features: int) -> None:
+        """Take rows with more features, which do not matter, or fewer."""
+        self.learner._resize(n_features)
+
+    def _score(self, X: Any, rows: Rows) -> Float:
+        return self.learner.map_.scores(X, self.before[:-1]) + self.before[-1]
+
+    def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
+        self.learner.partial_fit(X, signed > 0.0, _CLASSES, np.abs(signed))
