@@ -115,6 +115,9 @@ class Observer:
     def progress(self, progress: Progress, done: int) -> None:
         """Take note of how far things are; ``done`` bytes have been read."""
 
+    def leaderboard(self, lines: Sequence[Any]) -> None:
+        """Take note of how members of a race stand, the leader first."""
+
     def fitting(self, name: str) -> None:
         """Take note that all rows are read, by a learner that wants them at once."""
 
@@ -313,20 +316,20 @@ def choose(source: Source, first: Chunk) -> str:
     """Return the algorithm for who names none, by the size of the data.
 
     Cross-validated Newton if they fit in memory, the square loss if they are many for
-    that, a learner of streams if they do not fit or come through a pipe.
+    that, a race of streams if they do not fit or come through a pipe.
     """
     if source.size is None:
-        return "SPAM"
+        return "AUCStream"
     total = source.size / max(first.done, 1)
     X = first.X
     stored = X.data.size if sparse.issparse(X) else X.size
     size = total * stored * (X.dtype.itemsize + 4 * sparse.issparse(X))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory / _MEMORY_SHARE:
-        return "SPAM"
+        return "AUCStream"
     if total * stored <= _MANY_VALUES:
         return "BAMCV"
-    return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "SPAM"
+    return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "AUCStream"
 
 
 def build(name: str, params: dict[str, Any], seed: int) -> Any:
@@ -427,6 +430,8 @@ def _stream(
                     progress.position = part.after
                     progress.steps += len(part.learnt.positive)
                     observer.progress(progress, part.done)
+                    if hasattr(run.estimator, "leaderboard_"):
+                        observer.leaderboard(run.estimator.leaderboard_)
                 # Without a part, a pipe says nothing: is there a wish to stop?
                 if reason := stop():
                     referee.wait()

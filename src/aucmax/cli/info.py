@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.cli.screen import Screen, table
+from aucmax.cli.screen import Screen, leaderboard, table
+from aucmax.core.formula import Formula
+from aucmax.front.stream import Standing
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
 
@@ -27,7 +29,8 @@ def describe(path: Path) -> dict[str, Any]:
     """Return what a model file says, for JSON."""
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
-    formula, names = estimator._formula(), model.names()
+    formula, names = _formula(estimator), model.names()
+    board = getattr(estimator, "leaderboard_", None)
     weights, units, indices = formula.weights, formula.units, formula.indices()
     largest = np.argsort(-np.abs(weights), kind="stable")[:_MOST_WEIGHTS]
     return {
@@ -47,8 +50,8 @@ def describe(path: Path) -> dict[str, Any]:
         "nonzero": int(np.count_nonzero(weights)),
         "units": None if units is None else [units.kind, len(units.amplitudes)],
         "n_iter": estimator.n_iter_,
-        "goes_on": hasattr(estimator, "held_")
-        or hasattr(getattr(estimator, "learner_", estimator), "state_"),
+        "goes_on": estimator._goes_on,
+        "leaderboard": [line._asdict() for line in board] if board else None,
         "input": {
             name: value
             for name, value in recipe.get("input", {}).items()
@@ -66,6 +69,15 @@ def describe(path: Path) -> dict[str, Any]:
             if weights[k] != 0.0
         ],
     }
+
+
+def _formula(estimator: Any) -> Formula:
+    """Return the score as a formula, without weights if it is more than one."""
+    try:
+        formula: Formula = estimator._formula()
+    except TypeError:
+        return Formula(float(estimator.intercept_[0]), np.zeros(0))
+    return formula
 
 
 def show(found: dict[str, Any], screen: Screen) -> None:
@@ -97,6 +109,8 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     for name, text in lines.items():
         grid.add_row(name, text)
     screen.show(grid)
+    if found["leaderboard"]:
+        screen.show(leaderboard([Standing(**line) for line in found["leaderboard"]]))
     if not found["largest_weights"]:
         return
     heads = table("largest weights: feature", "weight")

@@ -80,7 +80,7 @@ class Screen:
 class Meter:
     """Takes how far reading has come."""
 
-    def __init__(self, progress: Progress, task: TaskID, size: int | None) -> None:
+    def __init__(self, progress: "_Reading", task: TaskID, size: int | None) -> None:
         self._progress, self._task, self._size = progress, task, size
 
     def __call__(
@@ -93,11 +93,26 @@ class Meter:
             before = 0
         self._progress.update(self._task, completed=before + done, rows=rows, auc=auc)
 
+    def board(self, lines: Sequence[Any]) -> None:
+        """Show how the members of a race stand, below the bar."""
+        self._progress.board = leaderboard(lines)
+
     def label(self, text: str) -> None:
         """Say what goes on now, for nobody knows how long: the bar swings."""
         task = self._progress.tasks[self._task]
         task.total = None
         self._progress.update(self._task, description=text, refresh=True)
+
+
+class _Reading(Progress):
+    """Bars, and a table below them."""
+
+    board: RenderableType | None = None
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from super().get_renderables()
+        if self.board is not None:
+            yield self.board
 
 
 @contextmanager
@@ -123,7 +138,7 @@ def reading(
             *columns,
             _Left(),
         ]
-    with Progress(
+    with _Reading(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         *columns,
@@ -143,6 +158,18 @@ def table(first: str, *others: str) -> Table:
     grid.add_column(first, overflow="fold")
     for name in others:  # in a narrow terminal, half a number would be a wrong one
         grid.add_column(name, justify="right", overflow="fold")
+    return grid
+
+
+def leaderboard(lines: Sequence[Any]) -> Table:
+    """Return how the members of a race stand."""
+    grid = table("member", "rows", "progressive AUC", "behind", "weight")
+    for line in lines:
+        area = f"{line.auc:.4f} ± {line.se:.4f}"
+        share = f"{100.0 * line.weight:.0f} %" if line.running else "out"
+        style = "" if line.running else "dim"
+        behind = f"{line.behind:.4f}" if line.behind else ""
+        grid.add_row(line.member, f"{line.rows:,}", area, behind, share, style=style)
     return grid
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Meter, reading, some
+from aucmax.cli.screen import Meter, leaderboard, reading, some
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
 from aucmax.training import (
@@ -65,6 +65,8 @@ def run(
         print(json.dumps(summary(result, output, seconds), indent=2))
     else:
         console.print(_report(result, output, seconds))
+        if hasattr(result.estimator, "leaderboard_"):
+            console.print(leaderboard(result.estimator.leaderboard_))
     for remark in remarks(result):
         notes.print(remark)
     return 0
@@ -78,6 +80,9 @@ class _Shown(Observer):
 
     def progress(self, progress: Progress, done: int) -> None:
         self._meter(done, progress.steps, progress.passes, progress.auc)
+
+    def leaderboard(self, lines: Sequence[Any]) -> None:
+        self._meter.board(lines)
 
     def fitting(self, name: str) -> None:
         self._meter.label(f"Fitting {name}")
@@ -107,12 +112,13 @@ class _Shown(Observer):
 
 def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
     """Return what a machine wants to know."""
-    progress = result.progress
+    progress, board = result.progress, getattr(result.estimator, "leaderboard_", None)
     return {
         "model": str(output),
         "features": result.estimator.n_features_in_,
         **result.recipe["training"],
         "rows_learnt": progress.steps or progress.rows,
+        "leaderboard": [line._asdict() for line in board] if board else None,
         "judged": result.judged,
         "resumed": result.resumed,
         "seconds": round(seconds, 3),

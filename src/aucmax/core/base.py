@@ -113,6 +113,11 @@ class Ranker(ClassifierMixin, BaseEstimator):
         """
         write(path, *dump(self))
 
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a ``partial_fit`` would go on from what has been learnt."""
+        return hasattr(self, "state_")
+
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Rows, Float]:

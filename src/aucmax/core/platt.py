@@ -51,7 +51,9 @@ def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
         a, b = a + size * step[0], b + size * step[1]
         if descent <= _NEAR**2:
             break
-    a = max(a, _LEAST_SLOPE) / unit
+    if a < _LEAST_SLOPE:
+        a, b = _LEAST_SLOPE, float(np.log(n[0] / n[1]))
+    a /= unit
     return float(a), float(b - a * centre)
 
 

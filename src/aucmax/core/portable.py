@@ -36,7 +36,7 @@ def dump(estimator: Any) -> tuple[dict[str, Any], Tensors]:
     tensors: Tensors = {}
     if hasattr(estimator, "classes_"):
         header["classes"] = _encode_labels(estimator.classes_)
-    if hasattr(estimator, "coef_") and not hasattr(estimator, "_parts"):
+    if not hasattr(estimator, "_parts") and hasattr(estimator, "coef_"):
         tensors |= {"coef": estimator.coef_, "intercept": estimator.intercept_}
     if hasattr(estimator, "state_"):
         for name, value in arrays(estimator.state_).items():

@@ -304,6 +304,11 @@ class Chain(Ranker):
             raise TypeError(f"{type(mapper).__name__} is no map of this library.")
         return mapper.formula(float(learner.intercept_[0]), learner.coef_[0])
 
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a ``partial_fit`` would go on from what has been learnt."""
+        return hasattr(self, "held_") or hasattr(self.learner_, "state_")
+
     def _snapshot(self) -> Callable[[Any], Float] | None:
         """Return what ranks rows as now; None while the map is not settled."""
         return None if hasattr(self, "held_") else self._scorer()

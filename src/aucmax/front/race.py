@@ -48,14 +48,14 @@ class Race:
     squares: Float  # (K,) Σ u² A
     products: Float  # (K, K) Σ u² A Aᵀ
     totals: Float  # (2,) Σ u and Σ u²
-    final: Float  # (K, 3) mean, error and rows of those that are out
+    final: Float  # (K, 4) mean, error, gap, rows of those that are out: as they went
     at: Float  # (2,) rows so far, checks so far
 
     @classmethod
     def of(cls, n: int) -> Self:
         """Return a race of ``n`` rankers before it begins."""
         lists = np.ones(n), np.zeros(n), np.zeros(n), np.zeros((n, n))
-        return cls(*lists, np.zeros(2), np.zeros((n, 3)), np.zeros(2))
+        return cls(*lists, np.zeros(2), np.zeros((n, 4)), np.zeros(2))
 
     @classmethod
     def restored(cls, n: int, arrays: dict[str, NDArray[Any]]) -> Self:
@@ -114,15 +114,19 @@ class Race:
         own = self._error(np.maximum(spread, 0.0), unknown=0.5)
         return np.where(self.running, own, self.final[:, 1])
 
+    def gaps(self) -> Float:
+        """Return by how much each is behind the leader."""
+        mean = self.means()
+        return np.where(self.running, self._best() - mean, self.final[:, 2])
+
     def rows(self) -> Float:
         """Return how many rows each ranker has seen."""
-        return np.where(self.running, self.at[0], self.final[:, 2])
+        return np.where(self.running, self.at[0], self.final[:, 3])
 
     def weights(self) -> Float:
         """Return the weight of each ranker in the blend; their sum is one."""
-        mean = np.where(self.running, self.means(), -np.inf)
-        leader = int(np.argmax(mean))
-        behind = np.where(self.running, mean[leader] - mean, 0.0)
+        leader = int(np.argmax(np.where(self.running, self.means(), -np.inf)))
+        behind = np.where(self.running, self.gaps(), 0.0)
         error = np.maximum(self._error_of_difference()[leader], _TINY)
         with np.errstate(over="ignore"):
             weight = self.runs * np.exp(-0.5 * (behind / error) ** 2)
@@ -150,9 +154,12 @@ class Race:
 
     def retire(self, ranker: int) -> None:
         """Let a ranker stop where it is."""
-        where = (self.means(), self.errors(), self.rows())
+        where = self.means(), self.errors(), self.gaps(), self.rows()
         self.final[ranker] = [some[ranker] for some in where]
         self.runs[ranker] = 0.0
+
+    def _best(self) -> float:
+        return float(self.means()[self.running].max())
 
     def _blocks(self) -> float:
         """Return k, how many blocks of equal weight there would be."""

@@ -45,9 +45,10 @@ class Standing(NamedTuple):
     """A line of the leaderboard."""
 
     member: str
-    rows: int  # it has learnt
+    rows: int  # it was judged on
     auc: float  # of rows before it learnt them
     se: float  # standard error of that
+    behind: float  # the leader, on the same rows
     weight: float  # in the blend
     running: bool
 
@@ -93,8 +94,9 @@ class AUCStream(Ranker):
     Attributes
     ----------
     leaderboard_ : list of Standing
-        The members: rows learnt, progressive AUC and its standard error, weight in the
-        blend, whether still running; the leader first.
+        The members: rows judged, progressive AUC and its standard error, how far they
+        are behind the leader on the same rows, weight in the blend, whether still
+        running. The leader is first; those that are out are as they were then.
     members_ : dict
         The learners that are running, by name.
     coef_ : ndarray of shape (1, n_features)
@@ -266,12 +268,18 @@ class AUCStream(Ranker):
     def leaderboard_(self) -> list[Standing]:
         """The members and how they stand, the leader first."""
         race, names = self._race, [member.name for member in self._team]
-        columns = race.rows(), race.means(), race.errors(), race.weights(), race.running
+        columns = race.means(), race.errors(), race.gaps(), race.weights()
         lines = [
-            Standing(name, int(rows), float(mean), float(se), float(weight), bool(runs))
-            for name, rows, mean, se, weight, runs in zip(names, *columns, strict=True)
+            Standing(name, int(rows), mean, error, gap, weight, runs)
+            for name, rows, runs, (mean, error, gap, weight) in zip(
+                names,
+                race.rows().tolist(),
+                race.running.tolist(),
+                np.transpose(columns).tolist(),
+                strict=True,
+            )
         ]
-        return sorted(lines, key=lambda line: (not line.running, -line.auc))
+        return sorted(lines, key=lambda line: (not line.running, line.behind))
 
     @property
     def members_(self) -> dict[str, Any]:
@@ -398,13 +406,16 @@ class AUCStream(Ranker):
             )
         return Formula(float(self.intercept_[0]), self.coef_[0])
 
+    @property
+    def _goes_on(self) -> bool:
+        return True
+
     def _snapshot(self) -> Callable[[Any], Float] | None:
         """Return what ranks rows as now, whatever is learnt in the meantime."""
         return self._model().score
 
     def _state_size(self, n_features: int) -> int:
-        """Return how many numbers the state of so many features has."""
-        return sum(m.learner._state_size(n_features) for m in self._running())
+        return n_features  # some forty times that, but no square of it
 
     def _resize(self, n_features: int) -> None:
         """Take rows with more features from now on, or fewer."""
