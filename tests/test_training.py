@@ -340,11 +340,11 @@ def test_which_algorithm():
     assert choose(Data, first(100, 10, 10_000)) == "BAMCV"
     assert choose(Data, first(100, 10, 400)) == "LeastSquaresAUCCV"
     assert choose(Data, first(100, 600, 40_000)) == "BAMCV"
-    assert choose(Data, first(100, 600, 1000)) == "SPAM"
+    assert choose(Data, first(100, 600, 1000)) == "AUCStream"
     Data.size = 10**15
-    assert choose(Data, first(100, 10, 10_000)) == "SPAM"
+    assert choose(Data, first(100, 10, 10_000)) == "AUCStream"
     Data.size = None
-    assert choose(Data, first(100, 10, 10_000)) == "SPAM"
+    assert choose(Data, first(100, 10, 10_000)) == "AUCStream"
 
 
 def test_names_and_parameters():

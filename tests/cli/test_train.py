@@ -226,8 +226,11 @@ def test_rules_for_labels(rows, tmp_path, positive):
 def test_from_pipe_to_pipe(rows, tmp_path):
     model = tmp_path / "m.aucmax"
     train = shell("train", "-", "-o", model, "--json")
-    told, _ = train.communicate(rows.read_bytes())
-    assert json.loads(told)["algorithm"] == "SPAM"
+    said, _ = train.communicate(rows.read_bytes())
+    told = json.loads(said)
+    assert told["algorithm"] == "AUCStream"
+    assert [line["member"][:3] for line in told["leaderboard"]].count("OAM") == 3
+    assert sum(line["weight"] for line in told["leaderboard"]) == pytest.approx(1.0)
     assert train.returncode == 0
     score = shell("score", model, "-")
     told, _ = score.communicate(rows.read_bytes())

@@ -44,7 +44,7 @@ def by_hand(X, y):
     members = {name: clone(learner) for name, learner in LEARNERS.items()}
     start, total, sums = 0, 0.0, dict.fromkeys(members, 0.0)
     while start < len(y):
-        some = slice(start, start + _block(start))
+        some = slice(start, start + _block(start, None))
         whole = some.stop <= len(y)
         rows, positive = X[some], y[some]
         if start and whole and 0 < positive.sum() < len(positive):
@@ -109,8 +109,9 @@ def test_probabilities_are_those_of_a_calibrated_model():
 
 
 def test_blocks_grow_with_the_rows_within_bounds():
-    lengths = [_block(rows) for rows in (0, 31, 2047, 2048, 65_536, 262_144, 10**9)]
-    assert lengths == [32, 32, 32, 64, 2048, 4096, 4096]
+    rows = (0, 31, 2047, 2048, 65_536, 262_144, 10**9)
+    assert [_block(n, None) for n in rows] == [32, 32, 32, 64, 2048, 4096, 4096]
+    assert [_block(n, 5000.0) for n in rows] == [32, 32, 32, 64, 128, 128, 128]
 
 
 def test_who_cannot_win_drops_out():
@@ -170,7 +171,7 @@ def test_with_a_half_life_it_follows_a_stream_that_changes():
     quick = streamed(X, y, half_life=500.0)
     fresh = streamed(*after).score(*test)
     assert quick.score(*test) > max(fresh - 0.02, faithful + 0.1)
-    assert len(quick.members_) == 4
+    assert len(quick.members_) == 6
     assert quick.leaderboard_[0].auc > 0.6  # the race has forgotten, too
 
 

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.core.base import OnlineAUC
 from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows
-from aucmax.features.chain import Chain
 
 _CLASSES = [False, True]
 
@@ -15,9 +13,10 @@ _CLASSES = [False, True]
 class Member:
     """A linear learner of streams."""
 
-    def __init__(self, name: str, learner: OnlineAUC) -> None:
+    def __init__(self, name: str, learner: Any, haste: float = 1.0) -> None:
         self.name = name
-        self.learner: Any = learner
+        self.learner = learner
+        self.haste = haste  # it forgets as if so many times as many rows had passed
         self.before = np.zeros(0)  # weights and intercept; none before the first block
 
     def begin(self, n_features: int) -> None:
@@ -41,8 +40,8 @@ class Member:
         return self.learner.coef_[0], float(self.learner.intercept_[0])
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did."""
-        self.learner._fade(share)
+        """Let all rows so far count ``share`` of what they did, or less, by haste."""
+        self.learner._fade(share**self.haste)
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""
@@ -73,8 +72,6 @@ class Member:
 class Mapped(Member):
     """A learner on the features of a map, which is settled by the first rows."""
 
-    learner: Chain
-
     def begin(self, n_features: int) -> None:
         """Get ready for rows; a chain finds out by itself."""
 
@@ -89,9 +86,9 @@ class Mapped(Member):
         return learner.coef_[0], float(learner.intercept_[0])
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did."""
+        """Let all rows so far count ``share`` of what they did, or less, by haste."""
         if hasattr(self.learner, "map_"):
-            self.learner.learner_._fade(share)
+            self.learner.learner_._fade(share**self.haste)
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""

@@ -38,6 +38,7 @@ _SHORTEST, _LONGEST = 32, 4096  # … within these bounds
 _KEPT = 1024  # scores of each class, to calibrate by
 _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn some
 _FOURIER = 300  # features
+_HASTES = (4, 16)  # of members that forget faster than they are told to
 _OWN = ("unit", "mix", "mass", "odds", "scored", "signed")  # arrays, see below
 
 
@@ -79,8 +80,9 @@ class AUCStream(Ranker):
     Parameters
     ----------
     half_life : float or None, default=None
-        Rows after which a row counts half: for streams that change. All members then
-        go on to the end, as any of them may be the best one day.
+        Rows after which a row counts half: for streams that change. Some members then
+        forget four and sixteen times as fast, so that a rough idea will do. All of them
+        go on to the end, as any may be the best one day.
     nonlinear : bool, default=False
         Whether two of the learners work on random Fourier features of the first rows'
         scale, beside the linear ones.
@@ -303,7 +305,7 @@ class AUCStream(Ranker):
 
     def _begin(self, seed: int) -> None:
         """Start all members, and the race."""
-        team = _candidates(bool(self.nonlinear), seed)
+        team = _candidates(bool(self.nonlinear), self.half_life is not None, seed)
         for member in team:
             member.begin(self.n_features_in_)
         count = len(team)
@@ -320,7 +322,7 @@ class AUCStream(Ranker):
         """Learn validated rows, piece by piece, as blocks end."""
         start = 0
         while start < len(signed):
-            length = _block(self._race.at[0])
+            length = _block(self._race.at[0], self.half_life)
             some = slice(start, start + length - len(self._signed))
             self._step(X[some], signed[some])
             if len(self._signed) == length:
@@ -455,7 +457,7 @@ class AUCStream(Ranker):
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f"its {name!r} has shape {array.shape}, not {shape}.")
             setattr(self, f"_{name}", array)
-        if length >= _block(self._race.at[0]) or not self._signed.all():
+        if length >= _block(self._race.at[0], self.half_life) or not self._signed.all():
             raise ValueError("its last rows are more than a block, or none.")
         if not (self._unit > 0.0).all() or (self._mix < 0.0).any():
             raise ValueError("its members cannot be weighed.")
@@ -467,8 +469,10 @@ class AUCStream(Ranker):
             kept.extend(own[name].tolist())
 
 
-def _block(rows: float) -> int:
+def _block(rows: float, half_life: float | None) -> int:
     """Return the length of the block that begins after so many rows."""
+    if half_life is not None:
+        rows = min(rows, half_life)
     length = 1 << max(int(rows / _SHARE).bit_length() - 1, 0)
     return min(max(length, _SHORTEST), _LONGEST)
 
@@ -478,7 +482,7 @@ def _both(signed: Float) -> Float:
     return np.array([signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()])
 
 
-def _candidates(nonlinear: bool, seed: int) -> list[Member]:
+def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
     """Return all members before the race, cheap ones first.
 
     Chosen on one half of the data sets, see benchmarks/streams.py.
@@ -490,6 +494,10 @@ def _candidates(nonlinear: bool, seed: int) -> list[Member]:
             fourier = RandomFourier(_FOURIER, linear=True, random_state=seed)
             name = f"Fourier, {_written(learner)}"
             team.append(Mapped(name, Chain(fourier, learner)))
+    if forgetful:  # nobody knows how quickly a stream will change
+        for haste in _HASTES:
+            name = f"{_written(OAM(C=6.0))}, forgets {haste} times as fast"
+            team.append(Member(name, OAM(C=6.0), haste))
     return team
 
 

@@ -1,0 +1,477 @@
+"""One pass over a stream: AUCStream, its members, and what else there is.
+
+All data sets of $AUCMAX_DATA or ../shared/data, at most 30 000 rows of each, 70 % to
+learn from and 30 % to test by; rows in random order, raw features, defaults, chunks of
+500. The judge has many passes and standardised features: balanced
+``LogisticRegressionCV``. Multi-class sets: the rarer half of the labels against the
+rest.
+
+``python benchmarks/streams.py run FILE [set …]`` adds a JSON line to FILE for each set,
+order and learner; what is there is not done again, so that it can be stopped. Vowpal
+Wabbit and River take part if they can be imported.
+
+``… report FILE`` prints the table of docs/streams.md from that file.
+
+``… study`` chooses the members of the race, and the C of OAM, on every other data set,
+and prints how the choice does on the others.
+
+``… drift [PICTURE]`` follows streams that change: AUC of the next rows, as they come.
+
+``… file SIZE`` writes a svmlight file of so many megabytes, of numbers and of words,
+and times ``aucmax train`` and Vowpal Wabbit on it. On an idle machine.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import wilcoxon
+from sklearn.linear_model import LogisticRegressionCV, SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from aucmax import OAM, SPAM, AUCStream
+from aucmax.metrics import auc
+from bench import shared
+
+PARTED = ("a9a", "higgs_sample", "ijcnn1", "letter", "mnist", "reuters_money")
+PARTED += ("sector", "splice", "svmguide1", "svmguide4", "usps")
+SETS = (
+    *("a9a", "aloi", "aloi_ad", "arrhythmia", "australian", "breastw", "cod-rna"),
+    *("connect-4", "cover_odds", "covtype_sample", "creditcard_sample", "diabetes"),
+    *("donors", "farm-ads", "fourclass", "german", "glass", "heart", "higgs_sample"),
+    *("http", "ijcnn1", "ionosphere", "letter", "magic04", "mnist", "mushrooms"),
+    *("news20", "page-blocks", "phishing", "phoneme", "reuters_money", "sector"),
+    *("shuttle", "skin", "smtp", "spambase", "splice", "svmguide1", "svmguide3"),
+    *("svmguide4", "thyroid", "usps", "vehicle"),
+)
+MOST, CHUNK, ORDERS = 30_000, 500, 5
+WIDE = 800  # features; beyond, rows stay sparse
+RATES = (0.1, 0.5, 2.5)  # of Vowpal Wabbit; the one in the middle is its default
+
+
+class Split(NamedTuple):
+    """A data set, in one random order."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+def read(name: str) -> tuple[Any, np.ndarray] | None:
+    """Return all rows of a set, and which are positive; None if it is not there."""
+    files = [f"{name}.{part}" for part in ("train", "test")]
+    if name not in PARTED:
+        files = ["svmguide3.train" if name == "svmguide3" else name]
+    parts = [found for file in files if (found := shared(file, positive=None))]
+    if len(parts) < len(files):
+        return None
+    width = max(X.shape[1] for X, _ in parts)
+    for X, _ in parts:
+        X.resize((X.shape[0], width))
+    labels = np.concatenate([y for _, y in parts])
+    found, counts = np.unique(labels, return_counts=True)
+    rarer = found[np.argsort(counts, kind="stable")][: max(len(found) // 2, 1)]
+    return sparse.vstack([X for X, _ in parts]).tocsr(), np.isin(labels, rarer)
+
+
+def split(X: Any, y: np.ndarray, seed: int) -> Split:
+    """Return the rows in the order of a seed."""
+    if len(y) > MOST:
+        some = np.random.RandomState(seed).choice(len(y), MOST, replace=False)
+        X, y = X[some], y[some]
+    if X.shape[1] <= WIDE:
+        X = X.toarray()
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.3, stratify=y, random_state=seed
+    )
+    return Split(X, y, X_test, y_test)
+
+
+def chunks(data: Split) -> Iterator[tuple[Any, np.ndarray]]:
+    for start in range(0, len(data.y), CHUNK):
+        yield data.X[start : start + CHUNK], data.y[start : start + CHUNK]
+
+
+def ours(model: Any) -> Callable[[Split], np.ndarray]:
+    def run(data: Split) -> np.ndarray:
+        for X, y in chunks(data):
+            model.partial_fit(X, y, classes=[False, True])
+        return model.decision_function(data.X_test)
+
+    return run
+
+
+def judge(data: Split) -> np.ndarray:
+    """Tuned, on all rows at once."""
+    scaler = StandardScaler(with_mean=not sparse.issparse(data.X)).fit(data.X)
+    model = LogisticRegressionCV(
+        Cs=np.logspace(-4, 2, 7),
+        cv=3,
+        scoring="roc_auc",
+        class_weight="balanced",
+        max_iter=300,
+        l1_ratios=(0,),
+        use_legacy_attributes=False,
+    ).fit(scaler.transform(data.X), data.y)
+    return model.decision_function(scaler.transform(data.X_test))
+
+
+def sgd(data: Split) -> np.ndarray:
+    """Logistic regression by SGD, with scales that are learnt on the way."""
+    wide = sparse.issparse(data.X)
+    scaler = MaxAbsScaler() if wide else StandardScaler()
+    model = SGDClassifier(loss="log_loss", random_state=0)
+    for X, y in chunks(data):
+        scaler.partial_fit(X)
+        model.partial_fit(scaler.transform(X), y, classes=[False, True])
+    return model.decision_function(scaler.transform(data.X_test))
+
+
+def river(data: Split) -> np.ndarray:
+    """Logistic regression after a StandardScaler."""
+    from river import linear_model, preprocessing
+
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    if sparse.issparse(data.X) or data.X.shape[1] > 300:
+        raise ImportError("a minute and more for a pass")
+    for row, label in zip(data.X.tolist(), data.y.tolist(), strict=True):
+        model.learn_one(dict(enumerate(row)), label)
+    return np.array(
+        [model.predict_proba_one(dict(enumerate(row)))[True] for row in data.X_test]
+    )
+
+
+def vw_file(path: Path, X: Any, y: np.ndarray) -> None:
+    rows = sparse.csr_array(X)
+    with path.open("w") as file:
+        for i, label in enumerate(y):
+            some = slice(rows.indptr[i], rows.indptr[i + 1])
+            pairs = zip(rows.indices[some], rows.data[some], strict=True)
+            text = " ".join(f"{j}:{x:.9g}" for j, x in pairs)
+            file.write(f"{1 if label else -1} | {text}\n")
+
+
+def vw(rate: float) -> Callable[[Split], np.ndarray]:
+    def run(data: Split) -> np.ndarray:
+        import vowpalwabbit
+
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            vw_file(folder / "train", data.X, data.y)
+            vw_file(folder / "test", data.X_test, data.y_test)
+            common = "--quiet --loss_function logistic"
+            for options in (
+                f"-d {folder}/train -f {folder}/model -l {rate}",
+                f"-d {folder}/test -t -i {folder}/model -r {folder}/scores",
+            ):
+                work = vowpalwabbit.Workspace(f"{common} {options}")
+                work.finish()
+            lines = (folder / "scores").read_text().split()
+        return np.array([float(line.partition(":")[2] or line) for line in lines])
+
+    return run
+
+
+LEARNERS: dict[str, Callable[[], Callable[[Split], np.ndarray]]] = {
+    "judge": lambda: judge,
+    "AUCStream": lambda: ours(AUCStream()),
+    "SPAM": lambda: ours(SPAM()),
+    "OAM": lambda: ours(OAM()),
+    "OAM, C=0.6, 25 rows": lambda: ours(OAM(0.6, buffer_size=25)),
+    "OAM, C=6": lambda: ours(OAM(6.0)),
+    "OAM, C=60": lambda: ours(OAM(60.0)),
+    "SGDClassifier": lambda: sgd,
+    "River": lambda: river,
+    **{f"VW, -l {rate}": lambda rate=rate: vw(rate) for rate in RATES},
+}
+
+
+def run(path: Path, names: list[str]) -> None:
+    done = set()
+    if path.exists():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        done = {(line["set"], line["order"], line["learner"]) for line in lines}
+    with path.open("a") as file:
+        for name in names or SETS:
+            found = read(name)
+            if found is None:
+                print(f"{name}: not there, left out", file=sys.stderr)
+                continue
+            for seed in range(ORDERS):
+                data = split(*found, seed)
+                for learner, make in LEARNERS.items():
+                    if (name, seed, learner) in done:
+                        continue
+                    if learner == "River" and seed > 0:
+                        continue
+                    start = perf_counter()
+                    try:
+                        area = auc(data.y_test, make()(data))
+                    except ImportError as error:
+                        print(f"{learner}: {error}", file=sys.stderr)
+                        continue
+                    line = {
+                        **{"set": name, "order": seed, "learner": learner},
+                        **{"rows": len(data.y), "auc": area},
+                        "seconds": round(perf_counter() - start, 4),
+                    }
+                    file.write(json.dumps(line) + "\n")
+                    file.flush()
+
+
+def report(path: Path) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    areas: dict[str, dict[str, dict[int, float]]] = {}
+    rows, seconds = {}, {}
+    for line in lines:
+        its = areas.setdefault(line["learner"], {}).setdefault(line["set"], {})
+        its[line["order"]] = line["auc"]
+        rows[line["set"]] = line["rows"]
+        seconds.setdefault(line["learner"], []).append(line["seconds"] / line["rows"])
+    rates = [areas.get(f"VW, -l {rate}", {}) for rate in RATES]
+    if all(rates):  # picked by test AUC, which flatters it
+        areas["VW, best rate"] = {
+            name: {o: max(rate[name][o] for rate in rates) for o in rates[0][name]}
+            for name in rates[0]
+        }
+    judges, default = areas["judge"], areas.get(f"VW, -l {RATES[1]}", {})
+    best = areas["AUCStream"]
+    print(
+        "| one pass | sets | mean, median AUC minus the judge | more than 0.01 below "
+        "it, with 5 000 rows | not below VW | AUCStream higher, p | µs a row |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for learner, its in areas.items():
+        gap = {
+            name: np.mean([area - judges[name][o] for o, area in orders.items()])
+            for name, orders in its.items()
+        }
+        values = np.array(list(gap.values()))
+        bad = [name for name in gap if gap[name] < -0.01]
+        big = [name for name in bad if rows[name] > 0.7 * 5000]
+        vw_not = sum(
+            np.mean(list(its[name].values())) >= np.mean(list(default[name].values()))
+            for name in gap
+            if name in default
+        )
+        paired = np.array(
+            [
+                np.mean([best[name][o] - area for o, area in its[name].items()])
+                for name in gap
+            ]
+        )
+        p = wilcoxon(paired).pvalue if paired.any() else 1.0
+        known = learner in seconds and not learner.startswith("VW")  # that writes files
+        speed = f"{1e6 * np.median(seconds[learner]):.1f}" if known else ""
+        middle = np.median(values)
+        print(
+            f"| {learner} | {len(gap)} | {values.mean():+.4f}, {middle:+.4f} "
+            f"| {len(bad)}, {len(big)} | {vw_not} of {len(default)} | "
+            f"{(paired > 0).sum()} of {len(paired)}, {p:.1g} | {speed} |"
+        )
+    print("AUCStream, sets in order:")
+    table = sorted(
+        (np.mean([a - judges[s][o] for o, a in orders.items()]), s)
+        for s, orders in best.items()
+    )
+    print(", ".join(f"{name} {gap:+.4f}" for gap, name in table))
+
+
+def study(orders: int = 2) -> None:
+    """Choose on the first half of the sets, report on the other."""
+    from aucmax.front import stream
+    from aucmax.front.member import Member
+
+    def small(C: float) -> Any:
+        return OAM(C, buffer_size=25)
+
+    teams: dict[str, Callable[[], list[Any]]] = {
+        "SPAM, .6/25, 6, 60": lambda: [SPAM(), small(0.6), OAM(6), OAM(60)],
+        "SPAM, 2/25, 6, 60": lambda: [SPAM(), small(2), OAM(6), OAM(60)],
+        "SPAM, .2/25, 2, 20": lambda: [SPAM(), small(0.2), OAM(2), OAM(20)],
+        "SPAM, 2/25, 20/25": lambda: [SPAM(), small(2), small(20)],
+        "SPAM, .6, 6, 60": lambda: [SPAM(), OAM(0.6), OAM(6), OAM(60)],
+        "SPAM, .6/25, 6": lambda: [SPAM(), small(0.6), OAM(6)],
+        "6": lambda: [OAM(6)],
+        ".6, 6, 60": lambda: [OAM(0.6), OAM(6), OAM(60)],
+        "SPAM": lambda: [SPAM()],
+        **{f"OAM {C:g}": lambda C=C: [OAM(C)] for C in (0.2, 0.6, 2, 20, 60)},
+    }
+    gaps: dict[str, list[float]] = {team: [] for team in teams}
+    for name in SETS:
+        found = read(name)
+        if found is None:
+            continue
+        each: dict[str, list[float]] = {team: [] for team in teams}
+        for seed in range(orders):
+            data = split(*found, seed)
+            goal = auc(data.y_test, judge(data))
+            for team, members in teams.items():
+                stream._candidates = lambda *_, members=members: [
+                    Member(str(k), member) for k, member in enumerate(members())
+                ]
+                score = ours(AUCStream())(data)
+                each[team].append(auc(data.y_test, score) - goal)
+        for team, values in each.items():
+            gaps[team].append(float(np.mean(values)))
+        print(name, *(f"{gaps[team][-1]:+.4f}" for team in teams), flush=True)
+    print("team: mean, bad sets on even sets | on odd sets")
+    for team, values in gaps.items():
+        halves = [np.array(values[k::2]) for k in (0, 1)]
+        print(
+            f"{team:20}",
+            " | ".join(f"{h.mean():+.4f} {(h < -0.01).sum():2}" for h in halves),
+        )
+
+
+def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
+    """Return a stream of River's that changes: at once in the middle, or all along."""
+    from river.datasets import synth
+
+    if kind == "hyperplane":
+        parts = [synth.Hyperplane(seed=1, n_features=10, mag_change=0.002)]
+    else:
+        make = synth.SEA if kind == "SEA" else synth.Agrawal
+        first, second = (0, 3) if kind == "SEA" else (0, 2)
+        parts = [make(first, seed=1), make(second, seed=2)]
+    rows = [pair for part in parts for pair in part.take(n // len(parts))]
+    X = np.array([[float(value) for value in row.values()] for row, _ in rows])
+    return X, np.array([bool(label) for _, label in rows])
+
+
+def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the score of every row before it is learnt."""
+    if kind == "VW":
+        import vowpalwabbit
+
+        with tempfile.TemporaryDirectory() as folder:
+            vw_file(Path(folder) / "rows", X, y)
+            options = f"--quiet --loss_function logistic -d {folder}/rows"
+            vowpalwabbit.Workspace(f"{options} -r {folder}/scores").finish()
+            lines = (Path(folder) / "scores").read_text().split()
+        return np.array([float(line.partition(":")[2] or line) for line in lines])
+    if kind == "River":
+        from river import linear_model, preprocessing
+
+        model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+        scores = []
+        for row, label in zip(X.tolist(), y.tolist(), strict=True):
+            features = dict(enumerate(row))
+            scores.append(model.predict_proba_one(features)[True])
+            model.learn_one(features, label)
+        return np.array(scores)
+    half_life = 2000.0 if kind == "AUCStream, half_life=2000" else None
+    ours, scores = AUCStream(half_life=half_life), np.zeros(len(y))
+    for start in range(0, len(y), 100):
+        some = slice(start, start + 100)
+        if start:
+            scores[some] = ours.decision_function(X[some])
+        ours.partial_fit(X[some], y[some], classes=[False, True])
+    return scores
+
+
+def drift(picture: str | None = None) -> None:
+    streams = ("SEA", "Agrawal", "hyperplane")
+    kinds = ("AUCStream, half_life=2000", "AUCStream", "River", "VW")
+    window, curves = 1000, {}
+    print("mean AUC of windows of 1000 rows: first half, second half")
+    for name in streams:
+        X, y = changing(name)
+        for kind in kinds:
+            score = progressive(kind, X, y)
+            curves[name, kind] = [
+                auc(y[k : k + window], score[k : k + window])
+                for k in range(0, len(y), window)
+            ]
+            halves = np.array(curves[name, kind]).reshape(2, -1).mean(axis=1)
+            print(f"{name:12} {kind:26} {halves[0]:.4f} {halves[1]:.4f}", flush=True)
+    if picture is None:
+        return
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    for axis, name in zip(axes, streams, strict=True):
+        for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=True):
+            curve = curves[name, kind]
+            axis.plot(np.arange(1, len(curve) + 1), curve, style, label=kind)
+        how = "all along" if name == "hyperplane" else "at 20"
+        axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8, loc="lower left")
+    figure.savefig(picture, dpi=110)
+
+
+def written(path: Path, words: bool, megabytes: float) -> None:
+    """Write rows of 28 numbers or 60 words, for svmlight and for Vowpal Wabbit."""
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal(200_001)
+    popular = np.cumsum(1.0 / np.arange(1, 200_001) ** 1.05)
+    ends = {".svm": "", ".vw": "| "}
+    files = {end: path.with_suffix(end).open("w") for end in ends}
+    while files[".svm"].tell() < megabytes * 1e6:
+        if words:
+            drawn = rng.random((5000, 60)) * popular[-1]
+            rows = [np.unique(row) + 1 for row in np.searchsorted(popular, drawn)]
+            score = np.array([w[row].sum() / 4.0 for row in rows]) - 2.0
+            texts = [" ".join(f"{j}:1" for j in row) for row in rows]
+        else:
+            X = rng.standard_normal((5000, 28))
+            score = X @ w[:28] / 5.0 - 2.5
+            texts = [
+                " ".join(f"{j}:{x:.5g}" for j, x in enumerate(row, 1)) for row in X
+            ]
+        y = np.where(score + rng.logistic(size=5000) > 0.0, 1, -1)
+        for end, file in files.items():
+            lines = zip(y, texts, strict=True)
+            file.writelines(f"{label} {ends[end]}{text}\n" for label, text in lines)
+    for file in files.values():
+        file.close()
+
+
+def file(megabytes: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("numbers", "words"):
+            path = Path(folder) / kind
+            written(path, kind == "words", megabytes)
+            rival = (
+                "import vowpalwabbit as vw; vw.Workspace('--quiet --loss_function "
+                f"logistic -d {path}.vw -f {path}.model').finish()"
+            )
+            train = ("-m", "aucmax", "train", f"{path}.svm", "-o", f"{path}.aucmax")
+            jobs = {
+                "VW": ("-c", rival),
+                "aucmax train": (*train, "--algorithm", "AUCStream"),
+                "aucmax train, SPAM": (*train, "--algorithm", "SPAM", "--passes", "1"),
+            }
+            for name, job in jobs.items():
+                times = []
+                for _ in range(3):
+                    start = perf_counter()
+                    subprocess.run(
+                        [sys.executable, *job], check=True, capture_output=True
+                    )
+                    times.append(perf_counter() - start)
+                print(f"{megabytes:g} MB of {kind}, {name}: {min(times):.1f} s")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    what, *rest = sys.argv[1:] or ["study"]
+    if what == "run":
+        run(Path(rest[0]), rest[1:])
+    elif what == "file":
+        file(float(rest[0]))
+    else:
+        jobs: dict[str, Callable[..., None]]
+        jobs = {"report": lambda path: report(Path(path)), "study": study}
+        (jobs | {"drift": drift})[what](*rest)
