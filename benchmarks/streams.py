@@ -187,7 +187,7 @@ LEARNERS: dict[str, Callable[[], Callable[[Split], np.ndarray]]] = {
     "AUCStream": lambda: ours(AUCStream()),
     "SPAM": lambda: ours(SPAM()),
     "OAM": lambda: ours(OAM()),
-    "OAM, C=0.6, 25 rows": lambda: ours(OAM(0.6, buffer_size=25)),
+    "OAM, C=2, 25 rows": lambda: ours(OAM(2.0, buffer_size=25)),
     "OAM, C=6": lambda: ours(OAM(6.0)),
     "OAM, C=60": lambda: ours(OAM(60.0)),
     "SGDClassifier": lambda: sgd,

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from aucmax.cli import screen
 from aucmax.cli.screen import Screen, reading, seconds, table
+from aucmax.front.stream import Standing
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +96,16 @@ def test_no_bar_without_a_terminal_or_when_not_wanted(terminal, capsys):
     with reading(["-"], shown=False) as meter:
         meter(500_000, 1_234)
     assert terminal.getvalue() == ""
+
+
+def test_a_terminal_sees_how_a_race_stands(terminal):
+    lines = [
+        Standing("OAM(C=6.0)", 40_000, 0.81234, 0.00321, 0.0, 1.0, True),
+        Standing("SPAM()", 16_384, 0.79, 0.0041, 0.0123, 0.0, False),
+    ]
+    with reading(["-"]) as meter:
+        meter(500_000, 1_234)
+        meter.board(lines)
+    words = terminal.getvalue()
+    for word in ("OAM(C=6.0)", "0.8123 ± 0.0032", "100 %", "0.0123", "out"):
+        assert word in words

@@ -17,7 +17,7 @@ from aucmax.front.stream import _block
 
 LEARNERS = {
     "SPAM()": SPAM(),
-    "OAM(C=0.6, buffer_size=25)": OAM(0.6, buffer_size=25),
+    "OAM(C=2.0, buffer_size=25)": OAM(2.0, buffer_size=25),
     "OAM(C=6.0)": OAM(6.0),
     "OAM(C=60.0)": OAM(60.0),
 }

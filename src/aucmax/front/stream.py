@@ -487,10 +487,10 @@ def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
 
     Chosen on one half of the data sets, see benchmarks/streams.py.
     """
-    linear = (SPAM(), OAM(C=0.6, buffer_size=25), OAM(C=6.0), OAM(C=60.0))
+    linear = (SPAM(), OAM(C=2.0, buffer_size=25), OAM(C=6.0), OAM(C=60.0))
     team = [Member(_written(learner), learner) for learner in linear]
     if nonlinear:
-        for learner in (OAM(C=0.6, buffer_size=25), OAM(C=6.0)):
+        for learner in (OAM(C=2.0, buffer_size=25), OAM(C=6.0)):
             fourier = RandomFourier(_FOURIER, linear=True, random_state=seed)
             name = f"Fourier, {_written(learner)}"
             team.append(Mapped(name, Chain(fourier, learner)))
