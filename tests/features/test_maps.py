@@ -1,5 +1,6 @@
 """Maps: their kernel, and what they promise of rows, units and threads."""
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from aucmax import KMeansNystroem, Projection, RandomFourier
-from aucmax.features import blocks
+from aucmax.features import blocks, nystroem
 from data import gaussian, scaled
 
 KERNELS = [
@@ -249,6 +250,17 @@ def test_copies_of_a_row_are_one_landmark():
     mapper = KMeansNystroem(3, random_state=0).fit(X)
     assert mapper.landmarks_.shape[1] <= 3
     assert_allclose(np.square(mapper.transform(X)).sum(axis=1), 1.0)
+
+
+def test_wide_rows_are_not_all_made_dense(monkeypatch):
+    monkeypatch.setattr(nystroem, "_VALUES", 1 << 18)
+    X = sparse.random_array((1000, 5000), density=0.02, rng=0, format="csr")
+    tracemalloc.start()
+    mapper = KMeansNystroem(20, random_state=0).fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert mapper.landmarks_.shape[1] == 20
+    assert peak < 8 * X.shape[0] * X.shape[1]  # not even one dense copy
 
 
 def test_names_of_features():

@@ -27,7 +27,8 @@ from aucmax.core.rows import Float
 from aucmax.features.base import KernelMap
 from aucmax.features.blocks import Array, Job, by_blocks
 
-_SAMPLE = 20_000  # rows that k-means sees, at most
+_SAMPLE = 20_000  # rows that k-means sees, at most …
+_VALUES = 1 << 26  # … and values, zeros included: it sees dense copies of them
 _TO_START = 4  # rows a landmark that k-means++ sees
 _ROUNDS = 10  # of k-means: more of them move landmarks, but not AUC
 
@@ -86,8 +87,9 @@ class KMeansNystroem(KernelMap):
     Notes
     -----
     k-means sees at most 20 000 rows, drawn at random, and starts from k-means++ on
-    four rows a landmark. What becomes of a row does not
-    depend on the other rows that are transformed, to the last bit.
+    four rows a landmark. Of more than 3355 features it sees fewer rows, 2²⁶ values in
+    all, but one row a landmark at least. What becomes of a row does not depend on the
+    other rows that are transformed, to the last bit.
 
     References
     ----------
@@ -138,8 +140,11 @@ class KMeansNystroem(KernelMap):
 
     def _draw(self, X: Any) -> None:
         rng = generator(self.random_state)
-        if X.shape[0] > _SAMPLE and self.n_components is not None:
-            X = X[np.sort(rng.choice(X.shape[0], _SAMPLE, replace=False))]
+        if self.n_components is not None:
+            most = max(_VALUES // max(X.shape[1], 1), self.n_components)
+            most = min(_SAMPLE, most)
+            if X.shape[0] > most:
+                X = X[np.sort(rng.choice(X.shape[0], most, replace=False))]
         Z = np.empty(X.shape)
         by_blocks(X, self.scaling.apply, lambda block: block, Z)
         self._take(_landmarks(Z, self.n_components, rng))
