@@ -123,8 +123,8 @@ SYSTEMS = {
         System("NPSAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("PSAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("FASAM", (KHALID,), _HINGE, "O(m d) a row, m = 1600", ("ASAM", {"max_iter": 15}), _COSINES, _SAM_PRINTED),
         System("FOAM", (KHALID,), _HINGE, "O(m (d + buffer)) a row, m = 300", _oam("seq"), _SINES, _OAM_PRINTED),
-        System("FCBR-RS", (KHALID,), _HINGE, "O(m² buffer) a row, m = 300", _cbr("reservoir", C=0.1, precondition=False), _SINES, {**_STREAM, "C": 1.0, "step": 0.5}),
-        System("FCBR-FIFO", (KHALID,), _HINGE, "O(m² buffer) a row, m = 300", _cbr("fifo", C=0.1, precondition=False), _SINES, {**_STREAM, "C": 1.0, "step": 0.5}),
+        System("FCBR-RS", (KHALID,), _HINGE, "O(m² buffer) a row, m = 300", _cbr("reservoir", C=0.1, step=0.5, precondition=False), _SINES, {**_STREAM, "C": 1.0, "step": 0.5}),
+        System("FCBR-FIFO", (KHALID,), _HINGE, "O(m² buffer) a row, m = 300", _cbr("fifo", C=0.1, step=0.5, precondition=False), _SINES, {**_STREAM, "C": 1.0, "step": 0.5}),
     )
 }  # fmt: skip
 

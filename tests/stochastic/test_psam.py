@@ -296,9 +296,9 @@ def test_runs_of_a_large_class_are_shuffled():
 
 
 def test_long_rows_share_the_reservoir():
-    """Rows of 60 000 values: two of them fit, and the stream goes on."""
+    """Rows of 240 000 values: two of them fit, and the stream goes on."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((12, 60_000)), np.arange(12) % 2
+    X, y = rng.standard_normal((12, 240_000)), np.arange(12) % 2
     whole = PSAM(random_state=0).partial_fit(X, y)
     assert_array_equal(whole.state_.pool.kept, 2)
     parts = PSAM(random_state=0)

@@ -19,7 +19,7 @@ from aucmax.core.random import check_seed, uniform
 from aucmax.core.rows import Float, count_row, pack_row
 
 ROWS = 256  # a class, as long as …
-_VALUES = 1 << 17  # … they have no more values than this (or than one row of all)
+_VALUES = 1 << 19  # … they have no more values than this (or than one row of all)
 
 _SEEDS = 2147483399  # of the random generator are below this
 

@@ -213,7 +213,7 @@ class OAM(OnlineAUC):
 
     Parameters
     ----------
-    C : float, default=0.2
+    C : float, default=0.6
         The longest step along a pair, in units of one over the mean squared length of a
         pair; grows with the number of rows that a buffered one stands for. With the
         printed ``schedule`` the paper's C, a plain number.
@@ -302,7 +302,7 @@ class OAM(OnlineAUC):
 
     def __init__(
         self,
-        C: float = 0.2,
+        C: float = 0.6,
         *,
         update: str = "seq",
         buffer_size: int = 100,
