@@ -110,8 +110,8 @@ def test_probabilities_are_those_of_a_calibrated_model():
 
 def test_blocks_grow_with_the_rows_within_bounds():
     rows = (0, 31, 2047, 2048, 65_536, 262_144, 10**9)
-    assert [_block(n, None) for n in rows] == [32, 32, 32, 64, 2048, 4096, 4096]
-    assert [_block(n, 5000.0) for n in rows] == [32, 32, 32, 64, 128, 128, 128]
+    assert [_block(n, None) for n in rows] == [32, 32, 64, 128, 4096, 16_384, 16_384]
+    assert [_block(n, 5000.0) for n in rows] == [32, 32, 64, 128, 256, 256, 256]
 
 
 def test_who_cannot_win_drops_out():

@@ -409,10 +409,15 @@ class OnlineAUC(LinearRanker):
             The estimator.
         """
         rows, signed = self._stream(X, y, classes, sample_weight)
-        return self._absorb(rows, signed)
+        self._absorb(rows, signed)
+        # To look at all features is not worth it after a few sparse rows.
+        return self._finish(self.state_, look=n_values(rows) >= self.n_features_in_)
 
-    def _absorb(self, rows: Rows, signed: Float) -> Self:
-        """Learn from validated rows, once each, in the order given."""
+    def _absorb(self, rows: Rows, signed: Float) -> None:
+        """Learn from validated rows, once each, in the order given.
+
+        What comes of it is for ``_finish`` to say.
+        """
         first = not hasattr(self, "state_")
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
@@ -427,8 +432,6 @@ class OnlineAUC(LinearRanker):
         for order in visits(signed, None):
             self._update(rows, signed, order, state, how)
         self.n_iter_ = 1 if first else self.n_iter_
-        # To look at all features is not worth it after a few sparse rows.
-        return self._finish(state, look=n_values(rows) >= self.n_features_in_)
 
     def _finish(self, state: Any, look: bool = True) -> Self:
         self.state_ = state

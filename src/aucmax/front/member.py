@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.products import times
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float, Rows, n_values
 
 _CLASSES = [False, True]
 
@@ -18,6 +18,7 @@ class Member:
         self.learner = learner
         self.haste = haste  # it forgets as if so many times as many rows had passed
         self.before = np.zeros(0)  # weights and intercept; none before the first block
+        self._new = 0  # values learnt since the weights were taken
 
     def begin(self, n_features: int) -> None:
         """Get ready for rows of so many features."""
@@ -37,6 +38,10 @@ class Member:
 
     def weights(self) -> tuple[Float, float]:
         """Return the weights and the intercept as they are now."""
+        if self._new:  # to take them costs O(d), and to look at all features too
+            look = self._new >= self.learner.n_features_in_
+            self.learner._finish(self.learner.state_, look)
+            self._new = 0
         return self.learner.coef_[0], float(self.learner.intercept_[0])
 
     def fade(self, share: float) -> None:
@@ -45,6 +50,7 @@ class Member:
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""
+        self.weights()
         self.learner._resize(n_features)
         if len(self.before):
             w = np.zeros(n_features)
@@ -67,6 +73,7 @@ class Member:
 
     def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
         self.learner._absorb(rows, signed)
+        self._new += n_values(rows) + 1
 
 
 class Mapped(Member):

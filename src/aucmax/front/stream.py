@@ -33,8 +33,8 @@ from aucmax.front.race import Race
 from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
 
-_SHARE = 32  # a block is one part in so many of the rows before it …
-_SHORTEST, _LONGEST = 32, 4096  # … within these bounds
+_SHARE = 16  # a block is one part in so many of the rows before it …
+_SHORTEST, _LONGEST = 32, 16_384  # … within these bounds
 _KEPT = 1024  # scores of each class, to calibrate by
 _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn some
 _FOURIER = 300  # features
@@ -286,7 +286,10 @@ class AUCStream(Ranker):
     @property
     def members_(self) -> dict[str, Any]:
         """The learners that are running."""
-        return {member.name: member.learner for member in self._running()}
+        running = self._running()
+        for member in running:
+            member.weights()
+        return {member.name: member.learner for member in running}
 
     @property
     def coef_(self) -> Float:
