@@ -42,7 +42,7 @@ def test_any_name_trains_scores_and_tells(name, data, tmp_path):
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
     assert told["algorithm"].lower() == name.lower()
-    assert told["judged"]["auc"]["value"] > 0.7
+    assert told["judged"]["auc"]["value"] > 0.65
     assert len(fields(invoke("score", model, data).stdout)) == 600
     assert invoke("evaluate", model, data).exit_code == 0
     info = json.loads(invoke("info", model, "--json").stdout)

@@ -124,7 +124,7 @@ def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monke
 
 def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
     data = tmp_path / "stars.csv"
-    data.write_text("x,stars\n" + "".join(f"{i},{i % 5 + 1}\n" for i in range(40)))
+    data.write_text("x,stars\n" + "".join(f"{i / 2},{i % 5 + 1}\n" for i in range(40)))
     command = (data, "--label", "stars", "--positive", ">3")
     command += ("--algorithm", "LeastSquaresAUC", "--folds", 2)
     found = json.loads(invoke(*command, "--json").stdout)
@@ -138,7 +138,7 @@ def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
 
 def test_one_feature_is_one(tmp_path):
     data = tmp_path / "one.csv"
-    data.write_text("x,y\n" + "".join(f"{k},{k % 3 == 0:d}\n" for k in range(40)))
+    data.write_text("x,y\n" + "".join(f"{k / 2},{k % 3 == 0:d}\n" for k in range(40)))
     result = invoke(data, "--label", "y", "--algorithm", "SPAM", "--folds", 2)
     assert "40 rows, 1 feature, 14 positives" in result.stdout
 

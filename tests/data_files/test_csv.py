@@ -436,8 +436,11 @@ def test_which_columns(write):
     chunk = next(CsvSource([path], label="y", weight="w", drop=["c"]).chunks())
     np.testing.assert_array_equal(chunk.weight, [0.5, 2.0])
     np.testing.assert_array_equal(chunk.X, [[1, 2, 4], [5, 6, 8]])
-    hashed = CsvSource([path], label="y", weight="w", hash_size=3).feature_names()
+    options = {"label": "y", "weight": "w"}
+    hashed = CsvSource([path], encode="hash", hash_size=3, **options).feature_names()
     assert hashed == ["a", "b", "d", "hash_0", "hash_1", "hash_2"]
+    named = CsvSource([path], **options).feature_names()
+    assert named == ["a", "b", "d", "c=7", "c=x", "c=(other)"]
 
 
 def test_weights_that_are_none(write):
@@ -455,7 +458,7 @@ def test_missing_values(write):
     text = "a,b,c,y\n1,2,u,0\n,4,v,1\nNA,?,u,0\n3,null,None,1\nnan,N/A,NaN,0\n"
     path = write(text)
     options = {"label": "y", "encode": "onehot"}
-    found = read(path, **options)
+    found = read(path, missing="error", **options)
     np.testing.assert_array_equal(found.X, [[1, 2, 1]])
     assert [(b.line, b.column) for b in found.bad] == [
         (3, "a"),
@@ -466,7 +469,8 @@ def test_missing_values(write):
     for line in found.bad:
         assert "--missing impute" in line.problem
         assert "zero" in line.problem
-    (line,) = read(write("c,y\nu,0\n,1\n", "other.csv"), label="y").bad
+    other = write("c,y\nu,0\n,1\n", "other.csv")
+    (line,) = read(other, label="y", missing="error").bad
     assert line.problem.endswith("--missing zero (or impute) takes the line without it")
     assert str(found.bad[1]) == (
         f"{path}, line 4, column a: the value is missing ('NA'): in training, "
@@ -512,9 +516,9 @@ def test_a_word_in_a_column_of_numbers(write):
     assert line.text == b"1,large,0"
     assert "'large' is not a number" in line.problem
     assert "--input categorical=size" in line.problem
-    found = read(path, label="y", categorical=["size"], hash_size=4)
+    found = read(path, label="y", numeric=["x"], categorical=["size"])
     assert not found.bad
-    assert found.X.shape == (331, 1 + 4)
+    assert found.X.shape == (331, 1 + 3)  # two values, and one for all others
 
 
 def test_wrong_number_of_fields(write):
@@ -653,7 +657,7 @@ def test_standard_input(write, monkeypatch):
     source = pipe()
     assert source.size is None
     assert source.n_features == 10
-    expected = whole(CsvSource([write(text)], label="y", hash_size=8))
+    expected = whole(CsvSource([write(text)], label="y", encode="hash", hash_size=8))
     found = whole(source)
     np.testing.assert_array_equal(found.X, expected.X)
     with pytest.raises(ValueError, match="only once"):
@@ -746,10 +750,10 @@ def test_empty_lines_take_no_memory(write):
     assert chunk.line.tolist() == [3_000_001]
 
 
-def test_decimal_commas_are_not_taken_for_categories(write):
+def test_decimal_commas(write):
     path = write("id;a;y\n1;0,53;1\n2;-1,5;0\n3;;1\n")
-    with pytest.raises(ValueError, match=r"column 'a' have decimal commas \(0,53\)"):
-        read(path, label="y", missing="zero")
+    found = read(path, label="y", missing="zero")
+    np.testing.assert_array_equal(found.X, [[1, 0.53], [2, -1.5], [3, 0]])
     chosen = read(path, label="y", missing="zero", categorical=["a"])
     assert len(chosen.y) == 3
     dropped = read(path, label="y", drop=["1"])
@@ -765,7 +769,8 @@ def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
     rows = [f'{i},"a\nb{i % 3}",{i % 2}' for i in range(50)]
     content = ("x,c,y\n" + "\n".join(rows)).encode()
     (tmp_path / "whole.csv").write_bytes(content)
-    recipe = CsvSource([str(tmp_path / "whole.csv")], label="y").recipe()
+    options = {"label": "y", "numeric": ["x"]}
+    recipe = CsvSource([str(tmp_path / "whole.csv")], **options).recipe()
 
     class Pieces(io.BytesIO):
         def readinto(self, view):
@@ -795,15 +800,12 @@ def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
     ],
 )
 def test_dates_are_no_categories_unless_the_user_says_so(tmp_path, values, dates):
-    """As in Parquet: each would be a category of its own."""
     path = tmp_path / "a.csv"
     path.write_text("x,day,y\n" + "".join(f"1,{value},0\n" for value in values))
     reader = {"label": "y", "missing": "zero"}
-    if dates:
-        with pytest.raises(ValueError, match=r"'day' has dates .*drop=day"):
-            list(CsvSource([str(path)], **reader).chunks())
-    else:
-        assert CsvSource([str(path)], **reader).schema.categories == ["day"]
+    schema = CsvSource([str(path)], **reader).schema
+    assert (schema.dates, schema.categories)[not dates] == ["day"]
+    assert (schema.dates, schema.categories)[dates] == []
     for wish in ({"categorical": ["day"]}, {"text": ["1"]}, {"drop": ["-2"]}):
         assert CsvSource([str(path)], **reader, **wish).schema
     assert CsvSource([str(path)], only=["x"], **reader).schema.numbers == ["x"]
@@ -814,7 +816,7 @@ def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):
     lines = [b"c,x,y\n", *[b"b\xc3\xa9,1,0\n"] * 300, *[b"caf\xe9,2,1\n"] * 300]
     path = tmp_path / "a.csv"
     path.write_bytes(b"".join(lines))
-    source = CsvSource([str(path)], label="y", encode="onehot")
+    source = CsvSource([str(path)], label="y", encode="onehot", numeric=["x"])
     source._block = 1 << 10
     with pytest.warns(UnicodeWarning, match=r"a\.csv, line 302: .*UTF-8") as told:
         rows = sum(len(chunk.y) for chunk in source.chunks())
@@ -823,4 +825,4 @@ def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):
     assert source.feature_names() == ["x", "c=bé", r"c=caf\xe9"]
     path.write_bytes(b"".join(lines[:300]))
     with warnings.catch_warnings(action="error"):
-        list(CsvSource([str(path)], label="y").chunks())
+        list(CsvSource([str(path)], label="y", numeric=["x"]).chunks())

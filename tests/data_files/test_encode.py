@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from aucmax.data import encode as encoding
 from aucmax.data import schema as schemas
+from aucmax.data.csv_head import sample_of
 from aucmax.data.encode import encode
 from aucmax.data.schema import Columns, Schema
 from aucmax.data.spans import Spans, dictionary, objects
@@ -176,7 +177,8 @@ def test_dictionary(values):
 
 def learnt(numbers, categories, wishes):
     """Return the schema after a pass over one column of either kind."""
-    schema = schemas.make_schema(["x", "c"], [True, False], wishes)
+    samples = [sample_of(spans(column), whole=True) for column in (["1"], ["a"])]
+    schema = schemas.make_schema(["x", "c"], samples, wishes)
     return schemas.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
 
 

@@ -181,13 +181,14 @@ def test_types(tmp_path):
         writer.write_table(pa.table(columns))
     source = ParquetSource([path], missing="zero", encode="onehot")
     (chunk,) = source.chunks()
-    numbers = ["bool", "byte", "long", "half", "float", "decimal", "levels", "nothing"]
+    numbers = ["bool", "byte", "long", "half", "float", "decimal", "levels"]
+    numbers += ["nothing", "void"]
     assert source.feature_names()[: len(numbers)] == numbers
     expected = [
-        [1, 1, 2.0**53, 0.5, np.float32(0.1), 1.25, 10, 0],
-        [0, 2, -(2.0**62), 1, 1, -3, 20, 0],
-        [1, 3, 0, 2, 2, 0.01, 20, 0],
-        [0, 255, 1, 3, 3, 9.99, 0, 0],
+        [1, 1, 2.0**53, 0.5, np.float32(0.1), 1.25, 10, 0, 0],
+        [0, 2, -(2.0**62), 1, 1, -3, 20, 0, 0],
+        [1, 3, 0, 2, 2, 0.01, 20, 0, 0],
+        [0, 255, 1, 3, 3, 9.99, 0, 0, 0],
     ]
     np.testing.assert_array_equal(dense(chunk.X)[:, : len(numbers)], expected)
     assert source.feature_names()[len(numbers) :] == [
@@ -206,8 +207,6 @@ def test_types(tmp_path):
 @pytest.mark.parametrize(
     "values",
     [
-        [dt.datetime(2020, 1, 2, tzinfo=dt.UTC)] * 2,
-        [dt.date(2020, 1, 2)] * 2,
         [dt.timedelta(1)] * 2,
         [[1, 2], [3]],
         [{"a": 1}, {"a": 2}],
@@ -225,6 +224,20 @@ def test_types_that_are_no_features(tmp_path, values):
         assert len(source.feature_names()) == 2
 
 
+def test_dates_of_all_types(tmp_path):
+    moment = dt.datetime(2020, 1, 2, 15, 30, tzinfo=dt.UTC)  # a Thursday
+    for values, hour in (
+        ([moment] * 2, 15.5),
+        ([moment.replace(tzinfo=None)] * 2, 15.5),
+        ([moment.date()] * 2, 0.0),
+    ):
+        path = write(pa.table({"x": [1, 2], "d": values}), tmp_path / "d.parquet")
+        (chunk,) = ParquetSource([path]).chunks()
+        days = (dt.date(2020, 1, 2) - dt.date(1970, 1, 1)).days + hour / 24
+        row = [days, 0, 0, 0, 1, 0, 0, 0, hour]
+        np.testing.assert_allclose(chunk.X, [[1, *row], [2, *row]])
+
+
 def test_bad_rows(tmp_path):
     data = {
         "x": [1.0, np.nan, np.inf, 4.0, 1e300, 6.0, 7.0],
@@ -234,6 +247,7 @@ def test_bad_rows(tmp_path):
     }
     path = write(pa.table(data), tmp_path / "bad.parquet")
     options = {"label": "y", "weight": "w", "hash_size": 4, "dtype": np.float32}
+    options |= {"encode": "hash", "missing": "error"}
     (chunk,) = ParquetSource([path], keep_text=True, **options).chunks()
     assert chunk.X.shape == (1, 5)
     assert [(line.line, line.column) for line in chunk.bad] == [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.cli.screen import Screen, leaderboard, table
+from aucmax.cli.screen import Screen, columns_table, leaderboard, table
 from aucmax.core.formula import Formula
 from aucmax.front.stream import Standing
 from aucmax.scoring import Model
@@ -58,6 +58,7 @@ def describe(path: Path) -> dict[str, Any]:
             if isinstance(value, bool | int | float | str)
         },
         "training": recipe.get("training"),
+        "columns": recipe.get("input", {}).get("roles") or None,
         "intercept": formula.intercept,
         "largest_weights": [
             {
@@ -109,6 +110,8 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     for name, text in lines.items():
         grid.add_row(name, text)
     screen.show(grid)
+    if found["columns"] and (columns := columns_table(found["columns"])):
+        screen.show(columns)
     if found["leaderboard"]:
         screen.show(leaderboard([Standing(**line) for line in found["leaderboard"]]))
     if not found["largest_weights"]:

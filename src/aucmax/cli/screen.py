@@ -1,6 +1,6 @@
 """What a person sees: bars while something runs, then lines and tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -18,13 +18,18 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Column, Table
+from rich.table import Column as Field
+from rich.table import Table
 from rich.text import Text as Line
 
+from aucmax.data.roles import LEFT_OUT, NUMBER, Column
 from aucmax.data.text import Text
 
 # What users call their columns is not to be taken for colours or emoji.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+
+
+_MOST_PLAIN, _MOST_COLUMNS = 12, 40  # lines of a table of columns
 
 
 class Screen:
@@ -133,7 +138,7 @@ def reading(
     columns: list[ProgressColumn] = [_Rows(), _Megabytes()]
     if size:  # without it nobody knows how much is left
         columns = [
-            BarColumn(None, table_column=Column(ratio=1)),
+            BarColumn(None, table_column=Field(ratio=1)),
             _Share(),
             *columns,
             _Left(),
@@ -158,6 +163,37 @@ def table(first: str, *others: str) -> Table:
     grid.add_column(first, overflow="fold")
     for name in others:  # in a narrow terminal, half a number would be a wrong one
         grid.add_column(name, justify="right", overflow="fold")
+    return grid
+
+
+def columns_table(roles: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Return what the columns of a table are taken for; None if nobody needs it said.
+
+    Of many plain numbers there is one line.
+    """
+    columns = [Column(**role) for role in roles]
+    plain = [c for c in columns if c.role == NUMBER and not (c.missing or c.notation)]
+    shown = [c for c in columns if len(plain) <= _MOST_PLAIN or c not in plain]
+    if not shown:
+        return None
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("column", "role", "distinct", "missing", "what became of it"):
+        right = name in ("distinct", "missing")
+        grid.add_column(name, justify="right" if right else "left", overflow="fold")
+    for column in shown[:_MOST_COLUMNS]:
+        some = f"{100.0 * column.missing / max(column.rows, 1):.3g} %"
+        style = "dim" if column.role in LEFT_OUT else ""
+        grid.add_row(
+            column.name,
+            column.role,
+            f"{column.distinct:,}",
+            some if column.missing else "",
+            column.became,
+            style=style,
+        )
+    rest = len(columns) - len(shown[:_MOST_COLUMNS])
+    if rest:
+        grid.add_row(f"… {rest:,} more")
     return grid
 
 
@@ -191,7 +227,7 @@ class _Words(ProgressColumn):
     """Words that stay on one line; the bar is what gives way."""
 
     def __init__(self) -> None:
-        super().__init__(Column(no_wrap=True))
+        super().__init__(Field(no_wrap=True))
 
 
 class _Share(_Words):

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Meter, leaderboard, reading, some
+from aucmax.cli.screen import Meter, columns_table, leaderboard, reading, some
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
 from aucmax.training import (
@@ -65,6 +65,8 @@ def run(
         print(json.dumps(summary(result, output, seconds), indent=2))
     else:
         console.print(_report(result, output, seconds))
+        if columns := columns_table(result.recipe["input"].get("roles", [])):
+            console.print(columns)
         if hasattr(result.estimator, "leaderboard_"):
             console.print(leaderboard(result.estimator.leaderboard_))
     for remark in remarks(result):
@@ -118,6 +120,7 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
         "features": result.estimator.n_features_in_,
         **result.recipe["training"],
         "rows_learnt": progress.steps or progress.rows,
+        "columns": result.recipe["input"].get("roles") or None,
         "leaderboard": [line._asdict() for line in board] if board else None,
         "judged": result.judged,
         "resumed": result.resumed,

@@ -4,27 +4,22 @@
 columns are; :mod:`aucmax.data.csv_scan` takes rows out of a block of some megabytes.
 """
 
-import re
 import string
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from aucmax.data.chunk import Chunk, Position
 from aucmax.data.csv_head import Head, read_head
 from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
-from aucmax.data.schema import Missing, Schema, Wishes
-from aucmax.data.spans import Bytes, Float, Spans, decode
+from aucmax.data.roles import Sample
+from aucmax.data.schema import Encode, Missing, Schema, Wishes
+from aucmax.data.spans import Bytes, Float
 from aucmax.data.table import TableSource
 from aucmax.data.text import Text
 
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
-_DATE = re.compile(
-    rb"\s*(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})"  # year first or last
-    rb"([T ]\s*\d\d?:\d\d(:\d\d([.,]\d+)?)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)?)?\s*"
-)
-_WITH_COMMA = re.compile(rb"\s*[-+]?\d+,\d+\s*")
 _NEWLINE = ord("\n")
 
 
@@ -47,18 +42,21 @@ class CsvSource(TableSource):
         Columns that are no features.
     only : sequence of str, default=None
         The columns that are features; all others are none.
-    categorical : sequence of str, default=()
-        Columns that are categories though they look like numbers.
-    encode : {"hash", "onehot"}, default="hash"
-        What becomes of categories; "onehot" reads all data once more before.
-    text : sequence of str, default=()
-        Columns of text, as bags of hashed words.
+    categorical, text, numeric, date : sequence of str, default=()
+        What columns are, where it is not what they look like: see
+        :mod:`aucmax.data.roles`. Text becomes a bag of hashed words.
+    encode : {"auto", "hash", "onehot"}, default="auto"
+        What becomes of categories. "auto": a feature for each value that is frequent in
+        the first rows, and some for all others. "onehot": one for each value; all data
+        are read once more before. "hash": all are hashed.
     hash_size : int, default=2**18
-        Number of features that categories and words are hashed to.
-    missing : {"error", "impute", "zero"}, default="error"
-        What becomes of an empty field (or NA, N/A, NaN, null, None, ?): its line is a
-        bad one; or it is the mean of the column over all data, which are read once
-        more for it; or zero. A missing category is no feature.
+        Number of features that words, and categories if told to, are hashed to.
+    missing : {"auto", "error", "impute", "zero"}, default="auto"
+        What becomes of an empty field (or NA, N/A, NaN, null, None, ?): the median of
+        the first rows, and a feature that says so if values are missing there; or its
+        line is a bad one; or it is the mean of the column over all data, which are read
+        once more for it; or zero. A missing category is one of its values with "auto",
+        else no feature.
     dtype : type, default=None
         The float type of X; that of the recipe, else float64.
     keep_text : bool, default=False
@@ -89,10 +87,12 @@ class CsvSource(TableSource):
         drop: Sequence[str] = (),
         only: Sequence[str] | None = None,
         categorical: Sequence[str] = (),
-        encode: Literal["hash", "onehot"] = "hash",
+        encode: Encode = "auto",
         text: Sequence[str] = (),
+        numeric: Sequence[str] = (),
+        date: Sequence[str] = (),
         hash_size: int = 1 << 18,
-        missing: Missing = "error",
+        missing: Missing = "auto",
         dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
@@ -105,7 +105,17 @@ class CsvSource(TableSource):
             files=self._text.files,
             size=self._text.size,
             wishes=Wishes(
-                label, weight, drop, only, categorical, text, encode, hash_size, missing
+                label,
+                weight,
+                drop,
+                only,
+                categorical,
+                text,
+                numeric,
+                date,
+                encode,
+                hash_size,
+                missing,
             ),
             dtype=dtype,
             keep_text=keep_text,
@@ -144,46 +154,9 @@ class CsvSource(TableSource):
         """What is between the fields of the first file."""
         return chr(self._first_head().delimiter)
 
-    def _look(self) -> tuple[list[str], list[bool], bool]:
+    def _look(self) -> tuple[list[str], list[Sample], bool]:
         head = self._first_head()
-        counts = head.kinds
-        if self._recipe is None:
-            self._refuse_puzzles(head, counts)
-        return head.names, [not others for _, others in counts], head.header
-
-    def _refuse_puzzles(self, head: Head, counts: list[tuple[int, int]]) -> None:
-        """Raise an error if a feature has decimal commas, or dates.
-
-        Both would become categories, nearly one a row.
-        """
-        if all(numbers for numbers, _ in counts):
-            return
-        wishes = self._wishes
-        settled = {*map(str, (*wishes.categorical, *wishes.text, *wishes.drop))}
-        settled |= {str(wishes.label), str(wishes.weight)}
-        only = None if wishes.only is None else {*map(str, wishes.only)}
-        for i, (name, column) in enumerate(
-            zip(head.names, head.columns(), strict=True)
-        ):
-            called = {name, str(i), str(i - len(head.names))}
-            if counts[i][0] or called & settled:
-                continue
-            values = _first_values(column)
-            if not values or (only is not None and not called & only):
-                continue
-            if all(map(_WITH_COMMA.fullmatch, values)):
-                raise ValueError(
-                    f"{self.files[0]}: the numbers of column {name!r} have decimal "
-                    f"commas ({decode(values[0])}): write them with points, or say "
-                    f"that they are categories: --input categorical={name}"
-                )
-            if all(map(_DATE.fullmatch, values)):
-                date = decode(values[0])
-                raise ValueError(
-                    f"{self.files[0]}: column {name!r} has dates ({date}), which "
-                    f"are neither numbers nor categories: --input drop={name}, "
-                    f"or --input categorical={name} if it has few values"
-                )
+        return head.names, head.samples, head.header
 
     def _first_head(self) -> Head:
         """Return the beginning of the first file that has one."""
@@ -253,10 +226,3 @@ class CsvSource(TableSource):
                 UnicodeWarning,
                 stacklevel=2,
             )
-
-
-def _first_values(column: Spans, most: int = 100) -> list[bytes]:
-    """Return values of the first rows, without those that are missing."""
-    data, starts, stops = column
-    rows = range(min(most, len(starts)))
-    return [data[starts[i] : stops[i]].tobytes() for i in rows if stops[i] > starts[i]]

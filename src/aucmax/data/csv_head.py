@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from aucmax.data.chunk import Position
-from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, count_numbers, read_field
+from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, read_field, read_numbers
+from aucmax.data.digits import NAN, NONE
+from aucmax.data.roles import Sample
 from aucmax.data.schema import MISSING, Schema
 from aucmax.data.spans import Bytes, Spans, decode, dictionary
 from aucmax.data.text import Reader
 
 DELIMITERS = ",;\t|"
+LOOKED_AT = 20_000  # rows, to find out what columns are
 
 _NEWLINE, _QUOTE = b'\n"'
 
@@ -33,26 +36,22 @@ class Head:
     dtype: Any  # of X, so that the kernel need not be compiled for another
 
     @cached_property
-    def kinds(self) -> list[tuple[int, int]]:
-        """How many values of each column are numbers, and how many are something else.
+    def samples(self) -> list[Sample]:
+        """The first rows of each column."""
+        columns = self.columns
+        rows = len(columns[0].starts) if columns else 0
+        return [sample_of(spans, self.final and rows <= LOOKED_AT) for spans in columns]
 
-        Missing values are neither.
-        """
-        columns = self.columns()
-        counts = np.zeros((len(columns), 2), np.int64)
-        for spans, pair in zip(columns, counts, strict=True):
-            count_numbers(*spans, pair)
-        return [(int(numbers), int(others)) for numbers, others in counts]
-
+    @cached_property
     def columns(self) -> list[Spans]:
-        """Return the values of all columns in the first block."""
+        """The values of all columns in the first block."""
         names = [str(i) for i in range(len(self.names))]
         all_text = Schema(
             columns=names,
             header=True,
             numbers=[],
-            categories=[],
-            texts=names,
+            categories=names,
+            texts=[],
             label=None,
             label_is_number=False,
             weight=None,
@@ -61,10 +60,31 @@ class Head:
             missing="zero",
         )
         place = {name: i for i, name in enumerate(names)}
-        scan = Scan("", names, self.delimiter, self.body, all_text, place, self.dtype)
+        scan = Scan(
+            *("", names, self.delimiter, self.body, all_text, place, self.dtype),
+            fill=np.zeros(0),  # lines with missing values are lines
+        )
         rows = scan(self.data, self.final, self.start, len(self.data))
-        texts: list[Spans] = rows.X.texts
-        return texts
+        found: list[Spans] = rows.X.categories
+        return found
+
+
+def sample_of(spans: Spans, whole: bool) -> Sample:
+    """Return what the first values of a column say of it."""
+    spans = Spans(spans.data, spans.starts[:LOOKED_AT], spans.stops[:LOOKED_AT])
+    rows = len(spans.starts)
+    numbers, verdicts = np.empty(rows), np.empty(rows, np.int64)
+    read_numbers(*spans, numbers, verdicts)
+    codes, values = dictionary(spans)
+    return Sample(
+        rows=rows,
+        numbers=numbers,
+        others=int(np.count_nonzero(verdicts == NONE)),
+        missing=int(np.count_nonzero(verdicts == NAN)),
+        values=values,
+        counts=np.bincount(codes[codes >= 0], minlength=len(values)),
+        whole=whole,
+    )
 
 
 def read_head(
@@ -141,15 +161,15 @@ def _has_names(fields: list[bytes], head: Head) -> bool:
     if not any(name):
         return False
     if any(
-        is_name and numbers and not others
-        for is_name, (numbers, others) in zip(name, head.kinds, strict=True)
+        is_name and not sample.others and sample.missing < sample.rows
+        for is_name, sample in zip(name, head.samples, strict=True)
     ):
         return True
     if any(number) or len(set(head.names)) < len(head.names):
         return False
     return not any(
         is_name and field in dictionary(column)[1]
-        for is_name, field, column in zip(name, head.names, head.columns(), strict=True)
+        for is_name, field, column in zip(name, head.names, head.columns, strict=True)
     )
 
 

@@ -123,7 +123,8 @@ class Scan:
         for slot, name in enumerate(schema.numbers):
             roles[place[name]] = _NUMBER
             slots[place[name]] = slot
-        for name in schema.categories:
+        spelt = [*schema.notated, *schema.dates]  # what they are is for others to say
+        for name in [*schema.categories, *spelt]:
             roles[place[name]] = _CATEGORY
         for name in schema.texts:
             roles[place[name]] = _KEEP
@@ -141,6 +142,7 @@ class Scan:
         kept[wanted] = np.arange(np.count_nonzero(wanted))
         self._categories = [int(kept[place[name]]) for name in schema.categories]
         self._texts = [int(kept[place[name]]) for name in schema.texts]
+        self._others = [int(kept[place[name]]) for name in spelt]
         self._places = _Places(roles, slots, kept)
 
     def __call__(
@@ -207,6 +209,7 @@ class Scan:
                 found.numbers[:n][good],
                 [spans(k) for k in self._categories],
                 [spans(k) for k in self._texts],
+                [spans(k) for k in self._others],
             ),
             y=label,
             weight=None if self._weight is None else aside(_WEIGHT_SLOT),
@@ -379,15 +382,26 @@ def _is_missing(data: Bytes, start: int, stop: int) -> bool:
 
 
 @kernel
-def count_numbers(data: Bytes, starts: Ints, stops: Ints, counts: Ints) -> None:
-    """Count the numbers, and what is neither a number nor missing."""
+def read_numbers(
+    data: Bytes, starts: Ints, stops: Ints, out: Float, verdicts: Ints
+) -> None:
+    """Write all values as numbers: NaN, and the verdict MISSING or NONE, if none."""
     for i in range(len(starts)):
-        if not _is_missing(data, starts[i], stops[i]):
-            _, verdict = _number(data, starts[i], stops[i])
-            if verdict == NONE:
-                counts[1] += 1
-            elif verdict != NAN:
-                counts[0] += 1
+        out[i] = np.nan
+        if stops[i] < starts[i] or _is_missing(data, starts[i], stops[i]):
+            verdicts[i] = NAN
+            continue
+        value, verdicts[i] = _number(data, starts[i], stops[i])
+        if verdicts[i] == OK:
+            out[i] = value
+
+
+@kernel
+def mark_missing(data: Bytes, starts: Ints, stops: Ints) -> None:
+    """Make what stands for a missing value one."""
+    for i in range(len(starts)):
+        if stops[i] >= starts[i] and _is_missing(data, starts[i], stops[i]):
+            stops[i] = ~stops[i]
 
 
 @kernel

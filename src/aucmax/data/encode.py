@@ -6,6 +6,7 @@ text, and the hash that of scikit-learn's ``FeatureHasher``: MurmurHash3 with 32
 and seed 0, its absolute value modulo ``hash_size`` the column, its sign the sign.
 """
 
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -15,32 +16,37 @@ from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.data.masks import eight_bytes
+from aucmax.data.roles import MISSING_VALUE, NO, YES
 from aucmax.data.schema import Columns, Schema
-from aucmax.data.spans import Bytes, Ints, Spans, dictionary
+from aucmax.data.spans import Bytes, Float, Ints, Spans, dictionary
 
 
-def encode(schema: Schema, columns: Columns, dtype: Any) -> Any:
-    """Return X: dense if all features are numbers, else CSR."""
+def encode(
+    schema: Schema, columns: Columns, dtype: Any, unknown: Counter[str] | None = None
+) -> Any:
+    """Return X: dense if all features are numbers, else CSR.
+
+    ``unknown`` counts the values of categories that have no feature of their own.
+    """
+    numbers = _all_numbers(schema, columns, dtype)
     if not schema.categories and not schema.texts:
-        return columns.numbers
-    n = len(columns.numbers)
+        return numbers
+    n = len(numbers)
     tokens = np.empty((len(schema.categories), n), np.int64)
-    first = len(schema.numbers)
+    first = schema.n_numbers
     for j, spans in enumerate(columns.categories):
-        if schema.encode == "onehot":
-            place = {value: first + i for i, value in enumerate(schema.values[j])}
-            codes, values = dictionary(spans)
-            known = [2 * place[value] if value in place else -1 for value in values]
-            tokens[j] = np.array([*known, -1])[codes]
-            first += len(place)
-        else:
+        if schema.encode == "hash":
             prefix = _prefix(schema.categories[j])
             _hash_values(*spans, prefix, schema.hash_size, first, tokens[j])
+            continue
+        tail = schema.tails[j] if schema.tails else 0
+        tokens[j] = _own_columns(schema, j, spans, first, tail, unknown)
+        first += len(schema.values[j]) + tail
     words = [
         _hash_words(name, spans, schema.hash_size, first)
         for name, spans in zip(schema.texts, columns.texts, strict=True)
     ]
-    counts = np.count_nonzero(columns.numbers, axis=1) + np.sum(tokens >= 0, axis=0)
+    counts = np.count_nonzero(numbers, axis=1) + np.sum(tokens >= 0, axis=0)
     for ends, _ in words:
         counts += np.diff(ends, prepend=0)
     indptr = np.zeros(n + 1, np.int32)
@@ -49,7 +55,7 @@ def encode(schema: Schema, columns: Columns, dtype: Any) -> Any:
     data = np.empty(indptr[-1], dtype)
     at = indptr[:-1].astype(np.int64)
     unique = np.empty(1, bool)
-    _put_values(columns.numbers, tokens, at, indices, data, unique)
+    _put_values(numbers, tokens, at, indices, data, unique)
     for ends, word in words:
         _put_words(ends, word, at, indices, data)
     X = sparse.csr_array((data, indices, indptr), shape=(n, schema.n_features))
@@ -57,6 +63,73 @@ def encode(schema: Schema, columns: Columns, dtype: Any) -> Any:
         X.has_sorted_indices = X.has_canonical_format = True
     X.sum_duplicates()
     return X
+
+
+def _all_numbers(schema: Schema, columns: Columns, dtype: Any) -> NDArray[Any]:
+    """Return the columns of X that are numbers; what is missing is filled in."""
+    plain = columns.numbers
+    fills = np.array([schema.fills.get(name, 0.0) for name in schema.numbers])
+    gaps = np.isnan(plain) if schema.missing == "auto" else None
+    if gaps is not None and gaps.any():
+        plain = np.where(gaps, fills.astype(plain.dtype), plain)
+    if schema.n_numbers == len(schema.numbers):
+        return plain
+    parts, missing = [plain], dict(zip(schema.numbers, _columns(gaps), strict=False))
+    for name, values in zip(
+        [*schema.notated, *schema.dates], columns.others, strict=True
+    ):
+        missing[name] = np.isnan(values)
+        filled = np.where(missing[name], schema.fills.get(name, 0.0), values)
+        dated = name in schema.dates
+        parts.append(_date(filled, missing[name]) if dated else filled[:, np.newaxis])
+    parts += [missing[name][:, np.newaxis] for name in schema.flagged]
+    return np.hstack([part.astype(dtype, copy=False) for part in parts])
+
+
+def _columns(table: NDArray[np.bool_] | None) -> list[NDArray[np.bool_]]:
+    return [] if table is None else list(table.T)
+
+
+def _date(seconds: Float, missing: NDArray[np.bool_]) -> Float:
+    """Return days since 1970, a column for each day of the week, and the hour."""
+    days = seconds / _DAY
+    weekday = (np.floor(days).astype(np.int64) + _THURSDAY) % 7
+    week = (weekday[:, np.newaxis] == np.arange(7)) & ~missing[:, np.newaxis]
+    hour = np.where(missing, 0.0, (seconds % _DAY) / 3600.0)
+    return np.column_stack([days, week, hour])
+
+
+def _own_columns(
+    schema: Schema,
+    j: int,
+    spans: Spans,
+    first: int,
+    tail: int,
+    unknown: Counter[str] | None,
+) -> Ints:
+    """Return the tokens of a category: its own columns, then those of other values."""
+    name, known = schema.categories[j], schema.values[j]
+    place = {value: first + i for i, value in enumerate(known)}
+    if name in schema.spelt:
+        place |= dict.fromkeys(YES, first) | dict.fromkeys(NO, -1)
+    codes, values = dictionary(spans)
+    if name in schema.spelt:
+        values = [value.strip().lower() for value in values]
+    found = np.array([place.get(value, _UNKNOWN) for value in values], np.int64)
+    tokens = np.where(found >= 0, 2 * found, found)
+    none = 2 * place[MISSING_VALUE] if MISSING_VALUE in place else -1
+    row = np.append(tokens, none)[codes]
+    new = row == _UNKNOWN
+    if new.any():
+        if unknown is not None:
+            unknown[name] += int(np.count_nonzero(new))
+        if tail > 1:
+            hashed = np.empty(len(row), np.int64)
+            _hash_values(*spans, _prefix(name), tail, first + len(known), hashed)
+            row = np.where(new, hashed, row)
+        else:
+            row[new] = 2 * (first + len(known)) if tail else -1
+    return row
 
 
 def _hash_words(name: str, spans: Spans, size: int, first: int) -> tuple[Ints, Ints]:
@@ -92,6 +165,9 @@ def _prefix(name: str) -> Ints:
 
 # A token is twice the column of X, plus one if the sign is minus; -1 is none.
 
+_UNKNOWN = -2  # a value that has no column
+_DAY = 86_400.0  # seconds
+_THURSDAY = 3  # the first of January 1970, Monday being 0
 _MASK = 0xFFFFFFFF
 _FEW = 128  # tokens of a row: it takes less to insert them than to sort the row
 _NEWLINE = 10

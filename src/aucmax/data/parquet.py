@@ -11,15 +11,27 @@ so many rows as follows from the number of columns: from any batch's end on, the
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
 from aucmax.data.chunk import BadLine, Chunk, Position
-from aucmax.data.schema import Columns, Missing, Schema, Wishes, find, remedy
-from aucmax.data.spans import Float, Spans, objects
+from aucmax.data.csv_head import LOOKED_AT, sample_of
+from aucmax.data.csv_scan import mark_missing, read_numbers
+from aucmax.data.digits import NAN
+from aucmax.data.roles import Sample
+from aucmax.data.schema import (
+    Columns,
+    Encode,
+    Missing,
+    Schema,
+    Wishes,
+    find,
+    remedy,
+)
+from aucmax.data.spans import Float, Spans, dictionary, objects
 from aucmax.data.streams import STDIN, expand
 from aucmax.data.table import TableSource
 
@@ -46,8 +58,8 @@ class ParquetSource(TableSource):
     ----------
     paths : sequence of str
         Files, patterns, directories (of which the files with such names are read).
-    label, weight, drop, only, categorical, encode, text, hash_size, missing, dtype, \
-extra, recipe, labelled
+    label, weight, drop, only, categorical, encode, text, numeric, date, hash_size, \
+missing, dtype, extra, recipe, labelled
         See :class:`~aucmax.data.csv.CsvSource`.
     keep_text : bool, default=False
         Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
@@ -64,10 +76,12 @@ extra, recipe, labelled
         drop: Sequence[str] = (),
         only: Sequence[str] | None = None,
         categorical: Sequence[str] = (),
-        encode: Literal["hash", "onehot"] = "hash",
+        encode: Encode = "auto",
         text: Sequence[str] = (),
+        numeric: Sequence[str] = (),
+        date: Sequence[str] = (),
         hash_size: int = 1 << 18,
-        missing: Missing = "error",
+        missing: Missing = "auto",
         dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
@@ -80,7 +94,17 @@ extra, recipe, labelled
             files=files,
             size=sum(self._sizes),
             wishes=Wishes(
-                label, weight, drop, only, categorical, text, encode, hash_size, missing
+                label,
+                weight,
+                drop,
+                only,
+                categorical,
+                text,
+                numeric,
+                date,
+                encode,
+                hash_size,
+                missing,
             ),
             dtype=dtype,
             keep_text=keep_text,
@@ -89,11 +113,12 @@ extra, recipe, labelled
             labelled=labelled,
         )
 
-    def _look(self) -> tuple[list[str], list[bool], bool]:
+    def _look(self) -> tuple[list[str], list[Sample], bool]:
         with _Batches(self.files[0]) as batches:
             arrow = batches.schema
+            names = list(arrow.names)
+            first, more = _first_rows(batches, arrow)
         wishes = self._wishes
-        names = list(arrow.names)
         aside = [wishes.label, wishes.weight]
         spared = [*wishes.drop, *wishes.categorical, *wishes.text]
         used = set(range(len(names))) if wishes.only is None else set()
@@ -102,7 +127,9 @@ extra, recipe, labelled
         used -= {find(names, name) for name in spared}
         for i in sorted(used) if self._recipe is None else ():
             _check_type(self.files[0], names[i], arrow.types[i])
-        return names, [_is_number(kind) for kind in arrow.types], True
+        whole = not more and len(self.files) == 1
+        samples = [_sample(first.column(i), whole) for i in range(len(names))]
+        return names, samples, True
 
     def _read(
         self, schema: Schema, start: Position, dtype: Any, fill: Float | None
@@ -250,6 +277,56 @@ def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
         yield batch.slice(at, size)
 
 
+def _first_rows(batches: _Batches, arrow: Any) -> tuple[Any, bool]:
+    """Return the first rows as one batch, and whether there are more."""
+    found, rows, more = [], 0, False
+    for batch, _ in batches.read(list(arrow.names), 0, LOOKED_AT):
+        if more := rows == LOOKED_AT:
+            break
+        found.append(batch.slice(0, LOOKED_AT - rows))
+        rows += len(found[-1])
+        if more := len(found[-1]) < len(batch):
+            break
+    table = pa.Table.from_batches(found, arrow).combine_chunks()
+    columns = [
+        column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow), more
+
+
+def _sample(column: Any, whole: bool) -> Sample:
+    """Return what the first values of a column say of it."""
+    kind = _value_type(column.type)
+    if _is_text(kind):
+        return sample_of(_words(column), whole)
+    values: list[str] = []
+    rows, counts = len(column), np.zeros(0, np.int64)
+    if pa.types.is_nested(kind):  # for who drops it
+        return Sample(rows, None, rows, column.null_count, values, counts, whole)
+    codes, values = dictionary(_spans(column))
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    if not (_is_number(kind) or _is_date(kind)):  # or knows better
+        return Sample(rows, None, rows, column.null_count, values, counts, whole)
+    numbers = _seconds(column) if _is_date(kind) else _numbers("", "", column)
+    missing = int(np.count_nonzero(np.isnan(numbers)))
+    return Sample(rows, numbers, 0, missing, values, counts, whole, _is_date(kind))
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    types = pa.types
+    known = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_one(kind) for is_one in (*known, types.is_binary))
+
+
+def _is_date(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
 def _is_number(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -265,11 +342,8 @@ def _is_number(kind: Any) -> bool:
 
 def _check_type(file: str, name: str, kind: Any) -> None:
     """Raise if nobody can say what a column of this type should be."""
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    types = pa.types
-    if _is_number(value) or types.is_string(value) or types.is_large_string(value):
-        return
-    if types.is_string_view(value) or types.is_binary(value):
+    value = _value_type(kind)
+    if _is_number(value) or _is_text(value) or _is_date(value):
         return
     raise ValueError(
         f"{file}: column {name!r} has the type {kind}, which is neither a number nor a "
@@ -305,8 +379,13 @@ def _chunk(
     largest = np.finfo(dtype).max
     X = np.empty((n, len(schema.numbers)), dtype)
     for j, name in enumerate(schema.numbers):
-        values = _numbers(file, name, batch.column(name))
-        missing = np.isnan(values)
+        column = batch.column(name)
+        if _is_text(_value_type(column.type)):
+            values, missing, wrong = _written_numbers(_words(column))
+            blame(wrong, name, "the value is no number, as those at the beginning were")
+        else:
+            values = _numbers(file, name, column)
+            missing = np.isnan(values)
         if missing.any():
             if fill is None:
                 blame(missing, name, f"the value is missing (null): {remedy(False)}")
@@ -321,10 +400,24 @@ def _chunk(
         X[:, j] = values
     categories = []
     for name in schema.categories:
-        spans = _spans(batch.column(name))
+        spans = _words(batch.column(name))
         if fill is None and (missing := spans.stops < spans.starts).any():
             blame(missing, name, f"the value is missing (null): {remedy(True)}")
         categories.append(spans)
+    others: list[Any] = []
+    for name in [*schema.notated, *schema.dates]:
+        column = batch.column(name)
+        kind = _value_type(column.type)
+        if name in schema.dates and _is_date(kind):
+            others.append(_seconds(column))
+        elif _is_number(kind):  # of other data than those the notation was found in
+            others.append(_numbers(file, name, column))
+        else:
+            others.append(_words(column))
+        one = others[-1]
+        known = one.stops >= one.starts if isinstance(one, Spans) else ~np.isnan(one)
+        if fill is None and not known.all():
+            blame(~known, name, f"the value is missing (null): {remedy(True)}")
     texts = [_spans(batch.column(name)) for name in schema.texts]
     label: Any = None
     if schema.label is not None and schema.label in place:
@@ -360,6 +453,10 @@ def _chunk(
             X[good],
             [chosen(spans) for spans in categories],
             [chosen(spans) for spans in texts],
+            [
+                chosen(one) if isinstance(one, Spans) else _take(one, good)
+                for one in others
+            ],
         ),
         y=objects(chosen(label)) if isinstance(label, Spans) else _take(label, good),
         weight=_take(weight, good),
@@ -383,6 +480,30 @@ def _take(values: Float | None, good: Any) -> Float | None:
 def _text(batch: Any, row: int) -> bytes:
     """Return a row to read, for a message or a file of bad rows."""
     return repr(batch.slice(row, 1).to_pylist()[0]).encode("utf-8", "replace")
+
+
+def _words(column: Any) -> Spans:
+    """Return a column of strings; what stands for a missing value is one."""
+    spans = _spans(column)
+    mark_missing(*spans)
+    return spans
+
+
+def _written_numbers(spans: Spans) -> tuple[Float, Any, Any]:
+    """Return numbers out of strings, which are missing, and which are none."""
+    n = len(spans.starts)
+    values, verdicts = np.empty(n), np.empty(n, np.int64)
+    read_numbers(*spans, values, verdicts)
+    wrong = (verdicts != NAN) & np.isnan(values)
+    return np.where(wrong, 0.0, values), verdicts == NAN, wrong
+
+
+def _seconds(column: Any) -> Float:
+    """Return times as seconds since 1970, NaN for missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    column = column.cast(pa.timestamp("us"), safe=False)
+    return _integers(column.cast(pa.int64())) / 1e6
 
 
 def _numbers(file: str, name: str, column: Any) -> Float:

@@ -5,20 +5,37 @@ is needed to turn another file into the same features, and what a model stores.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING as REQUIRED
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.roles import (
+    CATEGORY,
+    DATE,
+    LEFT_OUT,
+    NUMBER,
+    OTHER,
+    TEXT,
+    WANTED,
+    YES_NO,
+    Sample,
+    find_role,
+)
 from aucmax.data.spans import Spans, dictionary
 
-Missing = Literal["error", "impute", "zero"]
+Encode = Literal["auto", "hash", "onehot"]
+Missing = Literal["auto", "error", "impute", "zero"]
 
 # What stands for "nobody knows". Not "none": data on credits mean something by it.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
+# The numbers that a date becomes.
+OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
+_KINDS = {CATEGORY: "categorical", TEXT: "text", NUMBER: "numeric", DATE: "date"}
 MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need memory
 
 
@@ -28,6 +45,9 @@ class Columns(NamedTuple):
     numbers: NDArray[Any]  # a column for each of Schema.numbers
     categories: list[Spans]  # one for each of Schema.categories
     texts: list[Spans]
+    others: Sequence[
+        Any
+    ] = ()  # for each of Schema.notated and Schema.dates: Spans or floats
 
 
 @dataclass(frozen=True)
@@ -40,17 +60,18 @@ class Wishes:
     only: Sequence[str | int] | None = None
     categorical: Sequence[str | int] = ()
     text: Sequence[str | int] = ()
-    encode: Literal["hash", "onehot"] = "hash"
+    numeric: Sequence[str | int] = ()
+    date: Sequence[str | int] = ()
+    encode: Encode = "auto"
     hash_size: int = 1 << 18
-    missing: Missing = "error"
+    missing: Missing = "auto"
 
     def __post_init__(self) -> None:
-        if self.encode not in ("hash", "onehot"):
-            raise ValueError(f"encode is 'hash' or 'onehot', not {self.encode!r}")
-        if self.missing not in ("error", "impute", "zero"):
-            raise ValueError(
-                f"missing is 'error', 'impute' or 'zero', not {self.missing!r}"
-            )
+        for name, kinds in (("encode", Encode), ("missing", Missing)):
+            given = getattr(self, name)
+            if given not in get_args(kinds):
+                known = ", ".join(map(repr, get_args(kinds)))
+                raise ValueError(f"{name} is one of {known}, not {given!r}")
         size = self.hash_size
         if not (isinstance(size, Integral) and 1 <= size < 1 << 31):
             raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
@@ -73,6 +94,15 @@ class Schema:
     missing: Missing
     means: list[float] = field(default_factory=list)  # of numbers, when imputing
     values: list[list[str]] = field(default_factory=list)  # one-hot, by category
+    # What "auto" has found; absent in the recipes of old files.
+    tails: list[int] = field(default_factory=list)  # columns of other values, likewise
+    spelt: list[str] = field(default_factory=list)  # categories that are yes or no
+    notated: list[str] = field(default_factory=list)  # numbers in an odd notation
+    dates: list[str] = field(default_factory=list)
+    notation: dict[str, str] = field(default_factory=dict)  # of these two
+    flagged: list[str] = field(default_factory=list)  # numbers with a feature "missing"
+    fills: dict[str, float] = field(default_factory=dict)  # for missing numbers
+    roles: list[dict[str, Any]] = field(default_factory=list)  # see roles.Column
 
     @property
     def learns(self) -> bool:
@@ -83,8 +113,14 @@ class Schema:
 
     @property
     def n_onehot(self) -> int:
-        """Return the number of one-hot columns."""
-        return sum(map(len, self.values))
+        """Return the number of columns of categories."""
+        return sum(map(len, self.values)) + sum(self.tails)
+
+    @property
+    def n_numbers(self) -> int:
+        """Return the number of columns that are numbers, however they came about."""
+        plain = len(self.numbers) + len(self.notated) + len(self.flagged)
+        return plain + len(OF_A_DATE) * len(self.dates)
 
     @property
     def hashed(self) -> int:
@@ -95,25 +131,34 @@ class Schema:
     @property
     def n_features(self) -> int:
         """Return the number of columns of X."""
-        return len(self.numbers) + self.n_onehot + self.hashed
+        return self.n_numbers + self.n_onehot + self.hashed
 
     @property
     def fill(self) -> NDArray[np.float64]:
         """Return what to put for a missing number."""
+        if self.missing == "auto":  # so that it can be told apart
+            return np.full(len(self.numbers), np.nan)
         return np.array(self.means or [0.0] * len(self.numbers))
 
     def needed(self) -> list[str]:
         """Return the names of the columns without which there are no features."""
-        return [*self.numbers, *self.categories, *self.texts]
+        others = [*self.notated, *self.dates]
+        return [*self.numbers, *others, *self.categories, *self.texts]
 
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
+        dates = [f"{name}: {part}" for name in self.dates for part in OF_A_DATE]
+        flags = [f"{name} is missing" for name in self.flagged]
+        numbers = [*self.numbers, *self.notated, *dates, *flags]
+        tails = self.tails or [0] * len(self.categories)
         onehot = [
             f"{column}={value}"
-            for column, values in zip(self.categories, self.values, strict=False)
-            for value in values
+            for column, values, tail in zip(
+                self.categories, self.values, tails, strict=False
+            )
+            for value in [*values, *_tail_names(tail)]
         ]
-        return [*self.numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as values that JSON knows."""
@@ -122,10 +167,15 @@ class Schema:
     @classmethod
     def from_json(cls, recipe: Mapping[str, Any]) -> "Schema":
         """Return the schema that ``to_json`` has written."""
-        missing = cls.__dataclass_fields__.keys() - recipe.keys()
-        if missing:
+        known = [f.name for f in fields(cls)]
+        required = [f.name for f in fields(cls) if f.default_factory is REQUIRED]
+        if missing := {*required} - recipe.keys():
             raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
-        return cls(**{name: recipe[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: recipe[name] for name in known if name in recipe})
+
+
+def _tail_names(tail: int) -> list[str]:
+    return [OTHER] if tail == 1 else [f"#{i}" for i in range(tail)]
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
@@ -148,9 +198,9 @@ def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
 
 
 def make_schema(
-    names: Sequence[str], number: Sequence[bool], wishes: Wishes, header: bool = True
+    names: Sequence[str], samples: Sequence[Sample], wishes: Wishes, header: bool = True
 ) -> Schema:
-    """Decide what each column is: ``number`` says which ones could be numbers."""
+    """Decide what each column is, by its first rows and by what the user says."""
 
     def positions(wanted: Iterable[str | int], what: str) -> set[int]:
         return {find(names, one, what) for one in wanted}
@@ -161,38 +211,72 @@ def make_schema(
     )
     if label is not None and label == weight:
         raise ValueError(f"column {names[label]!r} cannot be label and weight at once")
-    forced = positions(wishes.categorical, "categorical column")
-    texts = positions(wishes.text, "text column")
+    wanted = _wanted(names, wishes)
     dropped = positions(wishes.drop, "column to drop")
     if wishes.only is not None:
         only = positions(wishes.only, "column")
         dropped |= set(range(len(names))) - only
         if label in only or weight in only:
             raise ValueError("the label or the weight is among the columns to use only")
-    if both := (forced & texts):
-        name = names[min(both)]
-        raise ValueError(f"column {name!r} cannot be categorical and text at once")
-    features = set(range(len(names))) - dropped - {label, weight}
-    if not features:
-        raise ValueError("no column is left to make features of")
-    numbers = {i for i in features - forced - texts if number[i]}
+        wanted = dict.fromkeys(only, WANTED) | wanted
+    features = sorted(set(range(len(names))) - dropped - {label, weight})
+    found = [find_role(names[i], samples[i], wanted.get(i)) for i in features]
+    used = [column for column in found if column.role not in LEFT_OUT]
+    if not used:
+        why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
+        raise ValueError("no column is left to make features of" + (why and f": {why}"))
 
-    def named(chosen: set[int]) -> list[str]:
-        return [names[i] for i in sorted(chosen)]
+    def named(*roles: str) -> list[str]:
+        return [column.name for column in used if column.role in roles]
 
+    auto, notation = wishes.encode == "auto", {c.name: c.notation for c in used}
+    categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
+    missing = [column.name for column in used if column.missing]
     return Schema(
         columns=list(names),
         header=header,
-        numbers=named(numbers),
-        categories=named(features - numbers - texts),
-        texts=named(features & texts),
+        numbers=[name for name in named(NUMBER) if not notation[name]],
+        categories=named(CATEGORY, YES_NO),
+        texts=named(TEXT),
         label=None if label is None else names[label],
-        label_is_number=label is not None and number[label] and label not in forced,
+        label_is_number=label is not None
+        and not samples[label].others
+        and wanted.get(label) != CATEGORY,
         weight=None if weight is None else names[weight],
         encode=wishes.encode,
         hash_size=wishes.hash_size,
         missing=wishes.missing,
+        values=[column.values for column in categories] if auto else [],
+        tails=[column.tail for column in categories] if auto else [],
+        spelt=named(YES_NO) if auto else [],
+        notated=[name for name in named(NUMBER) if notation[name]],
+        dates=named(DATE),
+        notation={name: kind for name, kind in notation.items() if kind},
+        flagged=[name for name in named(NUMBER) if name in missing]
+        if wishes.missing == "auto"
+        else [],
+        fills={column.name: column.fill for column in used if column.role == NUMBER},
+        roles=[asdict(column) for column in found],
     )
+
+
+def _wanted(names: Sequence[str], wishes: Wishes) -> dict[int, str]:
+    """Return the roles that the user gives to columns."""
+    wanted: dict[int, str] = {}
+    for role, some in (
+        (CATEGORY, wishes.categorical),
+        (TEXT, wishes.text),
+        (NUMBER, wishes.numeric),
+        (DATE, wishes.date),
+    ):
+        for one in some:
+            place = find(names, one, f"{_KINDS[role]} column")
+            if wanted.setdefault(place, role) != role:
+                raise ValueError(
+                    f"column {names[place]!r} cannot be {_KINDS[wanted[place]]} and "
+                    f"{_KINDS[role]} at once"
+                )
+    return wanted
 
 
 def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:

@@ -4,6 +4,7 @@ A reader gives chunks whose X is :class:`~aucmax.data.schema.Columns`; here they
 features.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,11 +12,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aucmax.data.chunk import START, Chunk, Position
+from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.data.encode import encode
+from aucmax.data.notation import read
 from aucmax.data.prefetch import prefetch
-from aucmax.data.schema import Schema, Wishes, find, learn, locate, make_schema
-from aucmax.data.spans import Float
+from aucmax.data.roles import Sample
+from aucmax.data.schema import (
+    Columns,
+    Schema,
+    Wishes,
+    find,
+    learn,
+    locate,
+    make_schema,
+)
+from aucmax.data.spans import Float, Spans, decode
 from aucmax.data.task import Task
 
 
@@ -47,9 +58,10 @@ class TableSource:
         self._extra = list(extra)
         self._recipe = recipe
         self._labelled = labelled
+        self.unknown: Counter[str] = Counter()  # values that a model has never seen
 
-    def _look(self) -> tuple[list[str], list[bool], bool]:
-        """Return the names of columns, which ones are numbers, whether named at all."""
+    def _look(self) -> tuple[list[str], list[Sample], bool]:
+        """Return the names of columns, their first rows, whether named at all."""
         raise NotImplementedError
 
     def _read(
@@ -66,8 +78,8 @@ class TableSource:
         """How columns become features; reads as much as it takes to know."""
         if self._recipe is not None:
             return self._adopted(Schema.from_json(self._recipe))
-        names, number, header = self._look()
-        schema = make_schema(names, number, self._wishes, header)
+        names, samples, header = self._look()
+        schema = make_schema(names, samples, self._wishes, header)
         if not schema.learns:
             return schema
         if self.size is None:
@@ -87,11 +99,11 @@ class TableSource:
         label, weight = self._wishes.label, self._wishes.weight
         if label in (None, schema.label) and weight in (None, schema.weight):
             return schema
-        names, number, _ = self._look()
+        names, samples, _ = self._look()
         if label is not None:
             place = find(names, label, "label column")
             forced = [find(names, one) for one in self._wishes.categorical]
-            is_number = number[place] and place not in forced
+            is_number = not samples[place].others and place not in forced
             schema = replace(schema, label=names[place], label_is_number=is_number)
         if weight is not None:
             place = find(names, weight, "weight column")
@@ -126,7 +138,9 @@ class TableSource:
         if schema.categories or schema.texts:  # the next ones are cut while we hash
             chunks = prefetch(chunks)
         for chunk in chunks:
-            yield chunk._replace(X=encode(schema, chunk.X, self.dtype))
+            chunk = _parsed(schema, chunk)
+            X = encode(schema, chunk.X, self.dtype, self.unknown)
+            yield chunk._replace(X=X)
 
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""
@@ -139,3 +153,77 @@ class TableSource:
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
         return self.schema.feature_names()
+
+
+def _parsed(schema: Schema, chunk: Chunk) -> Chunk:
+    """Return the chunk with numbers for what is written in an odd notation.
+
+    Rows where that is none become bad lines.
+    """
+    columns: Columns = chunk.X
+    names = [*schema.notated, *schema.dates]
+    others: list[Any] = []
+    faults: dict[int, tuple[str, str]] = {}
+    for name, column in zip(names, columns.others, strict=True):
+        if not isinstance(column, Spans):
+            others.append(column)
+            continue
+        values, wrong = read(schema.notation[name], column)
+        others.append(values)
+        for row in np.flatnonzero(wrong).tolist():
+            faults.setdefault(row, (name, _text(column, row)))
+    chunk = chunk._replace(X=columns._replace(others=others))
+    return _without(chunk, faults, schema) if faults else chunk
+
+
+def _text(spans: Spans, row: int) -> str:
+    return decode(spans.data[spans.starts[row] : spans.stops[row]].tobytes())
+
+
+def _without(chunk: Chunk, faults: dict[int, tuple[str, str]], schema: Schema) -> Chunk:
+    good = np.ones(len(chunk.line), bool)
+    good[list(faults)] = False
+    bad = [
+        BadLine(
+            chunk.file,
+            int(chunk.line[row]),
+            name,
+            f"the value {value!r} is no "
+            + ("date" if name in schema.dates else "number")
+            + " as those at the beginning were: --input "
+            f"categorical={name} makes categories of them",
+            _line(chunk.raw, row),
+        )
+        for row, (name, value) in faults.items()
+    ]
+
+    def chosen(spans: Spans) -> Spans:
+        return Spans(spans.data, spans.starts[good], spans.stops[good])
+
+    columns: Columns = chunk.X
+    raw = chunk.raw
+    if isinstance(raw, Lines):
+        raw = Lines(raw.data, raw.starts[good], raw.stops[good])
+    elif raw is not None:
+        raw = raw.filter(good)
+    return chunk._replace(
+        X=Columns(
+            columns.numbers[good],
+            [chosen(spans) for spans in columns.categories],
+            [chosen(spans) for spans in columns.texts],
+            [values[good] for values in columns.others],
+        ),
+        y=None if chunk.y is None else chunk.y[good],
+        weight=None if chunk.weight is None else chunk.weight[good],
+        bad=sorted([*chunk.bad, *bad], key=lambda line: line.line),
+        raw=raw,
+        extra={name: values[good] for name, values in chunk.extra.items()},
+        line=chunk.line[good],
+    )
+
+
+def _line(raw: Any, row: int) -> bytes:
+    """Return the text of a row, as far as it was kept."""
+    if isinstance(raw, Lines):
+        return raw.data[raw.starts[row] : raw.stops[row]]
+    return b""

@@ -1,0 +1,137 @@
+"""How people write numbers and dates, beside the way that programs do.
+
+Only the distinct values of a column are looked at, so that this may take its time.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from aucmax.data.spans import Float, Spans, dictionary
+
+_PERCENT = re.compile(r"([-+]?\d+(?:[.,]\d+)?)\s*%")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
+_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_DATE = re.compile(
+    r"(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)"
+    r"(?:[T ]\s*(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,6})\d*)?)?"
+    r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+NUMBERS = ("percent", "thousands", "comma")
+DATES = ("ymd", "dmy", "mdy")
+
+
+def find_notation(values: list[str]) -> str:
+    """Return the notation that most of these values have; "" if there is none."""
+    if not values:
+        return ""
+    counts = dict.fromkeys(NUMBERS, 0)
+    dates = plain = 0
+    for value in values:
+        plain += _PLAIN.fullmatch(value) is not None
+        counts["percent"] += _PERCENT.fullmatch(value) is not None
+        counts["thousands"] += _THOUSANDS.fullmatch(value) is not None
+        counts["comma"] += _COMMA.fullmatch(value) is not None
+        dates += _DATE.fullmatch(value) is not None
+    most = 0.9 * len(values)
+    if dates >= most:
+        return _order(values)
+    if counts["percent"] and counts["percent"] + plain >= most:
+        return "percent"
+    # 1,234 is a thousand and some, unless others have commas that part decimals.
+    odd = counts["thousands"] < counts["comma"]
+    for kind in ("comma", "thousands") if odd else ("thousands", "comma"):
+        if counts[kind] and counts[kind] + plain >= most:
+            return kind
+    return ""
+
+
+def _order(values: list[str]) -> str:
+    """Return whether day or month is first where the year is last."""
+    found = [match for value in values if (match := _DATE.fullmatch(value))]
+    if sum(len(match[1]) == 4 for match in found) > len(found) / 2:
+        return "ymd"
+    if any(int(match[1]) > 12 for match in found if len(match[1]) < 3):
+        return "dmy"
+    if any(int(match[3]) > 12 for match in found if len(match[1]) < 3):
+        return "mdy"
+    return "mdy" if found[0][2] == "/" else "dmy"
+
+
+def read(notation: str, spans: Spans) -> tuple[Float, Any]:
+    """Return the values as numbers, NaN if missing, and which of them are none.
+
+    Dates are seconds since 1970, in UTC if they do not say otherwise.
+    """
+    codes, values = dictionary(spans)
+    reader = _READERS[notation]
+    numbers = np.array([*map(reader, values), np.nan])
+    missing = np.array([*(value.strip() == "" for value in values), True])
+    return numbers[codes], np.isnan(numbers[codes]) & ~missing[codes]
+
+
+def _number(text: str) -> float:
+    text = text.strip()
+    return float(text) if _PLAIN.fullmatch(text) else np.nan
+
+
+def _percent(text: str) -> float:
+    match = _PERCENT.fullmatch(text.strip())
+    return float(match[1].replace(",", ".")) / 100.0 if match else _number(text)
+
+
+def _thousands(text: str) -> float:
+    match = _THOUSANDS.fullmatch(text.strip())
+    return float(match[0].replace(",", "")) if match else _number(text)
+
+
+def _comma(text: str) -> float:
+    match = _COMMA.fullmatch(text.strip())
+    plain = match[0].replace(".", "").replace(",", ".") if match else text
+    return _number(plain)
+
+
+def _date(order: str) -> Callable[[str], float]:
+    def seconds(text: str) -> float:
+        match = _DATE.fullmatch(text.strip())
+        if match is None:
+            return np.nan
+        first, _, middle, last, hour, minute, second, fraction, zone = match.groups()
+        parts = dict(zip(order, (first, middle, last), strict=True))
+        if len(first) == 4:
+            parts = dict(zip("ymd", (first, middle, last), strict=True))
+        try:
+            moment = datetime(
+                int(parts["y"]),
+                int(parts["m"]),
+                int(parts["d"]),
+                int(hour or 0),
+                int(minute or 0),
+                int(second or 0),
+                int((fraction or "0").ljust(6, "0")),
+                tzinfo=UTC,
+            )
+        except ValueError:  # the 31st of February
+            return np.nan
+        if zone and zone[0] in "+-":
+            digits = zone[1:].replace(":", "").ljust(4, "0")
+            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+            moment -= offset if zone[0] == "+" else -offset
+        return (moment - _EPOCH) / _SECOND
+
+    return seconds
+
+
+_READERS: dict[str, Callable[[str], float]] = {
+    "percent": _percent,
+    "thousands": _thousands,
+    "comma": _comma,
+    **{order: _date(order) for order in DATES},
+}

@@ -1,0 +1,212 @@
+"""What each column of a table is, by its first rows.
+
+The rules err on the side of an error that a person can read. A column of numbers in
+which a few cells are none stays one, and the first such cell is a bad line; it never
+becomes a category in silence. What is left out (identifiers, constants, empty columns)
+is said, and can be had by naming the column.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.notation import DATES, NUMBERS, find_notation
+
+NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "date"
+IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
+LEFT_OUT = (IDENTIFIER, CONSTANT, EMPTY)
+WANTED = "wanted"
+
+YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
+NO = ("no", "n", "false", "f", "nein", "non", "off")
+
+MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
+
+_MOST = 0.9  # of the values make a column what it is
+_FEW_ROWS = 30  # with fewer, that all values differ says nothing
+_SOME = 64  # values of a category that have a column each, whatever the rows …
+_ROWS_A_VALUE, _MANY = 50, 2000  # … or one for so many rows, within this bound
+_WORDS = 4.0  # a value, from which on it is a text
+_LOOKED_AT = 2000  # distinct values, to find how they are written
+_TAIL = 1 << 18  # hashed columns at most, for the values that have none of their own
+_NAMED_ID = re.compile(
+    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
+    re.IGNORECASE,
+)
+
+
+class Sample(NamedTuple):
+    """The first rows of a column."""
+
+    rows: int
+    numbers: NDArray[np.float64] | None  # NaN where missing or no number; or None
+    others: int  # values that are neither numbers nor missing
+    missing: int
+    values: list[str]  # distinct ones, unless all are numbers …
+    counts: NDArray[Any]  # … and how often they are there
+    whole: bool  # there are no more rows
+    is_date: bool = False  # by its type
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and what becomes of it."""
+
+    name: str
+    role: str
+    distinct: int
+    missing: int  # of the first rows
+    rows: int
+    notation: str = ""  # of numbers and dates
+    fill: float = 0.0  # for a missing number
+    values: list[str] = field(default_factory=list)  # that have a column each
+    tail: int = 0  # columns of all other values
+
+    @property
+    def became(self) -> str:
+        """What became of it, in words."""
+        if self.role in LEFT_OUT:
+            return "left out"
+        if self.role in (CATEGORY, YES_NO):
+            tail = {0: "", 1: ", others pooled"}.get(self.tail, ", others hashed")
+            some = (
+                "1 feature" if len(self.values) == 1 else f"{len(self.values)} features"
+            )
+            return some + tail
+        if self.role == TEXT:
+            return "hashed words"
+        if self.role == DATE:
+            return "time, weekday, hour"
+        written = {"": "", "comma": ", decimal commas"}
+        shown = written.get(self.notation, f", {self.notation}")
+        filled = f", {self.fill:.4g} if missing" if self.missing else ""
+        return f"1 feature{shown}{filled}"
+
+
+def find_role(name: str, sample: Sample, wanted: str | None = None) -> Column:
+    """Return what a column is; ``wanted`` is the role that the user wants it to have.
+
+    A column that is "wanted" without more words is not left out.
+    """
+    column = _find(name, sample)
+    if wanted is None or column.role == wanted:
+        return column
+    facts: dict[str, Any] = {
+        key: getattr(column, key) for key in ("name", "distinct", "missing", "rows")
+    }
+    known = sample.rows - sample.missing
+    if wanted == WANTED and column.role not in LEFT_OUT:
+        return column
+    if wanted == NUMBER or (wanted == WANTED and not sample.others):
+        return _as_number(sample, facts)
+    if wanted == DATE:
+        return Column(role=DATE, notation=column.notation or "ymd", **facts)
+    if wanted == TEXT:
+        return Column(role=TEXT, **facts)
+    return _category(sample, known, facts)
+
+
+def _find(name: str, sample: Sample) -> Column:
+    known = sample.rows - sample.missing
+    facts: dict[str, Any] = {
+        **{"name": name, "missing": sample.missing, "rows": sample.rows},
+        "distinct": _distinct(sample),
+    }
+    enough = sample.rows >= _FEW_ROWS
+    if known == 0 and enough:
+        return Column(role=EMPTY, **facts)
+    if sample.is_date:
+        return Column(role=DATE, notation="ymd", **facts)
+    if sample.others == 0 or sample.others <= (1.0 - _MOST) * known:
+        return _number(name, sample, facts)
+    texts = sorted(sample.values, key=lambda v: v)[:_LOOKED_AT]
+    if len(sample.values) > _LOOKED_AT:
+        step = len(sample.values) // _LOOKED_AT
+        texts = sample.values[::step]
+    notation = find_notation([value.strip() for value in texts])
+    if notation in NUMBERS:
+        return Column(role=NUMBER, notation=notation, **facts)
+    if notation in DATES:
+        return Column(role=DATE, notation=notation, **facts)
+    return _words(name, sample, known, texts, facts)
+
+
+def _distinct(sample: Sample) -> int:
+    if sample.values:
+        return len(sample.values)
+    numbers = sample.numbers
+    return 0 if numbers is None else len(np.unique(numbers[~np.isnan(numbers)]))
+
+
+def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
+    numbers = np.zeros(0) if sample.numbers is None else sample.numbers
+    numbers = numbers[~np.isnan(numbers)]
+    if _constant(sample, facts):
+        return Column(role=CONSTANT, **facts)
+    if _counts_rows(name, numbers, facts["rows"]):
+        return Column(role=IDENTIFIER, **facts)
+    return _as_number(sample, facts)
+
+
+def _as_number(sample: Sample, facts: dict[str, Any]) -> Column:
+    numbers = np.zeros(0) if sample.numbers is None else sample.numbers
+    numbers = numbers[~np.isnan(numbers)]
+    middle = float(np.median(numbers)) if len(numbers) else 0.0
+    return Column(role=NUMBER, fill=middle, **facts)
+
+
+def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
+    """Tell whether all rows, and there are some, have one and the same value."""
+    enough = sample.whole and sample.rows >= _FEW_ROWS
+    return enough and facts["distinct"] == 1 and not sample.missing
+
+
+def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
+    """Tell whether numbers only tell rows apart."""
+    if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
+        return False
+    if len(np.unique(numbers)) < rows:
+        return False
+    return bool(np.all(np.diff(numbers) == 1.0)) or bool(_NAMED_ID.fullmatch(name))
+
+
+def _words(
+    name: str, sample: Sample, known: int, texts: list[str], facts: dict[str, Any]
+) -> Column:
+    distinct = facts["distinct"]
+    spellings = {value.strip().lower() for value in sample.values}
+    if len(spellings & {*YES}) == 1 and spellings <= {*YES, *NO}:
+        yes = next(iter(spellings & {*YES}))
+        return Column(role=YES_NO, values=[yes], **facts)
+    if _constant(sample, facts):
+        return Column(role=CONSTANT, **facts)
+    words = float(np.mean([len(value.split()) for value in texts]))
+    if words >= _WORDS and distinct > 0.2 * known:
+        return Column(role=TEXT, **facts)
+    if known >= _FEW_ROWS and distinct > 0.95 * known:
+        return Column(role=IDENTIFIER, **facts)
+    return _category(sample, known, facts)
+
+
+def _category(sample: Sample, known: int, facts: dict[str, Any]) -> Column:
+    values, tail = own_columns(sample.values, sample.counts, known)
+    if sample.missing:
+        values.append(MISSING_VALUE)
+    return Column(role=CATEGORY, values=values, tail=tail, **facts)
+
+
+def own_columns(
+    values: list[str], counts: NDArray[Any], rows: int
+) -> tuple[list[str], int]:
+    """Return the values that get a column each, and how many the others share."""
+    order = sorted(range(len(values)), key=lambda k: (-int(counts[k]), values[k]))
+    often = [k for k in order if counts[k] > 1 or len(values) <= 10]
+    limit = max(_SOME, min(rows // _ROWS_A_VALUE, _MANY))
+    chosen = sorted(values[k] for k in often[:limit])
+    rest = len(values) - len(chosen)
+    if rest <= _SOME:
+        return chosen, 1
+    return chosen, min(1 << (8 * rest).bit_length(), _TAIL)
