@@ -6,6 +6,7 @@ model that was trained from files has a recipe as well: how to read such files, 
 which labels are positive. Loading reads numbers and never runs anything.
 """
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def load(path: str | Path) -> Any:
     -------
     estimator
         It scores as the saved one did, and goes on training from where that stopped.
+        One that ``aucmax train`` made from a table takes data frames with its columns.
 
     Examples
     --------
@@ -52,7 +54,17 @@ def load(path: str | Path) -> Any:
     >>> model.predict(X)
     array([0, 0, 1, 1])
     """
-    return load_with_recipe(path)[0]
+    estimator, recipe = load_with_recipe(path)
+    if recipe is not None and recipe["input"].get("format") in ("csv", "parquet"):
+        estimator._encode = partial(_encoded, recipe=recipe["input"])
+    return estimator
+
+
+def _encoded(frame: Any, recipe: dict[str, Any]) -> Any:
+    """Return the rows of a data frame as the model wants them."""
+    from aucmax.data.frame import encoded  # which needs pyarrow
+
+    return encoded(frame, recipe)
 
 
 def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:

@@ -57,6 +57,9 @@ class Ranker(ClassifierMixin, BaseEstimator):
             The scores; positive ones are nearer the mean score of ``classes_[1]``.
         """
         check_is_fitted(self)
+        encode = self.__dict__.get("_encode")  # see aucmax.load
+        if encode is not None and hasattr(X, "columns"):
+            X = encode(X)
         rows = validate_data(self, X, reset=False, **MATRIX)
         check_values(rows, getattr(self, "feature_names_in_", None))
         return self._scores(rows)

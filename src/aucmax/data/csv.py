@@ -49,8 +49,9 @@ class CsvSource(TableSource):
         What becomes of categories. "auto": a feature for each value that is frequent in
         the first rows, and some for all others. "onehot": one for each value; all data
         are read once more before. "hash": all are hashed.
-    hash_size : int, default=2**18
-        Number of features that words, and categories if told to, are hashed to.
+    hash_size : int or None, default=None
+        Number of features that words, and categories if told to, are hashed to; by the
+        number of words, 2**18 at most.
     missing : {"auto", "error", "impute", "zero"}, default="auto"
         What becomes of an empty field (or NA, N/A, NaN, null, None, ?): the median of
         the first rows, and a feature that says so if values are missing there; or its
@@ -91,7 +92,7 @@ class CsvSource(TableSource):
         text: Sequence[str] = (),
         numeric: Sequence[str] = (),
         date: Sequence[str] = (),
-        hash_size: int = 1 << 18,
+        hash_size: int | None = None,
         missing: Missing = "auto",
         dtype: Any = None,
         keep_text: bool = False,

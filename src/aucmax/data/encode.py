@@ -121,7 +121,7 @@ def _own_columns(
     row = np.append(tokens, none)[codes]
     new = row == _UNKNOWN
     if new.any():
-        if unknown is not None:
+        if unknown is not None and tail <= 1:
             unknown[name] += int(np.count_nonzero(new))
         if tail > 1:
             hashed = np.empty(len(row), np.int64)

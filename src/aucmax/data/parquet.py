@@ -80,7 +80,7 @@ missing, dtype, extra, recipe, labelled
         text: Sequence[str] = (),
         numeric: Sequence[str] = (),
         date: Sequence[str] = (),
-        hash_size: int = 1 << 18,
+        hash_size: int | None = None,
         missing: Missing = "auto",
         dtype: Any = None,
         keep_text: bool = False,
@@ -113,8 +113,11 @@ missing, dtype, extra, recipe, labelled
             labelled=labelled,
         )
 
+    def _opened(self, file: str) -> "Batches":
+        return Batches(file)
+
     def _look(self) -> tuple[list[str], list[Sample], bool]:
-        with _Batches(self.files[0]) as batches:
+        with self._opened(self.files[0]) as batches:
             arrow = batches.schema
             names = list(arrow.names)
             first, more = _first_rows(batches, arrow)
@@ -138,7 +141,7 @@ missing, dtype, extra, recipe, labelled
             file = self.files[number]
             done = sum(self._sizes[:number])
             at = start.offset if number == start.file else 0
-            with _Batches(file) as batches:
+            with self._opened(file) as batches:
                 names = list(batches.schema.names)
                 place = self._locate(schema, names, file)
                 wanted = schema.needed() + [
@@ -185,7 +188,7 @@ def _files(paths: Sequence[str]) -> list[str]:
     return files
 
 
-class _Batches:
+class Batches:
     """One file, opened, whatever its format."""
 
     def __init__(self, file: str) -> None:
@@ -212,7 +215,7 @@ class _Batches:
         except (pa.ArrowException, OSError) as error:
             raise self._broken(error) from error
 
-    def __enter__(self) -> "_Batches":
+    def __enter__(self) -> "Batches":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -277,7 +280,7 @@ def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
         yield batch.slice(at, size)
 
 
-def _first_rows(batches: _Batches, arrow: Any) -> tuple[Any, bool]:
+def _first_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
     """Return the first rows as one batch, and whether there are more."""
     found, rows, more = [], 0, False
     for batch, _ in batches.read(list(arrow.names), 0, LOOKED_AT):

@@ -64,6 +64,7 @@ class Column:
     fill: float = 0.0  # for a missing number
     values: list[str] = field(default_factory=list)  # that have a column each
     tail: int = 0  # columns of all other values
+    words: int = 0  # distinct ones of a text
 
     @property
     def became(self) -> str:
@@ -105,7 +106,7 @@ def find_role(name: str, sample: Sample, wanted: str | None = None) -> Column:
     if wanted == DATE:
         return Column(role=DATE, notation=column.notation or "ymd", **facts)
     if wanted == TEXT:
-        return Column(role=TEXT, **facts)
+        return _text(sample.values, facts)
     return _category(sample, known, facts)
 
 
@@ -185,10 +186,15 @@ def _words(
         return Column(role=CONSTANT, **facts)
     words = float(np.mean([len(value.split()) for value in texts]))
     if words >= _WORDS and distinct > 0.2 * known:
-        return Column(role=TEXT, **facts)
+        return _text(sample.values, facts)
     if known >= _FEW_ROWS and distinct > 0.95 * known:
         return Column(role=IDENTIFIER, **facts)
     return _category(sample, known, facts)
+
+
+def _text(values: list[str], facts: dict[str, Any]) -> Column:
+    words = {word for value in values for word in value.lower().split()}
+    return Column(role=TEXT, words=len(words), **facts)
 
 
 def _category(sample: Sample, known: int, facts: dict[str, Any]) -> Column:

@@ -23,6 +23,7 @@ from aucmax.data.roles import (
     TEXT,
     WANTED,
     YES_NO,
+    Column,
     Sample,
     find_role,
 )
@@ -36,6 +37,7 @@ MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "N
 # The numbers that a date becomes.
 OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
 _KINDS = {CATEGORY: "categorical", TEXT: "text", NUMBER: "numeric", DATE: "date"}
+FEWEST_HASHED, MOST_HASHED = 1 << 12, 1 << 18
 MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need memory
 
 
@@ -63,7 +65,7 @@ class Wishes:
     numeric: Sequence[str | int] = ()
     date: Sequence[str | int] = ()
     encode: Encode = "auto"
-    hash_size: int = 1 << 18
+    hash_size: int | None = None
     missing: Missing = "auto"
 
     def __post_init__(self) -> None:
@@ -73,7 +75,9 @@ class Wishes:
                 known = ", ".join(map(repr, get_args(kinds)))
                 raise ValueError(f"{name} is one of {known}, not {given!r}")
         size = self.hash_size
-        if not (isinstance(size, Integral) and 1 <= size < 1 << 31):
+        if size is not None and not (
+            isinstance(size, Integral) and 1 <= size < 1 << 31
+        ):
             raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
 
 
@@ -244,7 +248,7 @@ def make_schema(
         and wanted.get(label) != CATEGORY,
         weight=None if weight is None else names[weight],
         encode=wishes.encode,
-        hash_size=wishes.hash_size,
+        hash_size=_hash_size(wishes, used),
         missing=wishes.missing,
         values=[column.values for column in categories] if auto else [],
         tails=[column.tail for column in categories] if auto else [],
@@ -258,6 +262,16 @@ def make_schema(
         fills={column.name: column.fill for column in used if column.role == NUMBER},
         roles=[asdict(column) for column in found],
     )
+
+
+def _hash_size(wishes: Wishes, columns: Sequence[Column]) -> int:
+    """Return the number of hashed features: some for each word that there may be."""
+    if wishes.hash_size is not None:
+        return wishes.hash_size
+    words = sum(column.words for column in columns)
+    if wishes.encode == "hash" or not words:
+        return MOST_HASHED
+    return min(max(1 << (8 * words).bit_length(), FEWEST_HASHED), MOST_HASHED)
 
 
 def _wanted(names: Sequence[str], wishes: Wishes) -> dict[int, str]:

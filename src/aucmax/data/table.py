@@ -4,6 +4,7 @@ A reader gives chunks whose X is :class:`~aucmax.data.schema.Columns`; here they
 features.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -141,6 +142,21 @@ class TableSource:
             chunk = _parsed(schema, chunk)
             X = encode(schema, chunk.X, self.dtype, self.unknown)
             yield chunk._replace(X=X)
+        if self._recipe is not None and self.unknown:
+            self._note_unknown()
+
+    def _note_unknown(self) -> None:
+        """Warn of values that were rare in training, or are new."""
+        some = ", ".join(
+            f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
+            for name, count in sorted(self.unknown.items())
+        )
+        warnings.warn(
+            "Values of categories that have no feature of their own, as they were rare "
+            f"in training or are new: {some}.",
+            UserWarning,
+            stacklevel=2,
+        )
 
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""

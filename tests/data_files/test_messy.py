@@ -1,0 +1,282 @@
+"""Tables as people have them: the same columns, features and notes from every form."""
+
+import gzip
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import aucmax
+from aucmax.data.csv import CsvSource
+from aucmax.data.frame import FrameSource
+from aucmax.data.parquet import ParquetSource
+from commands import invoke
+
+N = 120
+RNG = np.random.default_rng(0)
+NUMBERS = [f"{value:.3f}" for value in RNG.normal(size=N)]
+LABELS = ["yes" if value else "no" for value in RNG.random(N) < 0.3]
+
+
+def cycle(*values):
+    """Return so many cells, over and over."""
+    return [values[i % len(values)] for i in range(N)]
+
+
+# A column, what it is, and its features.
+CASES = {
+    "plain": (NUMBERS, "number", ["c"]),
+    "gaps": (cycle("1.5", "NA", "2", "", "7"), "number", ["c", "c is missing"]),
+    "percent": (cycle("12%", "3.5 %", "100%"), "number", ["c"]),
+    "thousands": (cycle("1,234.5", "950", "12,000"), "number", ["c"]),
+    "commas": (cycle("3,14", "-1,5", "1.234,5"), "number", ["c"]),
+    "yes or no": (cycle("Yes", "no", "NO ", "yes"), "yes/no", ["c=yes"]),
+    "truth": (cycle("TRUE", "False"), "yes/no", ["c=true"]),
+    "words": (
+        cycle("nurse", "clerk", "pilot"),
+        "category",
+        ["c=clerk", "c=nurse", "c=pilot", "c=(other)"],
+    ),
+    "words and gaps": (
+        cycle("nurse", "", "?"),
+        "category",
+        ["c=nurse", "c=(missing)", "c=(other)"],
+    ),
+    "few numbers": (
+        cycle("1", "2", "A", "B", "C"),
+        "category",
+        ["c=1", "c=2", "c=A", "c=B", "c=C", "c=(other)"],
+    ),
+    "codes": ([f"k{i:04}x" for i in range(N)], "identifier", []),
+    "row numbers": ([str(i + 7) for i in range(N)], "identifier", []),
+    "nothing": (cycle(""), "empty", []),
+    "one value": (cycle("same"), "constant", []),
+    "one number": (cycle("4"), "constant", []),
+    "days": (cycle("2024-01-31", "2024-02-01"), "date", 9),
+    "times": (cycle("2024-01-31 10:30", "2024-02-01T23:59:59Z"), "date", 9),
+    "German days": (cycle("31.12.2024", "1.1.2025"), "date", 9),
+    "American days": (cycle("12/31/2024", "1/1/2025"), "date", 9),
+    "text": (
+        [f"it was a {word} day {i}" for i, word in enumerate(cycle("good", "bad"))],
+        "text",
+        4096,
+    ),
+}
+
+
+def table(case):
+    return pd.DataFrame({"x": NUMBERS[::-1], "c": CASES[case][0], "y": LABELS})
+
+
+def as_csv(frame, folder):
+    frame.to_csv(folder / "a.csv", index=False)
+    return CsvSource([str(folder / "a.csv")], label="y")
+
+
+def as_tsv(frame, folder):
+    frame.to_csv(folder / "a.tsv", index=False, sep="\t", lineterminator="\r\n")
+    return CsvSource([str(folder / "a.tsv")], label="y")
+
+
+def as_gz(frame, folder):
+    text = frame.to_csv(index=False, sep=";").encode()
+    (folder / "a.csv.gz").write_bytes(gzip.compress(text))
+    return CsvSource([str(folder / "a.csv.gz")], label="y")
+
+
+def as_parquet(frame, folder):
+    frame.to_parquet(folder / "a.parquet")
+    return ParquetSource([str(folder / "a.parquet")], label="y")
+
+
+def as_pandas(frame, folder):
+    return FrameSource(frame, label="y")
+
+
+def as_arrow(frame, folder):
+    import pyarrow as pa
+
+    return FrameSource(pa.Table.from_pandas(frame), label="y")
+
+
+def as_polars(frame, folder):
+    polars = pytest.importorskip("polars")
+    return FrameSource(polars.from_pandas(frame), label="y")
+
+
+FORMS = [as_csv, as_tsv, as_gz, as_parquet, as_pandas, as_arrow, as_polars]
+
+
+def dense(source):
+    parts = []
+    for chunk in source.chunks():
+        assert not chunk.bad
+        parts.append(chunk.X.toarray() if sparse.issparse(chunk.X) else chunk.X)
+    return np.vstack(parts)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_from_every_form(case, tmp_path):
+    _, role, features = CASES[case]
+    expected = None
+    for form in FORMS:
+        if form is as_polars and not _has_polars():
+            continue
+        source = form(table(case), tmp_path)
+        column = source.schema.roles[1]
+        assert (column["name"], column["role"]) == ("c", role), form
+        names = source.feature_names()[1:]
+        if isinstance(features, int):
+            assert len(names) == features
+        else:
+            assert names == features
+        X = dense(source)
+        expected = X if expected is None else expected
+        np.testing.assert_array_equal(X, expected, err_msg=str(form))
+
+
+def _has_polars():
+    try:
+        import polars  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("case", "row", "numbers"),
+    [
+        ("percent", 1, [0.035]),
+        ("thousands", 0, [1234.5]),
+        ("thousands", 1, [950]),
+        ("commas", 2, [1234.5]),
+        ("gaps", 1, [2.0, 1.0]),  # the median, and a mark
+        ("gaps", 0, [1.5, 0.0]),
+        ("yes or no", 0, [1]),
+        ("yes or no", 2, [0]),
+        ("words and gaps", 1, [0, 1, 0]),
+        ("times", 1, [19754 + 86399 / 86400, 0, 0, 0, 1, 0, 0, 0, 86399 / 3600]),
+        ("German days", 1, [20089, 0, 0, 1, 0, 0, 0, 0, 0]),
+        ("American days", 0, [20088, 0, 1, 0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_what_a_cell_becomes(case, row, numbers, tmp_path):
+    X = dense(as_csv(table(case), tmp_path))
+    np.testing.assert_allclose(X[row, 1:], numbers, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cell", ["1.2o3", "-", "unknown", "12%", '"1,234.5"'])
+@pytest.mark.parametrize("place", [0, 50, N - 1])
+def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
+    cells = [*NUMBERS]
+    cells[place] = cell
+    path = tmp_path / "a.csv"
+    lines = [f"{c},{y}" for c, y in zip(cells, LABELS, strict=True)]
+    path.write_text("c,y\n" + "\n".join(lines) + "\n")
+    (bad,) = [
+        b for chunk in CsvSource([str(path)], label="y").chunks() for b in chunk.bad
+    ]
+    assert (bad.line, bad.column) == (place + 2, "c")
+    assert "is not a number" in bad.problem
+    assert "--input categorical=c" in bad.problem
+    frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
+    (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
+    assert (bad.line, bad.column) == (place + 1, "c")
+
+
+def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):
+    frame = table("days")
+    frame.loc[40, "c"] = "2024-02-31"
+    chunks = list(as_csv(frame, tmp_path).chunks())
+    (bad,) = chunks[0].bad
+    assert (bad.line, bad.column) == (42, "c")
+    assert "'2024-02-31' is no date" in bad.problem
+    assert len(chunks[0].y) == chunks[0].X.shape[0] == N - 1
+
+
+def test_the_user_knows_better(tmp_path):
+    path = tmp_path / "a.csv"
+    frame = table("row numbers").assign(d=cycle("1", "2", "3"))
+    frame.to_csv(path, index=False)
+
+    def names(**wishes):
+        return CsvSource([str(path)], label="y", **wishes).feature_names()
+
+    assert names() == ["x", "d"]
+    assert names(numeric=["c"]) == ["x", "c", "d"]
+    assert names(only=["c"]) == ["c"]
+    assert names(categorical=["d"])[1:] == ["d=1", "d=2", "d=3", "d=(other)"]
+    assert names(drop=["d"]) == ["x"]
+    with pytest.raises(ValueError, match="'d' cannot be categorical and numeric"):
+        names(categorical=["d"], numeric=["d"])
+    with pytest.raises(ValueError, match=r"no column is left .*'c' is identifier"):
+        names(drop=["x", "d"])
+
+
+def test_many_values_have_hashed_columns_beside_the_frequent_ones(tmp_path):
+    rng = np.random.default_rng(1)
+    towns = [f"t{int(k) % 1500}" for k in rng.zipf(1.3, 4000)]
+    frame = pd.DataFrame({"town": towns, "y": rng.random(4000) < 0.5})
+    source = as_csv(frame, tmp_path)
+    (column,) = source.schema.roles
+    assert column["role"] == "category"
+    assert len(column["values"]) == 80  # one for fifty rows
+    assert column["tail"] >= 4 * (column["distinct"] - 80)
+    X = dense(source)
+    assert X.shape[1] == 80 + column["tail"]
+    np.testing.assert_array_equal(np.abs(X).sum(axis=1), 1.0)
+    first = source.feature_names().index("town=t1")
+    np.testing.assert_array_equal(X[:, first] == 1.0, [town == "t1" for town in towns])
+
+
+def test_other_data_are_read_by_the_same_schema(tmp_path):
+    frame = table("words")
+    recipe = json.loads(json.dumps(as_csv(frame, tmp_path).recipe()))
+    other = frame.iloc[:3][["c", "x"]].assign(more=1, c=["pilot", "astronaut", ""])
+    source = FrameSource(other, recipe=recipe)
+    with pytest.warns(UserWarning, match="'c' in 1 row"):
+        X = dense(source)
+    np.testing.assert_array_equal(X[:, 1:], [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    with pytest.raises(ValueError, match="no column 'c'"):
+        dense(FrameSource(frame[["x"]], recipe=recipe))
+
+
+def test_a_model_takes_frames_and_says_what_columns_are(tmp_path):
+    rng = np.random.default_rng(2)
+    job = rng.choice(["nurse", "clerk", "pilot"], 600)
+    age = rng.integers(18, 80, 600).astype(object)
+    score = (job == "nurse") + np.array(age, float) / 40 + rng.normal(size=600)
+    age[::20] = None
+    frame = pd.DataFrame({"": range(600), "age": age, "job": job, "y": score > 2.0})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = tmp_path / "m.aucmax"
+    result = invoke("train", tmp_path / "a.csv", "-o", model, "--label", "y")
+    assert result.exit_code == 0, result.output
+    for words in ("identifier", "left out", "5 %", "3 features, others pooled"):
+        assert words in result.stdout
+    told = json.loads(invoke("info", model, "--json").stdout)
+    assert [column["role"] for column in told["columns"]] == [
+        *("identifier", "number", "category")
+    ]
+    weights = {line["feature"]: line["weight"] for line in told["largest_weights"]}
+    assert weights["job=nurse"] > 0.0 > weights["job=clerk"]
+    assert "others pooled" in invoke("info", model).stdout
+    scored = invoke("score", model, tmp_path / "a.csv").stdout.splitlines()
+    scores = [float(line.rpartition(",")[2]) for line in scored[1:]]
+    loaded = aucmax.load(model)
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_allclose(loaded.decision_function(frame), scores, rtol=1e-12)
+    shuffled = frame[["y", "job", "age"]]
+    np.testing.assert_allclose(loaded.decision_function(shuffled), scores, rtol=1e-12)
+    assert loaded.predict(frame).shape == (600,)
+
+
+def test_mixed_types_in_a_column_of_pandas(tmp_path):
+    mixed = [1.5, "2", None, 3] * 30
+    frame = pd.DataFrame({"c": mixed, "y": [0, 1, 0, 1] * 30}, dtype=object)
+    source = FrameSource(frame, label="y")
+    assert source.schema.roles[0]["role"] == "number"
+    np.testing.assert_array_equal(dense(source)[:4, 0], [1.5, 2.0, 2.0, 3.0])
