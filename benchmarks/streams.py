@@ -342,7 +342,7 @@ def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
         parts = [synth.Hyperplane(seed=1, n_features=10, mag_change=0.002)]
     else:
         make = synth.SEA if kind == "SEA" else synth.Agrawal
-        first, second = (0, 3) if kind == "SEA" else (0, 2)
+        first, second = (0, 3) if kind == "SEA" else (6, 8)  # linear ones
         parts = [make(first, seed=1), make(second, seed=2)]
     rows = [pair for part in parts for pair in part.take(n // len(parts))]
     X = np.array([[float(value) for value in row.values()] for row, _ in rows])
@@ -407,7 +407,9 @@ def drift(picture: str | None = None) -> None:
         how = "all along" if name == "hyperplane" else "at 20"
         axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize=8, loc="lower left")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4
+    )
     figure.savefig(picture, dpi=110)
 
 

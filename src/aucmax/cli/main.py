@@ -243,7 +243,7 @@ def train(
             "--input",
             metavar="KEY=VALUE",
             help="Of the reader: format, dtype, drop, only, weight, categorical, "
-            "encode=hash|onehot, text, hash_size, delimiter, header, zero_based.",
+            "encode=auto|hash|onehot, text, numeric, date, hash_size, delimiter, header, zero_based.",
         ),
     ] = [],  # noqa: B006
     holdout: Annotated[
