@@ -1911,3 +1911,15 @@ def test_compiled_is_python(estimator, python_states, compiled_states):
                 atol = 1e-9 * max(np.abs(b).max(), 1e-6)
                 message = f"{file.name}: {key}"
                 assert_allclose(a, b, rtol=1e-9, atol=atol, err_msg=message)
+
+
+@plain
+def test_probabilities_are_there_or_it_is_said_how_to_get_them(estimator):
+    X, y = gaussian(80, 6)
+    model = trained(estimator, X, y)
+    if hasattr(model, "predict_proba"):
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    else:
+        with pytest.raises(AttributeError) as raised:
+            _ = model.predict_proba
+        assert "CalibratedClassifierCV" in str(raised.value.__cause__)

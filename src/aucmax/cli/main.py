@@ -164,7 +164,7 @@ _Positive = Annotated[
 ]
 _Missing = Annotated[
     str | None,
-    typer.Option(metavar="WHAT", help="Missing values: error, impute or zero."),
+    typer.Option(metavar="WHAT", help="Missing values: auto, error, impute or zero."),
 ]
 
 
@@ -243,7 +243,8 @@ def train(
             "--input",
             metavar="KEY=VALUE",
             help="Of the reader: format, dtype, drop, only, weight, categorical, "
-            "encode=auto|hash|onehot, text, numeric, date, hash_size, delimiter, header, zero_based.",
+            "text, numeric, date, encode=auto|hash|onehot, hash_size, delimiter, "
+            "header, zero_based.",
         ),
     ] = [],  # noqa: B006
     holdout: Annotated[

@@ -24,7 +24,8 @@ from aucmax.training import (
     train,
 )
 
-_LISTS = {"drop", "only", "categorical", "text"}  # options of readers, with commas
+# Options of readers that are lists, with commas.
+_LISTS = {"drop", "only", "categorical", "text", "numeric", "date"}
 
 
 def run(

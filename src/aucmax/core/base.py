@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -35,6 +36,15 @@ _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays s
 _ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
 _MIN_RUNS = 1024  # … in so many groups at least
+
+
+def _no_probabilities(estimator: Any) -> bool:
+    name = type(estimator).__name__
+    raise AttributeError(
+        f"Scores of {name} rank, and are no probabilities: "
+        f"sklearn.calibration.CalibratedClassifierCV({name}()) makes some, and AUCStream "
+        "has them."
+    )
 
 
 class Ranker(ClassifierMixin, BaseEstimator):
@@ -85,6 +95,11 @@ class Ranker(ClassifierMixin, BaseEstimator):
         above = (self.decision_function(X) > 0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[above]
         return labels
+
+    @available_if(_no_probabilities)
+    def predict_proba(self, X: ArrayLike) -> Float:
+        """Return nothing: scores of a ranker are no probabilities."""
+        raise NotImplementedError
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
