@@ -1,6 +1,7 @@
 """What the first block of a CSV file tells: delimiter, names, kinds of columns."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,13 +37,26 @@ class Head:
     def kinds(self) -> list[tuple[int, int]]:
         """How many values of each column are numbers, and how many are something else.
 
-        Missing values are neither.
+        Missing values are neither. Nor are names in lines that repeat the header, as in
+        files that were put together: they will be bad lines, if a column has numbers.
         """
         columns = self.columns()
         counts = np.zeros((len(columns), 2), np.int64)
         for spans, pair in zip(columns, counts, strict=True):
             count_numbers(*spans, pair)
-        return [(int(numbers), int(others)) for numbers, others in counts]
+        again = self._repeats()
+        return [
+            (int(numbers), max(int(others) - again * _is_name(name.encode()), 0))
+            for name, (numbers, others) in zip(self.names, counts, strict=True)
+        ]
+
+    def _repeats(self) -> int:
+        """Return how many lines of the block are that of the header again."""
+        if not self.header:
+            return 0
+        line = rb"\n" + re.escape(self.text) + rb"(?=\r?\n|\Z)"
+        body = self.body.offset - self.start.offset
+        return len(re.findall(line, self.data[max(body - 1, 0) :].tobytes()))
 
     def columns(self) -> list[Spans]:
         """Return the values of all columns in the first block."""
@@ -68,9 +82,18 @@ class Head:
 
 
 def read_head(
-    file: str, reader: Reader, dtype: Any, delimiter: str | None, header: bool | None
+    file: str,
+    reader: Reader,
+    dtype: Any,
+    delimiter: str | None,
+    header: bool | None,
+    named: Collection[str] = (),
 ) -> Head | None:
-    """Look at the beginning of a file; None if there is nothing."""
+    """Look at the beginning of a file; None if there is nothing.
+
+    If nobody knows whether there is a header, a column that is ``named`` by the user
+    and is in the first line says so, whatever else is there.
+    """
     data, final = reader.peek()
     block = data.tobytes()
     if final and not block.endswith(b"\n"):
@@ -93,7 +116,7 @@ def read_head(
         dtype=dtype,
     )
     if header is None:
-        header = _has_names(fields, head)
+        header = not set(named).isdisjoint(head.names) or _has_names(fields, head)
     if not header:
         names = [str(i) for i in range(len(fields))]
         return replace(head, names=names, header=False, text=b"", body=start)
@@ -133,11 +156,7 @@ def _has_names(fields: list[bytes], head: Head) -> bool:
     it has if nothing in it is a number, no name is there twice and none is also a value
     of its column.
     """
-    number = [_is_number(field) for field in fields]
-    name = [
-        not n and decode(f).strip() not in MISSING
-        for n, f in zip(number, fields, strict=True)
-    ]
+    name = [_is_name(field) for field in fields]
     if not any(name):
         return False
     if any(
@@ -145,12 +164,16 @@ def _has_names(fields: list[bytes], head: Head) -> bool:
         for is_name, (numbers, others) in zip(name, head.kinds, strict=True)
     ):
         return True
-    if any(number) or len(set(head.names)) < len(head.names):
+    if any(map(_is_number, fields)) or len(set(head.names)) < len(head.names):
         return False
     return not any(
         is_name and field in dictionary(column)[1]
         for is_name, field, column in zip(name, head.names, head.columns(), strict=True)
     )
+
+
+def _is_name(field: bytes) -> bool:
+    return not _is_number(field) and decode(field).strip() not in MISSING
 
 
 def _is_number(field: bytes) -> bool:

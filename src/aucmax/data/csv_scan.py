@@ -270,6 +270,11 @@ class Scan:
         elif problem == _ABSENT:
             category = bool(self._places.roles[column] == _CATEGORY)
             what = f"the value is missing ({value}): {remedy(category)}"
+        elif problem == _NO_NUMBER and value == repr(name):
+            what = (
+                "the value is the name of the column: if the header is there again, "
+                "--on-bad-line skip leaves it out"
+            )
         elif problem == _NO_NUMBER:
             what = f"{label} {value} is not a number, as those at the beginning were"
             if column != self._weight:
