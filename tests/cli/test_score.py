@@ -425,3 +425,11 @@ def test_who_feeds_lines_gets_scores(model, data, expected):
     rest, _ = process.communicate("\n".join(LINES[8:]).encode())
     assert process.returncode == 0
     assert rest.decode().endswith(f"{LINES[-1]},{expected[-1]!r}\n")
+
+
+def test_missing_values_of_new_data_are_zero_if_one_says_so(model, tmp_path):
+    data = write_table(tmp_path / "holes.csv", [",York,3,no", "0,York,3,no"])
+    assert invoke("score", model, data).exit_code == 1
+    result = invoke("score", model, data, data, "--missing", "zero")
+    assert result.exit_code == 0, result.stderr
+    assert len({row["score"] for row in fields(result.stdout)}) == 1

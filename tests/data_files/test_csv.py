@@ -380,7 +380,7 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
     assert recipe["numbers"] == (["a"] if label else ["a", "y"])
     found = whole(source)
     assert [line.line for line in found.bad] == [3, 4, 6]
-    assert "if the header is there again, --on-bad-line skip" in str(found.bad[0])
+    assert "is the header there again? Leave" in str(found.bad[0])
     np.testing.assert_array_equal(found.X[:, 0], [1, 2])
 
 

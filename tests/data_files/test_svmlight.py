@@ -181,7 +181,7 @@ BAD = {
     b"x 1:1": r"'x' is not a finite number",
     b"nan 1:1": r"'nan' is not a finite number",
     b"1,2 1:1": r"'1,2' is more than one",
-    b"1 0:1": r"column 0: .*zero-based",
+    b"1 0:1": r"column 0: .*zero_based=true",
     b"1 -3:1": r"column -3: -3 is negative",
     b"1 2.5:1": r"column 2.5: '2.5' is not an integer",
     b"1 x:1": r"'x' is not an integer",

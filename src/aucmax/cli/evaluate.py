@@ -26,6 +26,7 @@ def run(
     *,
     positive: str | None,
     weight: str | None,
+    options: dict[str, Any],
     at: str | None,
     max_fpr: float,
     by: str | None,
@@ -49,6 +50,7 @@ def run(
         keep_text=on_bad_line == "quarantine",
         extra=() if by is None else (by,),
         weight=weight,
+        changes=options,
     )
     for output in (quarantine, plot):
         if output is not None:

@@ -168,6 +168,12 @@ _Missing = Annotated[
 ]
 
 
+_Changed = Annotated[
+    list[str],
+    typer.Option("--input", metavar="KEY=VALUE", help="Of these data: delimiter=SIGN."),
+]
+
+
 @app.command()
 def demo(
     output: Annotated[
@@ -314,6 +320,8 @@ def score(
             help="File for the scores, packed if it ends in .gz etc.",
         ),
     ] = None,
+    missing: _Missing = None,
+    reader: _Changed = [],  # noqa: B006
     on_bad_line: _OnBadLine = "fail",
     quarantine: _Quarantine = None,
     as_json: _Json = False,
@@ -326,9 +334,11 @@ def score(
     """
     import_scikit_learn()
     from aucmax.cli.score import run
+    from aucmax.cli.train import reader_options
 
+    options = reader_options(reader, missing=missing)
     policy = _bad_line_policy(on_bad_line, quarantine)
-    run(model, data, output, policy, quarantine, as_json)
+    run(model, data, output, options, policy, quarantine, as_json)
 
 
 @app.command(
@@ -337,6 +347,10 @@ def score(
 def evaluate(
     model: _Model,
     data: _Data,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Of the labels; else as in training."),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -351,6 +365,8 @@ def evaluate(
             help="Weights of rows; none for none; else as in training.",
         ),
     ] = None,
+    missing: _Missing = None,
+    reader: _Changed = [],  # noqa: B006
     at: Annotated[
         str | None,
         typer.Option(
@@ -388,12 +404,14 @@ def evaluate(
     """
     import_scikit_learn()
     from aucmax.cli.evaluate import run
+    from aucmax.cli.train import reader_options
 
     run(
         model,
         data,
         positive=positive,
         weight=weight,
+        options=reader_options(reader, label=label, missing=missing),
         at=at,
         max_fpr=max_fpr,
         by=by,

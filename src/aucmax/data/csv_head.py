@@ -115,6 +115,7 @@ def read_head(
         final=final,
         dtype=dtype,
     )
+    guessed = header is None
     if header is None:
         header = not set(named).isdisjoint(head.names) or _has_names(fields, head)
     if not header:
@@ -122,9 +123,11 @@ def read_head(
         return replace(head, names=names, header=False, text=b"", body=start)
     if len(set(head.names)) < len(head.names):
         twice = next(name for name in head.names if head.names.count(name) > 1)
+        otherwise = (
+            ", or say that there is no header: --input header=false" if guessed else ""
+        )
         raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them, or say "
-            "that there is no header: --input header=false"
+            f"{file}: two columns are called {twice!r}: rename one of them{otherwise}"
         )
     return head
 

@@ -273,8 +273,8 @@ def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return "in training, --missing zero (or impute) takes the line without it"
+        return "--missing zero takes the line without it"
     return (
-        "in training, --missing impute puts the mean of the column there, --missing "
-        "zero a zero"
+        "--missing zero puts a zero there, and in training --missing impute the mean "
+        "of the column"
     )

@@ -247,7 +247,7 @@ class SvmlightSource:
         if index == 0 and self._base == 1:
             return (
                 "0 is not an index where features count from 1; if in this file they "
-                "count from 0, read it as zero-based"
+                "count from 0: in training, --input zero_based=true"
             )
         if index < self._base:
             return f"{index} is negative, which an index must not be"
@@ -269,8 +269,8 @@ class SvmlightSource:
             return f"the value {_show(value)} is too large for {self._dtype}"
         if self._missing == "error":
             return (
-                f"the value {_show(value)} is not finite; leave it out, or have "
-                "missing values read as zero"
+                f"the value {_show(value)} is not finite; leave it out, or read it as "
+                "zero: --missing zero"
             )
         return None
 
