@@ -115,7 +115,11 @@ class Model(NamedTuple):
                 f"{', '.join(sorted(changes))}: of svmlight data one may say missing."
             )
         return SvmlightSource(
-            text, n_features=self.width, missing=missing, prompt=prompt
+            text,
+            n_features=self.width,
+            missing=missing,
+            labelled=labelled,
+            prompt=prompt,
         )
 
     def score(self, X: Any) -> Scores:

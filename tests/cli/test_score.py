@@ -207,6 +207,26 @@ def test_svmlight_gives_a_score_a_line(svmlight):
     assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
 
 
+def test_svmlight_needs_no_labels(svmlight, tmp_path):
+    folder, *_ = svmlight
+    rows = (folder / "rows.svm").read_text().splitlines()
+    trained = tmp_path / "m.aucmax"
+    command = "train", folder / "rows.svm", "-o", trained, "--algorithm", "SPAM"
+    assert invoke(*command).exit_code == 0
+    bare = tmp_path / "bare.svm"
+    bare.write_text("".join(row.partition(" ")[2] + "\n" for row in rows))
+    blank = [not row.partition(" ")[2] for row in rows]
+    for model in (trained, folder / "m.aucmax"):
+        with_labels = invoke("score", model, folder / "rows.svm").stdout.splitlines()
+        result = invoke("score", model, bare)
+        assert result.exit_code == 0, result.stderr
+        # A blank line is none, with labels or without.
+        kept = [s for s, none in zip(with_labels, blank, strict=True) if not none]
+        assert result.stdout.splitlines() == kept
+        result = invoke("evaluate", model, bare)
+        assert "there is no label" in result.stderr
+
+
 def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
     folder, *_ = svmlight
     result = invoke("score", folder / "m.aucmax", data)

@@ -425,3 +425,13 @@ def test_text_in_another_encoding_is_remarked_upon(tmp_path):
     assert result.exit_code == 0
     assert result.stderr.startswith(f"Note: {data}, line 2: this is not UTF-8.")
     assert result.stderr.count("\n") == 1
+
+
+def test_queries_are_noted_once(tmp_path):
+    data = tmp_path / "a.svm"
+    data.write_text("1 qid:1 1:1\n-1 qid:1 1:0.5\n" * 20)
+    command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
+    result = invoke(*command, "--passes", "3", "--test", data)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(f"Note: {data}: qid is passed over")
+    assert result.stderr.count("\n") == 1

@@ -19,7 +19,7 @@ from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
 from aucmax.files import whole_output
 
-_UNCONVERGED = "ConvergenceWarning"
+_NOTED = ("ConvergenceWarning", "DataWarning")
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
 
@@ -30,7 +30,7 @@ class _Commands(TyperGroup):
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
             with whole_output(), warnings.catch_warnings():
-                warnings.showwarning = partial(_note, warnings.showwarning)
+                warnings.showwarning = partial(_note, warnings.showwarning, set())
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             if debug:
@@ -45,11 +45,15 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
-def _note(otherwise: Any, message: Warning, category: type, *place: Any) -> None:
-    """Tell what is odd about the data or the model, as a line for people."""
-    # The name, as scikit-learn, whose warning it is, is slow to import.
-    if issubclass(category, UnicodeWarning) or category.__name__ == _UNCONVERGED:
-        typer.echo(f"Note: {message}", err=True)
+def _note(
+    otherwise: Any, told: set[str], message: Warning, category: type, *place: Any
+) -> None:
+    """Tell what is odd about the data or the model, as a line for people, once."""
+    # The names, as what they are from is slow to import.
+    if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
+        if str(message) not in told:
+            typer.echo(f"Note: {message}", err=True)
+            told.add(str(message))
     else:
         otherwise(message, category, *place)
 

@@ -123,7 +123,7 @@ def reopen(
         if columns:
             raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
         options |= {name: recipe[name] for name in ("zero_based", "missing")}
-        options["n_features"] = n_features
+        options |= {"n_features": n_features, "labelled": labelled}
     else:
         if weight == "none":
             recipe, weight = recipe | {"weight": None}, None
