@@ -110,6 +110,26 @@ def test_what_the_name_of_a_picture_says(model, data, tmp_path):
         assert picture.read_bytes().startswith(start)
 
 
+def test_a_picture_does_not_cost_the_numbers(model, data, tmp_path, monkeypatch):
+    odd = tmp_path / "$5 销售$.csv"
+    odd.write_bytes(data.read_bytes())
+    picture = tmp_path / "roc.png"
+    result = invoke("evaluate", model, odd, "--plot", picture)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert picture.exists()
+
+    def fail(*_):
+        raise RuntimeError("no such font")
+
+    monkeypatch.setattr("aucmax.report.roc.save_figure", fail)
+    for more in ((), ("--json",)):
+        result = invoke("evaluate", model, data, "--plot", picture, *more)
+        assert result.exit_code == 1
+        assert "roc.png could not be drawn: no such font" in result.stderr
+        assert "auc" in result.stdout.lower()
+
+
 def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
     absent = tmp_path / "absent.csv"
     result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
