@@ -528,10 +528,10 @@ def test_missing_values(write):
         assert "--missing impute" in line.problem
         assert "zero" in line.problem
     (line,) = read(write("c,y\nu,0\n,1\n", "other.csv"), label="y").bad
-    assert line.problem.endswith("--missing zero (or impute) takes the line without it")
+    assert line.problem.endswith("--missing zero takes the line without it")
     assert str(found.bad[1]) == (
-        f"{path}, line 4, column a: the value is missing ('NA'): in training, "
-        "--missing impute puts the mean of the column there, --missing zero a zero"
+        f"{path}, line 4, column a: the value is missing ('NA'): --missing zero "
+        "puts a zero there, and in training --missing impute the mean of the column"
     )
     found = read(path, missing="zero", **options)
     categories = [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]]

@@ -21,6 +21,8 @@ from aucmax.data.chunk import DataWarning, Position
 from aucmax.data.prefetch import prefetch
 from aucmax.data.svmlight import SvmlightSource
 
+pytestmark = pytest.mark.filterwarnings("ignore::aucmax.data.chunk.DataWarning")
+
 NUMBER = re.compile(
     rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE
 )
