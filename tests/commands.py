@@ -49,7 +49,7 @@ def train_model(folder):
     """Return the path of a model."""
     data = write_table(folder / "train.csv", table())
     model = folder / "model.aucmax"
-    reader = {"label": "clicked", "encode": "onehot"}
+    reader = {"label": "clicked", "encode": "onehot", "missing": "error"}
     train(Plan([str(data)], "LeastSquaresAUC", passes=1, reader=reader), model)
     return model
 

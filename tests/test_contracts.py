@@ -129,7 +129,7 @@ VARIANTS = [
     Chain(KMeansNystroem(20, linear=True), BAM()),
     Chain(RandomFourier(20, kind="sincos"), OAM(), first_rows=50),
     Chain(Projection(3), LeastSquaresAUC(), first_rows=30),
-    AUCStream(half_life=50.0),
+    AUCStream(half_life=400.0),
 ]
 LINEAR = [e for e in VARIANTS if isinstance(e, LinearRanker)]
 ONLINE = [estimator for estimator in VARIANTS if hasattr(estimator, "partial_fit")]

@@ -6,8 +6,9 @@ A model that was trained from files knows how to read more of them; its recipe s
 import csv
 import errno
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -78,8 +79,12 @@ class Model(NamedTuple):
         labelled: bool = True,
         weight: str | None = None,
         prompt: bool = False,
+        changes: Mapping[str, Any] | None = None,
     ) -> Source:
-        """Return a reader that makes the features this model was trained on."""
+        """Return a reader that makes the features this model was trained on.
+
+        ``changes`` are as for :func:`aucmax.data.open.reopen`.
+        """
         if self.recipe is not None:
             return reopen(
                 data,
@@ -90,10 +95,12 @@ class Model(NamedTuple):
                 labelled=labelled,
                 weight=weight,
                 prompt=prompt,
+                changes=changes,
             )
+        changes = dict(changes or {})
         columns = bool(extra) or weight not in (None, "none")
         if named_set(data) and not columns:
-            return open_data(data)
+            return open_data(data, **changes)
         text = Text(data)
         known = guess_format(text)
         if known != "svmlight" or columns:
@@ -102,7 +109,18 @@ class Model(NamedTuple):
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        return SvmlightSource(text, n_features=self.width, prompt=prompt)
+        missing = changes.pop("missing", "error")
+        if changes:
+            raise ValueError(
+                f"{', '.join(sorted(changes))}: of svmlight data one may say missing."
+            )
+        return SvmlightSource(
+            text,
+            n_features=self.width,
+            missing=missing,
+            labelled=labelled,
+            prompt=prompt,
+        )
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
@@ -143,19 +161,21 @@ def write_scores(
     output: Path | None,
     bad: BadLines,
     watch: Callable[[Sequence[str]], Any],
+    changes: Mapping[str, Any] | None = None,
 ) -> int:
     """Score data and write them to ``output``, or to standard output; return the rows.
 
     The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
-    or something like it.
+    or something like it; ``changes`` are as for :meth:`Model.open`.
     """
     # Who feeds a pipe line by line may be waiting for the scores.
-    source = model.open(data, keep_text=True, labelled=False, prompt=True)
+    reopened = partial(model.open, labelled=False, changes=changes)
+    source = reopened(data, keep_text=True, prompt=True)
     if output is not None:
         refuse_overwriting(output, source.files)
     rows = 0
     with _opened(output) as file, watch(source.files) as meter:
-        writer = _writer(model, source, output, file)
+        writer = _writer(reopened, source, output, file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk, scores)
@@ -167,7 +187,10 @@ def write_scores(
 
 
 def _writer(
-    model: Model, source: Source, output: Path | None, file: BinaryIO
+    reopened: Callable[[Sequence[str]], Source],
+    source: Source,
+    output: Path | None,
+    file: BinaryIO,
 ) -> Writer:
     known = source.recipe()["format"]
     to_parquet = output is not None and output.suffix in (".parquet", ".pq")
@@ -176,7 +199,7 @@ def _writer(
     if to_parquet:
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if known == "csv":
-        return _Table(file, source, lambda name: model.open([name], labelled=False))
+        return _Table(file, source, lambda name: reopened([name]))
     return _Plain(file)
 
 

@@ -290,13 +290,16 @@ def _settled(
     """Return the task, settled by the first rows.
 
     The first chunk of a pipe is small, and may have one class only: more are read, and
-    added to those ``seen``, until labels say enough or it is as much as of a file.
+    added to those ``seen``, until labels say enough or it is as much as of a file. It
+    takes as much to see which label is the rarer one.
     """
     labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
     while source.size is None and seen[-1].after.offset < BLOCK:
         if not task.halves:  # for which it takes all labels
             with suppress(ValueError):
-                return task.settle(join(labels))
+                found = task.settle(join(labels))
+                if not found.by_rarity:
+                    return found
         more = next(chunks, None)
         if more is None:
             break

@@ -67,8 +67,8 @@ def test_people_get_a_table_and_how_to_read_it(table):
     result = invoke(table, *PAIR, "--label", "kind", "--positive", "ham", "--folds", 3)
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
-    for words in ("ham against rest", "95 % interval", "Nadeau and Bengio",
-                  "300 rows, 6 features, 210 positives", "3 stratified folds",
+    for words in ("Positive: ham against rest (210 of 300 rows", "95 % interval",
+                  "Nadeau and Bengio", "300 rows, 6 features", "3 stratified folds",
                   "is ahead, but these folds cannot tell it from"):  # fmt: skip
         assert words in text
     assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
@@ -140,7 +140,7 @@ def test_one_feature_is_one(tmp_path):
     data = tmp_path / "one.csv"
     data.write_text("x,y\n" + "".join(f"{k / 2},{k % 3 == 0:d}\n" for k in range(40)))
     result = invoke(data, "--label", "y", "--algorithm", "SPAM", "--folds", 2)
-    assert "40 rows, 1 feature, 14 positives" in result.stdout
+    assert "40 rows, 1 feature\nPositive: 1 (14 of 40 rows, 35 %)" in result.stdout
 
 
 def test_help_names_what_is_to_be_given():

@@ -50,6 +50,21 @@ def test_a_set_in_detail(tmp_path):
     assert "1 against -1" in result.stdout
 
 
+def test_all_names_that_are_printed_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    words = invoke().stdout.split()
+    assert set(registry.names()) <= set(words)
+    for name, part in ("a9a", "train"), ("a9a", "test"), ("german", None):
+        asked = name if part is None else f"{name}.{part}"
+        assert f"{asked}: " in invoke(name).stdout
+        result = invoke(asked)
+        assert result.exit_code == 0, result.stderr
+        rows = registry.entry(name).parts[part or "all"].rows
+        assert result.stdout.startswith(f"{asked}: {rows:,} rows")
+        assert json.loads(invoke(asked, "--json").stdout)["rows"] == rows
+    assert "has no part 'tset'" in invoke("a9a.tset").stderr
+
+
 def test_json_of_all_and_of_one():
     everything = json.loads(invoke("--json").stdout)
     assert [facts["name"] for facts in everything] == registry.names()

@@ -1,6 +1,7 @@
 """aucmax evaluate: the measures of the package, on the scores of the model."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -107,6 +108,26 @@ def test_what_the_name_of_a_picture_says(model, data, tmp_path):
         picture = tmp_path / f"roc.{ending}"
         assert invoke("evaluate", model, data, "--plot", picture).exit_code == 0
         assert picture.read_bytes().startswith(start)
+
+
+def test_a_picture_does_not_cost_the_numbers(model, data, tmp_path, monkeypatch):
+    odd = tmp_path / "$5 销售$.csv"
+    odd.write_bytes(data.read_bytes())
+    picture = tmp_path / "roc.png"
+    result = invoke("evaluate", model, odd, "--plot", picture)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert picture.exists()
+
+    def fail(*_):
+        raise RuntimeError("no such font")
+
+    monkeypatch.setattr("aucmax.report.roc.save_figure", fail)
+    for more in ((), ("--json",)):
+        result = invoke("evaluate", model, data, "--plot", picture, *more)
+        assert result.exit_code == 1
+        assert "roc.png could not be drawn: no such font" in result.stderr
+        assert "auc" in result.stdout.lower()
 
 
 def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
@@ -256,3 +277,53 @@ def test_other_labels_than_in_training(model, data):
     found, other = report(model, data), report(model, data, "--positive", "no")
     assert other["positives"] == 400 - found["positives"]
     assert other["auc"]["value"] == pytest.approx(1 - found["auc"]["value"])
+
+
+def test_data_that_are_written_otherwise_than_those_of_training(model, data, tmp_path):
+    plain = report(model, data)["auc"]
+    lines = [line for line in LINES if "Bath" not in line]
+    named = write_table(tmp_path / "named.csv", LINES, HEADER.replace("clicked", "y"))
+    assert report(model, named, "--label", "y")["auc"] == plain
+    assert report(model, named, "--input", "label=y")["auc"] == plain
+    piped = write_table(
+        tmp_path / "piped.csv",
+        [line.replace(",", "|") for line in lines],
+        HEADER.replace(",", "|"),
+    )
+    assert report(model, piped, "--input", "delimiter=|")["rows"] == len(lines)
+    holes = write_table(tmp_path / "holes.csv", [*LINES, ",York,3,no"])
+    result = invoke("evaluate", model, holes)
+    assert "is missing ('')" in result.stderr
+    assert "--missing zero puts a zero there" in result.stderr
+    assert report(model, holes, "--missing", "zero")["rows"] == len(LINES) + 1
+    for more, message in (
+        (("--missing", "impute"), "trained without it, and does not know the means"),
+        (("--missing", "guess"), "not 'guess'"),
+        (("--input", "categorical=age"), "categorical: how features are made is sett"),
+        (("--label", "clickd"), "(did you mean 'clicked'?); there are 'age'"),
+    ):
+        result = invoke("evaluate", model, data, *more)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
+def test_what_an_error_advises_is_an_option_of_the_command(model, tmp_path):
+    """Or is said to be one of training."""
+    bad = {
+        "empty.csv": (HEADER, ",York,3,no"),
+        "word.csv": (HEADER, "old,York,3,no"),
+        "again.csv": (HEADER, HEADER),
+        "twice.csv": ("age,town,income,age", "1,York,3,no"),
+        "town.csv": (HEADER, "1,,3,no"),
+        "label.csv": (HEADER, "1,York,3,perhaps"),
+    }
+    for name, (header, line) in bad.items():
+        data = write_table(tmp_path / name, [*LINES[:9], line], header)
+        for verb in ("score", "evaluate"):
+            result = invoke(verb, model, data)
+            if (verb, name) == ("score", "label.csv"):
+                continue
+            assert result.exit_code == 1, name
+            said = re.sub("in training,? --[a-z]+", "", result.stderr)
+            for option in re.findall("--[a-z-]+", said):
+                assert option in invoke(verb, "-h").stdout, (verb, name, said)

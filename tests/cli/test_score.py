@@ -207,6 +207,26 @@ def test_svmlight_gives_a_score_a_line(svmlight):
     assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
 
 
+def test_svmlight_needs_no_labels(svmlight, tmp_path):
+    folder, *_ = svmlight
+    rows = (folder / "rows.svm").read_text().splitlines()
+    trained = tmp_path / "m.aucmax"
+    command = "train", folder / "rows.svm", "-o", trained, "--algorithm", "SPAM"
+    assert invoke(*command).exit_code == 0
+    bare = tmp_path / "bare.svm"
+    bare.write_text("".join(row.partition(" ")[2] + "\n" for row in rows))
+    blank = [not row.partition(" ")[2] for row in rows]
+    for model in (trained, folder / "m.aucmax"):
+        with_labels = invoke("score", model, folder / "rows.svm").stdout.splitlines()
+        result = invoke("score", model, bare)
+        assert result.exit_code == 0, result.stderr
+        # A blank line is none, with labels or without.
+        kept = [s for s, none in zip(with_labels, blank, strict=True) if not none]
+        assert result.stdout.splitlines() == kept
+        result = invoke("evaluate", model, bare)
+        assert "there is no label" in result.stderr
+
+
 def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
     folder, *_ = svmlight
     result = invoke("score", folder / "m.aucmax", data)
@@ -425,3 +445,11 @@ def test_who_feeds_lines_gets_scores(model, data, expected):
     rest, _ = process.communicate("\n".join(LINES[8:]).encode())
     assert process.returncode == 0
     assert rest.decode().endswith(f"{LINES[-1]},{expected[-1]!r}\n")
+
+
+def test_missing_values_of_new_data_are_zero_if_one_says_so(model, tmp_path):
+    data = write_table(tmp_path / "holes.csv", [",York,3,no", "0,York,3,no"])
+    assert invoke("score", model, data).exit_code == 1
+    result = invoke("score", model, data, data, "--missing", "zero")
+    assert result.exit_code == 0, result.stderr
+    assert len({row["score"] for row in fields(result.stdout)}) == 1

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
@@ -328,22 +329,55 @@ def test_a_positive_label_that_no_row_has(tmp_path, algorithm):
     assert "maybe against rest" in result.stderr
 
 
-def test_labels_that_rank_by_their_order_alone_are_remarked_upon(tmp_path):
-    for low, high, more in [
-        ("bad", "good", ()),
-        ("no", "yes", ()),
-        ("bad", "good", ("--positive", "bad")),
-        ("bad", "good", ("--positive", "@half")),
-    ]:
-        data = tmp_path / "one.csv"
-        data.write_text(f"x,y\n1,{low}\n2,{high}\n")
-        result = invoke(
-            *("train", data, "-o", tmp_path / "model.aucmax", "--label", "y"),
-            *("--algorithm", "SPAM", *more),
-        )
+@pytest.mark.parametrize(
+    ("labels", "more", "told"),
+    [
+        ("legit legit fraud", (), "fraud (1 of 3 rows, 33.3 %); * --positive legit"),
+        ("good bad bad", (), "bad (2 of 3 rows, 66.7 %); * --positive good"),
+        ("no Yes no", (), "Yes (1 of 3 rows, 33.3 %); * --positive no"),
+        ("a a b", (), "b (1 of 3 rows, 33.3 %); * --positive a"),
+        ("1 1 0", (), "1 (2 of 3 rows, 66.7 %); * --positive 0"),
+        ("1 1 -1", ("--positive", "-1"), "-1 against rest (1 of 3 rows, 33.3 %)."),
+        ("a b b", ("--positive", "b"), "b against rest (2 of 3 rows, 66.7 %)."),
+    ],
+)
+def test_which_label_is_positive_is_always_said(tmp_path, labels, more, told):
+    data = tmp_path / "few.csv"
+    rows = (f"{i},{label}\n" for i, label in enumerate(labels.split()))
+    data.write_text("x,y\n" + "".join(rows))
+    command = "train", data, "-o", tmp_path / "model.aucmax", "--label", "y"
+    result = invoke(*command, "--algorithm", "SPAM", *more)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    said = " ".join(result.stdout.split())
+    assert fnmatchcase(said, f"* s. Positive: {told} Model: *")
+
+
+def test_the_rare_label_of_the_first_rows_may_be_the_frequent_one(tmp_path):
+    """What a sorted file begins with is no sample of it, and that is said."""
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("x,y\n1,a\n2,a\n3,b\n")
+    second.write_text("x,y\n" + "4,b\n" * 9)
+    command = "train", first, second, "-o", tmp_path / "m.aucmax", "--label", "y"
+    result = invoke(*command, "--algorithm", "SPAM")
+    assert "Positive: b (10 of 12 rows, 83.3 %)" in " ".join(result.stdout.split())
+    assert "the frequent one of all rows" in " ".join(result.stderr.split())
+
+
+def test_of_a_pipe_as_many_rows_are_looked_at_as_of_a_file(tmp_path):
+    """Its first block is small, and has the frequent label once."""
+    labels = "a" + "b" * 11_000 + "a" * 21_000
+    digits = "0" * 30
+    text = "x,y\n" + "".join(f"{i % 7}.{digits},{y}\n" for i, y in enumerate(labels))
+    data = tmp_path / "rows.csv"
+    data.write_text(text)
+    told = []
+    for source in (data, "-"):
+        command = "train", source, "-o", tmp_path / "m.aucmax", "--label", "y"
+        result = invoke(*command, "--algorithm", "SPAM", "--json", input=text)
         assert result.exit_code == 0, result.stderr
-        remarked = low == "bad" and not more
-        assert ("labels were taken as good against bad" in result.stderr) == remarked
+        told.append(json.loads(result.stdout)["task"])
+    assert told == [{"positive": ["b"], "negative": ["a"]}] * 2
 
 
 def test_nothing_to_resume_is_said(rows, tmp_path):
@@ -390,4 +424,14 @@ def test_text_in_another_encoding_is_remarked_upon(tmp_path):
     result = invoke(*command, "--algorithm", "SPAM", "--passes", "3")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"Note: {data}, line 2: this is not UTF-8.")
+    assert result.stderr.count("\n") == 1
+
+
+def test_queries_are_noted_once(tmp_path):
+    data = tmp_path / "a.svm"
+    data.write_text("1 qid:1 1:1\n-1 qid:1 1:0.5\n" * 20)
+    command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
+    result = invoke(*command, "--passes", "3", "--test", data)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(f"Note: {data}: qid is passed over")
     assert result.stderr.count("\n") == 1

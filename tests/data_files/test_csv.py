@@ -8,6 +8,7 @@ import json
 import lzma
 import math
 import os
+import re
 import warnings
 from threading import Thread
 from types import SimpleNamespace
@@ -348,6 +349,66 @@ def test_is_there_a_header(write, text, header):
 
 
 @pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("kind,spam\nx,ham\ny,spam\n", {"label": "spam"}),
+        ("kind,y\nkind,no\nother,yes\n", {"label": "y"}),
+        ("1,y,z\n2,u,v\n3,u,v\n", {"label": "y"}),
+        ("kind,w,y\nkind,w,a\nx,y,b\n", {"label": "2", "drop": ["w"]}),
+    ],
+)
+def test_a_column_that_is_named_says_that_there_is_a_header(write, text, options):
+    names = text.partition("\n")[0].split(",")
+    assert not CsvSource([write(text)]).recipe()["header"]
+    assert CsvSource([write(text)], **options).recipe()["columns"] == names
+
+
+def test_a_position_says_nothing_about_a_header(write):
+    source = CsvSource([write("5,0,1\n6,2,0\n")], label="0")
+    assert source.recipe()["header"] is False
+    assert source.recipe()["label"] == "0"
+    assert CsvSource([write("5,-1\n6,1\n")], label="-1").recipe()["label"] == "1"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("label", ["y", None])
+def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
+    lines = ["a,c,y", "1,red,0", "a,c,y", "a,c,y", "2,blue,1", "a,c,y"]
+    source = CsvSource([write(end.join(lines))], label=label, hash_size=8)
+    recipe = source.recipe()
+    assert recipe["header"] is True
+    assert recipe["numbers"] == (["a"] if label else ["a", "y"])
+    found = whole(source)
+    assert [line.line for line in found.bad] == [3, 4, 6]
+    assert "is the header there again? Leave" in str(found.bad[0])
+    np.testing.assert_array_equal(found.X[:, 0], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "message"),
+    [
+        ("a,Clicked\n1,2\n", "clicked", "(did you mean 'Clicked'?); there are 'a', 'C"),
+        ("a,clicked\n1,2\n", "clikced", "(did you mean 'clicked'?); there are 'a', 'c"),
+        ("a,clicked\n1,2\n", "zebra", "'zebra'; there are 'a', 'clicked'"),
+        ("1,2\n3,4\n", "y", "no names (1,2), so columns are called by place, 0 to 1; "
+                            "if it has names: --input header=true"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_of_a_column(write, text, wanted, message):
+    for option in ({"label": wanted}, {"drop": [wanted]}, {"weight": wanted}):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            CsvSource([write(text)], **option).recipe()
+
+
+def test_a_column_that_a_model_misses(write):
+    recipe = recipe_of(write)
+    path = write("A,b,c\n1,2,red\n")
+    wanted = r"no column 'a' \(did you mean 'A'\?\), .* it has 'A', 'b', 'c'"
+    with pytest.raises(ValueError, match=wanted):
+        list(CsvSource([path], recipe=recipe).chunks())
+
+
+@pytest.mark.parametrize(
     ("text", "name", "delimiter"),
     [
         ("a,b\n1,2\n", "x.csv", ","),
@@ -471,10 +532,10 @@ def test_missing_values(write):
         assert "zero" in line.problem
     other = write("c,y\nu,0\n,1\n", "other.csv")
     (line,) = read(other, label="y", missing="error").bad
-    assert line.problem.endswith("--missing zero (or impute) takes the line without it")
+    assert line.problem.endswith("--missing zero takes the line without it")
     assert str(found.bad[1]) == (
-        f"{path}, line 4, column a: the value is missing ('NA'): in training, "
-        "--missing impute puts the mean of the column there, --missing zero a zero"
+        f"{path}, line 4, column a: the value is missing ('NA'): --missing zero "
+        "puts a zero there, and in training --missing impute the mean of the column"
     )
     found = read(path, missing="zero", **options)
     categories = [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]]

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tracemalloc
+import warnings
 from subprocess import run
 
 import numpy as np
@@ -16,9 +17,11 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from aucmax.data import svmlight, text
-from aucmax.data.chunk import Position
+from aucmax.data.chunk import DataWarning, Position
 from aucmax.data.prefetch import prefetch
 from aucmax.data.svmlight import SvmlightSource
+
+pytestmark = pytest.mark.filterwarnings("ignore::aucmax.data.chunk.DataWarning")
 
 NUMBER = re.compile(
     rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE
@@ -35,11 +38,13 @@ def number(token, finite=True):
     return value
 
 
-def reference_row(line, dtype, zero_based, n_features, missing):
+def reference_row(line, dtype, zero_based, n_features, missing, labelled=True):
     """Return the label and a dictionary of one line; None if it is blank."""
     tokens = line.split(b"#")[0].split()
     if not tokens:
         return None
+    if not labelled and b":" in tokens[0]:
+        tokens = [b"0", *tokens]
     label, row = number(tokens[0]), {}
     for token in tokens[1:]:
         index, colon, value = token.partition(b":")
@@ -66,14 +71,21 @@ def reference_row(line, dtype, zero_based, n_features, missing):
 
 
 def reference(
-    data, dtype=np.float64, zero_based=False, n_features=None, missing="error"
+    data,
+    dtype=np.float64,
+    zero_based=False,
+    n_features=None,
+    missing="error",
+    labelled=True,
 ):
     """Return labels, rows and {number of bad line: its text}, slowly."""
     labels, rows, bad = [], [], {}
     for line, content in enumerate(data.split(b"\n"), 1):
         try:
             with np.errstate(over="ignore"):
-                row = reference_row(content, dtype, zero_based, n_features, missing)
+                row = reference_row(
+                    content, dtype, zero_based, n_features, missing, labelled
+                )
         except ValueError:
             bad[line] = content.removesuffix(b"\r")
         else:
@@ -98,8 +110,11 @@ def check(path, data, **options):
     assert len(found) == len(bad)
     assert all(line.problem != svmlight._PUZZLE for line in found)
     assert all(line.file == source.files[0] for line in found)
-    y = np.concatenate([np.empty(0), *(chunk.y for chunk in chunks)])
-    assert bits(y) == bits(np.array(labels))
+    if options.get("labelled", True):
+        y = np.concatenate([np.empty(0), *(chunk.y for chunk in chunks)])
+        assert bits(y) == bits(np.array(labels))
+    else:
+        assert all(chunk.y is None for chunk in chunks)
     sizes = np.concatenate([[0], *(np.diff(chunk.X.indptr) for chunk in chunks)])
     assert sizes[1:].tolist() == [len(row) for row in rows]
     entries = [entry for row in rows for entry in row]
@@ -111,7 +126,7 @@ def check(path, data, **options):
     width = 0
     for chunk in chunks:
         width = max(width, chunk.X.indices.max(initial=-1) + 1)
-        assert chunk.X.shape == (len(chunk.y), options.get("n_features") or width)
+        assert chunk.X.shape == (len(chunk.line), options.get("n_features") or width)
         assert chunk.X.dtype == dtype
         assert chunk.X.indices.dtype == chunk.X.indptr.dtype == np.int32
         chunk.X.check_format(full_check=True)
@@ -181,7 +196,7 @@ BAD = {
     b"x 1:1": r"'x' is not a finite number",
     b"nan 1:1": r"'nan' is not a finite number",
     b"1,2 1:1": r"'1,2' is more than one",
-    b"1 0:1": r"column 0: .*zero-based",
+    b"1 0:1": r"column 0: .*zero_based=true",
     b"1 -3:1": r"column -3: -3 is negative",
     b"1 2.5:1": r"column 2.5: '2.5' is not an integer",
     b"1 x:1": r"'x' is not an integer",
@@ -222,6 +237,27 @@ def test_bad_lines(tmp_path):
         assert bad.text == line
         assert re.search(message, str(bad)), str(bad)
         assert str(bad).startswith(f"{path}, line {bad.line}")
+
+
+def test_lines_without_labels(tmp_path):
+    data = b"3:1 5:2\n1 2:7\nqid:3 1:4 # x\n1 \n2:x\nspam 1:1\n\n-1\n1:1 1:2\n"
+    path = write(tmp_path / "a", data)
+    assert check(path, data, labelled=False, n_features=5) == 3
+    (chunk,) = SvmlightSource(path, labelled=False).chunks()
+    assert chunk.line.tolist() == [1, 2, 3, 4, 8]
+    assert chunk.X[[0]].toarray().tolist() == [[0, 0, 1, 0, 2]]
+    assert "column 2: the value 'x'" in str(chunk.bad[0])
+
+
+@pytest.mark.parametrize("start", [b"1 ", b""])
+def test_queries_are_remarked_upon(tmp_path, start):
+    path = write(tmp_path / "a", (start + b"qid:1 1:1\n") * 3)
+    with pytest.warns(DataWarning, match="qid is passed over: all rows are ranked tog"):
+        list(SvmlightSource(path, labelled=False).chunks())
+    path = write(tmp_path / "b", b"1 1:1 # qid:1\n" * 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(SvmlightSource(path).chunks())
 
 
 def test_missing_values(tmp_path):
@@ -348,6 +384,7 @@ def svmlight_text(draw):
     zero_based=st.booleans(),
     n_features=st.sampled_from([None, 1, 5]),
     missing=st.sampled_from(["error", "zero"]),
+    labelled=st.booleans(),
 )
 def test_any_text(tmp_path_factory, data, **options):
     path = tmp_path_factory.getbasetemp() / "any"

@@ -1,6 +1,8 @@
 """Which labels are positive."""
 
 import json
+import shlex
+from fnmatch import fnmatchcase
 from time import perf_counter
 
 import numpy as np
@@ -31,6 +33,26 @@ def words(*labels):
         (words("no"), "yes", "no"),
         (words("spam", "ham"), "spam", "ham"),
         (words("10", "9"), "10", "9"),
+        (words("tRUE"), "true", "False"),
+        (words("legit", "fraud", "fraud"), "fraud", "legit"),
+        (words("good", "bad", "bad"), "bad", "good"),
+        (words("no", "Yes "), "YES", "No"),
+        (words(*"yyn"), "y", "n"),
+        (words(*"TTF"), "T", "F"),
+        (words("Not Fraud", "fraud", "fraud"), "Fraud ", "not fraud"),
+        (words("nonspam", "spam", "spam"), "spam", "nonspam"),
+        (words("purchase", "purchase", "no_purchase"), "purchase", "no_purchase"),
+        (words("not normal", "not normal", "normal"), "not normal", "Normal"),
+        (words("attack", "attack", "other"), "attack", "other"),
+        (words("other", "other", "benign"), "other", "benign"),
+        (words("<=50K", ">50K", "<=50K"), ">50K", "<=50K"),
+        (words("a", "b", "b"), "a", "b"),
+        (words("m", "m", "f"), "f", "m"),  # not the f of true and false
+        (words("a", "b"), "b", "a"),  # as many: the later one
+        ([1.0, 2.0, 2.0], 1, 2),
+        ([0.0, 4.0, 4.0], 4, 0),
+        ([1.0, 1.0, 0.0], 1, 0),
+        ([1.0, 1.0, -1.0], 1, -1),
     ],
 )
 def test_two_labels_need_no_words_from_the_user(first, positive, negative):
@@ -38,6 +60,67 @@ def test_two_labels_need_no_words_from_the_user(first, positive, negative):
     assert task.settled
     later = np.array([negative, positive, negative], np.asarray(first).dtype)
     np.testing.assert_array_equal(task.positives(later), [False, True, False])
+
+
+def test_spellings_of_a_known_word_are_one_label():
+    y = words("Yes ", "no", "YES", "No", "no", "yes", "yes")
+    task = Task().settle(y)
+    assert task == Task.of("yes", "no")  # the most frequent spelling
+    np.testing.assert_array_equal(task.positives(y), [1, 0, 1, 0, 0, 1, 1])
+    given = Task.of("fraud")
+    np.testing.assert_array_equal(
+        given.positives(words("Fraud", "x", "fraud")), [1, 0, 1]
+    )
+    unknown = Task.of("a", others="negative")
+    np.testing.assert_array_equal(unknown.positives(words("A", "a")), [0, 1])
+    apart = Task.of("Yes", "yes")  # who says so means it
+    np.testing.assert_array_equal(apart.positives(words("Yes", "yes")), [1, 0])
+    with pytest.raises(ValueError, match="There are 3 labels: NO, maybe, yes; "):
+        Task().settle(words("yes", "no", "NO", "maybe", "yes"))
+
+
+def test_a_recipe_of_old_keeps_its_labels():
+    old = Task.from_json({"positive": ["legit"], "negative": ["fraud"]})
+    y = words("legit", "fraud", "Legit")
+    assert old.settle(y) == old
+    np.testing.assert_array_equal(old.positives(y), [1, 0, 1])
+
+
+def test_what_rarity_decides():
+    assert Task().settle(words("a", "b", "b")).by_rarity
+    assert Task().settle([1.0, 2.0, 2.0]).by_rarity
+    for task in (
+        Task().settle(words("good", "bad")),
+        Task().settle([0.0, 1.0]),
+        Task().settle([1.0]),
+        Task.of("a"),
+        Task.of(above=1.0),
+        Task.of(halves=True).settle(words("a", "b")),
+    ):
+        assert not task.by_rarity
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        (Task.of("fraud", "legit"), "fraud (*); * high: --positive legit"),
+        (Task.of(1, -1), "1 (*); * high: --positive -1"),
+        (Task().settle([1.0]), "1 (*); * high: --positive -1 or 0"),
+        (Task.of(["<=50K"], [">50K"]), """<=50K (*); * --positive '">50K"'"""),
+        (Task.of(["a"], ["b, c"]), """a (*); * --positive '"b, c"'"""),
+        (Task.of(["a"], ["it's"]), """a (*); * --positive 'it'"'"'s'"""),
+        (Task.of("a"), "a against rest (*)."),
+        (Task.of(above=3), "above 3 (*)."),
+        (Task.of("a", "b", others="drop"), "a against b, others dropped (*)."),
+    ],
+)
+def test_what_is_positive_is_told(task, told):
+    text = task.told(312, 10_000)
+    assert "(312 of 10,000 rows, 3.12 %)" in text
+    assert fnmatchcase(text, f"Positive: {told}")
+    if "high" in text:  # what is advised can be typed
+        (word,) = shlex.split(text.rpartition("--positive ")[2].partition(" or ")[0])
+        assert Task.parse(word).positive == task.negative[:1]
 
 
 @pytest.mark.parametrize("zero", [0.0, -1.0])
@@ -55,7 +138,7 @@ def test_a_stream_may_begin_with_ones_only(zero):
     [
         ([2.0, 2.0], "are 2, which may be the positive class or the negative"),
         (words("spam"), "are spam, which may be"),
-        (words("tRUE"), "are tRUE, which may be"),
+        (words("fraud"), "are fraud, which may be"),
         ([1.0, 2.0, 3.0], "There are 3 labels: 1, 2, 3; "),
         (np.arange(1000.0), r"1000 labels: 0, 1, 2, 3, 4, 5, …, 999; "),
         (words("1", "spam"), "There are 2 labels: 1, spam; "),

@@ -226,7 +226,7 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(
         ("_mix", np.array([np.inf, 0.0, 0.0, 0.0]), "mix"),
         ("_odds", np.array([-1.0, 0.0]), "odds fall"),
         ("_signed", np.ones(64), "scored"),
-        ("_mass", np.array([-1.0, 2.0]), "weigh"),
+        ("_mass", np.array([-1.0, 2.0, 1.0]), "weigh"),
     ],
 )
 def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path):

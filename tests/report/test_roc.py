@@ -1,4 +1,5 @@
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -42,3 +43,13 @@ def test_a_picture_is_written_whole_and_pyplot_is_left_alone(tmp_path):
 def test_no_folder_to_write_to(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         save_figure(roc_figure([curve("one", 1.0)], "title"), tmp_path / "no" / "a.png")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_names_have_all_kinds_of_signs(tmp_path, ending):
+    title = "$a_{ $\\frac 销售 \udcff {%} " + "x" * 500
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = roc_figure([curve("$x^ 模型", 1.0)], title)
+        save_figure(figure, tmp_path / f"roc.{ending}")
+    assert figure.get_suptitle().startswith("$a_{ $")

@@ -181,9 +181,11 @@ class KernelAUCCV(Ranker):
             )
             del self.learner_.state_  # d² numbers that nobody needs any more
         else:
-            weight = np.abs(signed) if weighted else None
             self.map_ = None
-            self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
+            self.learner_ = linear.set_params(cv=len(parts))  # folds are not to be kept
+            if some is not rows:
+                weight = np.abs(signed) if weighted else None
+                self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
         return self
 
     def _scores(self, X: Any) -> Float:

@@ -61,7 +61,7 @@ def run(
         head = {"data": list(data), "task": task.to_json()}
         print(json.dumps(head | result.summary(), indent=2))
     else:
-        _show(result, f"{', '.join(data)}: {task}", screen)
+        _show(result, ", ".join(data), task, screen)
         if output is not None:
             screen.print(f"Every fold: {output}", wrap=False)
     return int(any(row.error for row in result.rows))
@@ -103,16 +103,13 @@ def _load(
     return (X if kept.all() else X[kept]), side[kept] > 0, task
 
 
-def _show(result: Comparison, title: str, screen: Screen) -> None:
+def _show(result: Comparison, title: str, task: Task, screen: Screen) -> None:
     grid = table("algorithm", "AUC", "95 % interval", "behind the best", "p", "train s")
     for row in result.rows:
         grid.add_row(*_cells(row), style="bold" if row is result.rows[0] else "")
-    share = 100.0 * result.n_positives / result.n_rows
     screen.print(title, style="bold")
-    screen.print(
-        f"{some(result.n_rows, 'row')}, {some(result.n_features, 'feature')}, "
-        f"{some(result.n_positives, 'positive')} ({share:.3g} %)"
-    )
+    screen.print(f"{some(result.n_rows, 'row')}, {some(result.n_features, 'feature')}")
+    screen.print(task.told(result.n_positives, result.n_rows))
     screen.show(grid)
     screen.print(_explanation(result), style="dim")
     if verdict := _verdict(result):

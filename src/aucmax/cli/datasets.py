@@ -27,9 +27,8 @@ def run(name: str | None, fetch: bool, as_json: bool) -> None:
     screen = Screen(quiet=as_json)
     if fetch and name is not None:
         _fetch(name)
-    sets = [
-        registry.entry(one) for one in (registry.names() if name is None else [name])
-    ]
+    names = registry.names() if name is None else [name]
+    sets = [registry.described(one) for one in names]
     if as_json:
         facts = [_facts(entry) for entry in sets]
         print(json.dumps(facts if name is None else facts[0], indent=2))
@@ -71,6 +70,8 @@ def _list(sets: list[Entry], screen: Screen) -> None:
         grid.add_column(heading)
     for column in grid.columns:
         column.no_wrap = True
+    # However narrow the screen is: one wants to type the names.
+    grid.columns[0].min_width = max(len(entry.name) for entry in sets)
     for entry in sets:
         grid.add_row(
             entry.name,

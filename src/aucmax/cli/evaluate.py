@@ -26,6 +26,7 @@ def run(
     *,
     positive: str | None,
     weight: str | None,
+    options: dict[str, Any],
     at: str | None,
     max_fpr: float,
     by: str | None,
@@ -49,6 +50,7 @@ def run(
         keep_text=on_bad_line == "quarantine",
         extra=() if by is None else (by,),
         weight=weight,
+        changes=options,
     )
     for output in (quarantine, plot):
         if output is not None:
@@ -57,8 +59,6 @@ def run(
     with closing(bad), reading(source.files) as watch:
         judged = collect(ranker, source, bad, watch, by, positive)
     found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
-    if plot is not None:
-        _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
     seconds = perf_counter() - start
     screen = Screen(quiet=as_json)
     if as_json:
@@ -68,10 +68,11 @@ def run(
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         show(found, bad.count, by, screen)
-        if plot is not None:
-            screen.print(f"Picture: {plot}", wrap=False)
     if remark := bad.remark():
         screen.warn(remark)
+    if plot is not None:  # last: what goes wrong here must not cost the numbers
+        _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
+        screen.print(f"Picture: {plot}", wrap=False)
 
 
 def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
@@ -186,4 +187,9 @@ def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
     fpr, tpr, _ = roc_points(found.ranking)
     area = found.drawn
     curve = Curve(name, fpr, tpr, area.value, area.low, area.high)
-    save_figure(roc_figure([curve], title), path)
+    try:
+        save_figure(roc_figure([curve], title), path)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} could not be drawn: {error}") from error

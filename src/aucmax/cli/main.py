@@ -19,7 +19,7 @@ from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
 from aucmax.files import whole_output
 
-_UNCONVERGED = "ConvergenceWarning"
+_NOTED = ("ConvergenceWarning", "DataWarning")
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
 
@@ -30,7 +30,7 @@ class _Commands(TyperGroup):
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         try:
             with whole_output(), warnings.catch_warnings():
-                warnings.showwarning = partial(_note, warnings.showwarning)
+                warnings.showwarning = partial(_note, warnings.showwarning, set())
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             if debug:
@@ -45,11 +45,15 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
-def _note(otherwise: Any, message: Warning, category: type, *place: Any) -> None:
-    """Tell what is odd about the data or the model, as a line for people."""
-    # The name, as scikit-learn, whose warning it is, is slow to import.
-    if issubclass(category, UnicodeWarning) or category.__name__ == _UNCONVERGED:
-        typer.echo(f"Note: {message}", err=True)
+def _note(
+    otherwise: Any, told: set[str], message: Warning, category: type, *place: Any
+) -> None:
+    """Tell what is odd about the data or the model, as a line for people, once."""
+    # The names, as what they are from is slow to import.
+    if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
+        if str(message) not in told:
+            typer.echo(f"Note: {message}", err=True)
+            told.add(str(message))
     else:
         otherwise(message, category, *place)
 
@@ -165,6 +169,12 @@ _Positive = Annotated[
 _Missing = Annotated[
     str | None,
     typer.Option(metavar="WHAT", help="Missing values: auto, error, impute or zero."),
+]
+
+
+_Changed = Annotated[
+    list[str],
+    typer.Option("--input", metavar="KEY=VALUE", help="Of these data: delimiter=SIGN."),
 ]
 
 
@@ -315,6 +325,8 @@ def score(
             help="File for the scores, packed if it ends in .gz etc.",
         ),
     ] = None,
+    missing: _Missing = None,
+    reader: _Changed = [],  # noqa: B006
     on_bad_line: _OnBadLine = "fail",
     quarantine: _Quarantine = None,
     as_json: _Json = False,
@@ -327,9 +339,11 @@ def score(
     """
     import_scikit_learn()
     from aucmax.cli.score import run
+    from aucmax.cli.train import reader_options
 
+    options = reader_options(reader, missing=missing)
     policy = _bad_line_policy(on_bad_line, quarantine)
-    run(model, data, output, policy, quarantine, as_json)
+    run(model, data, output, options, policy, quarantine, as_json)
 
 
 @app.command(
@@ -338,6 +352,10 @@ def score(
 def evaluate(
     model: _Model,
     data: _Data,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Of the labels; else as in training."),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -352,6 +370,8 @@ def evaluate(
             help="Weights of rows; none for none; else as in training.",
         ),
     ] = None,
+    missing: _Missing = None,
+    reader: _Changed = [],  # noqa: B006
     at: Annotated[
         str | None,
         typer.Option(
@@ -389,12 +409,14 @@ def evaluate(
     """
     import_scikit_learn()
     from aucmax.cli.evaluate import run
+    from aucmax.cli.train import reader_options
 
     run(
         model,
         data,
         positive=positive,
         weight=weight,
+        options=reader_options(reader, label=label, missing=missing),
         at=at,
         max_fpr=max_fpr,
         by=by,

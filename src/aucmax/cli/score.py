@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, seconds, some
@@ -20,6 +21,7 @@ def run(
     model: Path,
     data: Sequence[str],
     output: Path | None,
+    options: dict[str, Any],
     on_bad_line: str,
     quarantine: Path | None,
     as_json: bool,
@@ -40,7 +42,7 @@ def run(
     shown = output is not None or not sys.stdout.isatty()
     watch = partial(reading, label="Scoring", shown=shown)
     with closing(bad):
-        rows = write_scores(ranker, data, output, bad, watch)
+        rows = write_scores(ranker, data, output, bad, watch, options)
     screen, time = Screen(quiet=as_json), perf_counter() - start
     if as_json:
         found = {"output": str(output), "rows": rows, "bad_lines": bad.count}

@@ -119,6 +119,7 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
     return {
         "model": str(output),
         "features": result.estimator.n_features_in_,
+        "task": result.recipe["task"],
         **result.recipe["training"],
         "rows_learnt": progress.steps or progress.rows,
         "columns": result.recipe["input"].get("roles") or None,
@@ -132,14 +133,13 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
 def _report(result: Result, output: Path, seconds: float) -> str:
     progress, estimator = result.progress, result.estimator
     name = result.recipe["training"]["algorithm"]
-    share = 100.0 * progress.positives / max(progress.rows, 1)
     passes = result.recipe["training"]["passes"]
     lines = [
         f"{name} learnt from {some(progress.rows, 'row')} of "
-        f"{some(estimator.n_features_in_, 'feature')}, "
-        f"{progress.positives:,} of them positive ({share:.3g} %)"
+        f"{some(estimator.n_features_in_, 'feature')}"
         + (f", in {passes} passes" if passes and passes > 1 else "")
-        + f": {seconds:.1f} s."
+        + f": {seconds:.1f} s.",
+        Task.from_json(result.recipe["task"]).told(progress.positives, progress.rows),
     ]
     if progress.bad:
         bad = (
@@ -168,10 +168,11 @@ def _report(result: Result, output: Path, seconds: float) -> str:
 def remarks(result: Result) -> Iterator[str]:
     """Yield what a user should know who has not asked."""
     progress, task = result.progress, Task.from_json(result.recipe["task"])
-    if task.by_order:
+    if task.by_rarity and 2 * progress.positives > progress.rows:
         yield (
-            f"Note: labels were taken as {task}, the later one in their order as the "
-            "positive one. If it is the other: --positive."
+            f"Note: labels were taken as {task}, the rarer one of the first rows as "
+            "the positive one, and it is the frequent one of all rows. If it is the "
+            "other: --positive."
         )
     if progress.steps and progress.chunks > 4 and progress.mixed < progress.chunks / 2:
         share = progress.positives / max(progress.rows, 1)

@@ -24,6 +24,10 @@ class Position(NamedTuple):
 START = Position()
 
 
+class DataWarning(UserWarning):
+    """Something of the data is not made use of, and whoever reads may not know."""
+
+
 class BadLine(NamedTuple):
     """A line that is no row; whoever reads decides what becomes of it."""
 

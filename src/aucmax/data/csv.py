@@ -15,7 +15,7 @@ from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
 from aucmax.data.roles import Sample
 from aucmax.data.schema import Encode, Missing, Schema, Wishes
-from aucmax.data.spans import Bytes, Float
+from aucmax.data.spans import Bytes, Float, decode
 from aucmax.data.table import TableSource
 from aucmax.data.text import Text
 
@@ -157,7 +157,21 @@ class CsvSource(TableSource):
 
     def _look(self) -> tuple[list[str], list[Sample], bool]:
         head = self._first_head()
+        if self._recipe is None:
+            self._refuse_names(head)
         return head.names, head.samples, head.header
+
+    def _refuse_names(self, head: Head) -> None:
+        """Raise an error if a column is called by a name, and there are none."""
+        named = self._wishes.named()
+        if not named or head.header or self._header is not None:
+            return
+        line = head.data.tobytes().lstrip(b"\r\n").partition(b"\n")[0]
+        raise ValueError(
+            f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
+            f"names ({decode(line[:60].rstrip())}), so columns are called by place, "
+            f"0 to {len(head.names) - 1}; if it has names: --input header=true"
+        )
 
     def _first_head(self) -> Head:
         """Return the beginning of the first file that has one."""
@@ -174,7 +188,8 @@ class CsvSource(TableSource):
     def _head(self, number: int, header: bool | None) -> Head | None:
         with self._text.reader(number, self._block, prompt=self._prompt) as reader:
             file = self.files[number]
-            return read_head(file, reader, self.dtype, self._delimiter, header)
+            named = self._wishes.named()
+            return read_head(file, reader, self.dtype, self._delimiter, header, named)
 
     def _read(
         self, schema: Schema, start: Position, dtype: Any, fill: Float | None

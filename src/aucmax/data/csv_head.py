@@ -1,6 +1,7 @@
 """What the first block of a CSV file tells: delimiter, names, kinds of columns."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,10 +38,29 @@ class Head:
 
     @cached_property
     def samples(self) -> list[Sample]:
-        """The first rows of each column."""
-        columns = self.columns
+        """The first rows of each column.
+
+        Names in lines that repeat the header, as in files that were put together, are
+        no values: they will be bad lines, if a column has numbers.
+        """
+        columns, again = self.columns, self._repeats()
         rows = len(columns[0].starts) if columns else 0
-        return [sample_of(spans, self.final and rows <= LOOKED_AT) for spans in columns]
+        whole = self.final and rows <= LOOKED_AT
+        found = [sample_of(spans, whole) for spans in columns]
+        return [
+            sample._replace(
+                others=max(sample.others - again * _is_name(name.encode()), 0)
+            )
+            for name, sample in zip(self.names, found, strict=True)
+        ]
+
+    def _repeats(self) -> int:
+        """Return how many lines of the block are that of the header again."""
+        if not self.header:
+            return 0
+        line = rb"\n" + re.escape(self.text) + rb"(?=\r?\n|\Z)"
+        body = self.body.offset - self.start.offset
+        return len(re.findall(line, self.data[max(body - 1, 0) :].tobytes()))
 
     @cached_property
     def columns(self) -> list[Spans]:
@@ -88,9 +108,18 @@ def sample_of(spans: Spans, whole: bool) -> Sample:
 
 
 def read_head(
-    file: str, reader: Reader, dtype: Any, delimiter: str | None, header: bool | None
+    file: str,
+    reader: Reader,
+    dtype: Any,
+    delimiter: str | None,
+    header: bool | None,
+    named: Collection[str] = (),
 ) -> Head | None:
-    """Look at the beginning of a file; None if there is nothing."""
+    """Look at the beginning of a file; None if there is nothing.
+
+    If nobody knows whether there is a header, a column that is ``named`` by the user
+    and is in the first line says so, whatever else is there.
+    """
     data, final = reader.peek()
     block = data.tobytes()
     if final and not block.endswith(b"\n"):
@@ -112,16 +141,19 @@ def read_head(
         final=final,
         dtype=dtype,
     )
+    guessed = header is None
     if header is None:
-        header = _has_names(fields, head)
+        header = not set(named).isdisjoint(head.names) or _has_names(fields, head)
     if not header:
         names = [str(i) for i in range(len(fields))]
         return replace(head, names=names, header=False, text=b"", body=start)
     if len(set(head.names)) < len(head.names):
         twice = next(name for name in head.names if head.names.count(name) > 1)
+        otherwise = (
+            ", or say that there is no header: --input header=false" if guessed else ""
+        )
         raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them, or say "
-            "that there is no header: --input header=false"
+            f"{file}: two columns are called {twice!r}: rename one of them{otherwise}"
         )
     return head
 
@@ -153,11 +185,7 @@ def _has_names(fields: list[bytes], head: Head) -> bool:
     it has if nothing in it is a number, no name is there twice and none is also a value
     of its column.
     """
-    number = [_is_number(field) for field in fields]
-    name = [
-        not n and decode(f).strip() not in MISSING
-        for n, f in zip(number, fields, strict=True)
-    ]
+    name = [_is_name(field) for field in fields]
     if not any(name):
         return False
     if any(
@@ -165,12 +193,16 @@ def _has_names(fields: list[bytes], head: Head) -> bool:
         for is_name, sample in zip(name, head.samples, strict=True)
     ):
         return True
-    if any(number) or len(set(head.names)) < len(head.names):
+    if any(map(_is_number, fields)) or len(set(head.names)) < len(head.names):
         return False
     return not any(
         is_name and field in dictionary(column)[1]
         for is_name, field, column in zip(name, head.names, head.columns, strict=True)
     )
+
+
+def _is_name(field: bytes) -> bool:
+    return not _is_number(field) and decode(field).strip() not in MISSING
 
 
 def _is_number(field: bytes) -> bool:

@@ -273,10 +273,15 @@ class Scan:
         elif problem == _ABSENT:
             category = bool(self._places.roles[column] == _CATEGORY)
             what = f"the value is missing ({value}): {remedy(category)}"
+        elif problem == _NO_NUMBER and value == repr(name):
+            what = (
+                "the value is the name of the column: is the header there again? Leave "
+                "that line out"
+            )
         elif problem == _NO_NUMBER:
             what = f"{label} {value} is not a number, as those at the beginning were"
             if column != self._weight:
-                what += f": --input categorical={name} makes categories of them"
+                what += f": in training, --input categorical={name} makes categories"
         elif problem == _INFINITE:
             what = f"{label} {value} is not finite, or too large for {self._dtype}"
         elif problem == _NO_LABEL:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,12 @@ _ENDINGS = {
     ".pq": "parquet",
     ".arrow": "parquet",
     ".feather": "parquet",
+}
+# What one may say of data for a model that says how features are made.
+_CHANGES = {
+    "svmlight": ("missing",),
+    "csv": ("delimiter", "label", "missing"),
+    "parquet": ("label", "missing"),
 }
 OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
 
@@ -75,13 +81,17 @@ def reopen(
     labelled: bool = True,
     weight: str | None = None,
     prompt: bool = False,
+    changes: Mapping[str, Any] | None = None,
 ) -> Source:
     """Return a reader that makes the same features as the one with this recipe.
 
     Tables may come in another format than the one trained on. With ``labelled=False``
     nobody asks for their labels. Weights are in the column ``weight``, or in that of
-    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`.
+    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`. These
+    data may be written otherwise: ``changes`` are options of their reader, of which
+    ``missing`` is for all, and the others for tables.
     """
+    changes = dict(changes or {})
     if not paths:
         raise ValueError("There is nothing to read: name a file, or - for a pipe.")
     known = recipe["format"]
@@ -94,7 +104,8 @@ def reopen(
             )
         if columns:
             raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
-        return _open_set(name, {"keep_text": keep_text, "dtype": recipe["dtype"]})
+        options = {"keep_text": keep_text, "dtype": recipe["dtype"]}
+        return _open_set(name, options | changes)
     text = Text(paths)
     for file in text.files:
         _refuse_other_kind(file, known)
@@ -103,13 +114,16 @@ def reopen(
         known = known if guess == "svmlight" else guess
         _refuse_mixture(text.files, known)
     reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
+    _refuse_changes(known, changes)
+    recipe = _with_missing(recipe, changes.pop("missing", None))
+    options |= changes
     if known != "parquet":
         options["prompt"] = prompt
     if known == "svmlight":
         if columns:
             raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
         options |= {name: recipe[name] for name in ("zero_based", "missing")}
-        options["n_features"] = n_features
+        options |= {"n_features": n_features, "labelled": labelled}
     else:
         if weight == "none":
             recipe, weight = recipe | {"weight": None}, None
@@ -117,6 +131,29 @@ def reopen(
         options["weight"] = weight
     source: Source = reader(paths if known == "parquet" else text, **options)
     return source
+
+
+def _refuse_changes(known: str, changes: Mapping[str, Any]) -> None:
+    """Raise an error if something is to change that a model depends on."""
+    if unknown := changes.keys() - _CHANGES[known]:
+        raise ValueError(
+            f"{', '.join(sorted(unknown))}: how features are made is settled by the "
+            f"model; of {known} data one may say {', '.join(_CHANGES[known])}."
+        )
+
+
+def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]:
+    """Return the recipe with another rule for missing values."""
+    if missing in (None, recipe["missing"]):
+        return recipe
+    if missing not in ("error", "impute", "zero"):
+        raise ValueError(f"missing is 'error', 'impute' or 'zero', not {missing!r}.")
+    if missing == "impute" and recipe.get("numbers"):
+        raise ValueError(
+            "--missing impute: the model was trained without it, and does not know the "
+            "means of the columns; --missing zero puts zeros there."
+        )
+    return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
 
 
 def named_set(paths: Sequence[str]) -> str | None:

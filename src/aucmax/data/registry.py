@@ -113,6 +113,15 @@ def entry(name: str) -> Entry:
     return known[name]
 
 
+def described(name: str) -> Entry:
+    """Return what is known of a set, or of one part of it, as "a9a.train"."""
+    known, parts = _parts(name)
+    if len(parts) == len(known.parts):
+        return known
+    chosen = {which: part for which, part in known.parts.items() if part in parts}
+    return known._replace(name=name, parts=chosen)
+
+
 def folders() -> list[Path]:
     """Return where sets are looked for; downloads go to the last one."""
     given = os.environ.get("AUCMAX_DATA")

@@ -4,6 +4,7 @@ What is a number, what a category, what the label, is a :class:`Schema`; it is a
 is needed to turn another file into the same features, and what a model stores.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -79,6 +80,16 @@ class Wishes:
             isinstance(size, Integral) and 1 <= size < 1 << 31
         ):
             raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
+
+    def named(self) -> list[str]:
+        """Return the columns that are called by their names, not by positions."""
+        several = (self.drop, self.only or (), self.categorical, self.text)
+        called = [self.label, self.weight, *(one for some in several for one in some)]
+        return [
+            one
+            for one in called
+            if isinstance(one, str) and not re.fullmatch(r"\s*[+-]?\d+\s*", one)
+        ]
 
 
 @dataclass(frozen=True)
@@ -189,16 +200,21 @@ def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
     try:
         position = int(wanted)
     except ValueError:
-        near = get_close_matches(str(wanted), names, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(
-            f"no {what} {wanted!r}{hint}; there are {_list(names)}"
+            f"no {what} {wanted!r}{_hint(str(wanted), names)}; there are {_list(names)}"
         ) from None
     if not -len(names) <= position < len(names):
         raise ValueError(
             f"no {what} {wanted!r}: there are {len(names)} columns, {_list(names)}"
         )
     return position % len(names)
+
+
+def _hint(wanted: str, names: Sequence[str]) -> str:
+    """Return a guess at what was meant, in brackets: case counts for little."""
+    spelled = {name.strip().casefold(): name for name in reversed(names)}
+    near = get_close_matches(wanted.strip().casefold(), spelled, n=1)
+    return f" (did you mean {spelled[near[0]]!r}?)" if near else ""
 
 
 def make_schema(
@@ -308,8 +324,8 @@ def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
         raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
     if absent := [name for name in schema.needed() if name not in place]:
         raise ValueError(
-            f"{file} has no column {_list(absent)}, which the features are made of; "
-            f"it has {_list(names)}"
+            f"{file} has no column {_list(absent)}{_hint(absent[0], names)}, which the "
+            f"features are made of; it has {_list(names)}"
         )
     return place
 
@@ -355,8 +371,8 @@ def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return "in training, --missing zero (or impute) takes the line without it"
+        return "--missing zero takes the line without it"
     return (
-        "in training, --missing impute puts the mean of the column there, --missing "
-        "zero a zero"
+        "--missing zero puts a zero there, and in training --missing impute the mean "
+        "of the column"
     )

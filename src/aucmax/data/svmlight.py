@@ -6,6 +6,7 @@ knows good lines only: what is wrong with another one, slow and plain code finds
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from aucmax.core.bits import trailing_zeros
 from aucmax.core.jit import inlined, kernel
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.chunk import START, BadLine, Chunk, DataWarning, Lines, Position
 from aucmax.data.digits import (
     ASK,
     LOOK,
@@ -50,6 +51,8 @@ _NUMBER = re.compile(
     rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
 _INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
+_QUERY = re.compile(rb"^(?:[^#\n]*\s)?qid:", re.MULTILINE)
+_FEW = 1 << 14  # bytes: who has queries has them in all lines
 _PUZZLE = "this is no line of svmlight text"
 
 
@@ -75,6 +78,9 @@ class SvmlightSource:
         What becomes of the values nan and inf: they make the line bad, or are zero.
     keep_text : bool, default=False
         Whether each chunk has the text of its rows, too.
+    labelled : bool, default=True
+        Whether labels are read; if not, ``Chunk.y`` is None, and lines may begin with
+        an entry.
     prompt : bool, default=False
         See :meth:`aucmax.data.text.Text.blocks`.
 
@@ -97,6 +103,7 @@ class SvmlightSource:
         n_features: int | None = None,
         missing: Literal["error", "zero"] = "error",
         keep_text: bool = False,
+        labelled: bool = True,
         prompt: bool = False,
     ) -> None:
         self._dtype = np.dtype(dtype)
@@ -115,6 +122,7 @@ class SvmlightSource:
         self._n_features = n_features
         self._missing = missing
         self._keep_text = keep_text
+        self._labelled = labelled
 
     @property
     def n_features(self) -> int | None:
@@ -138,10 +146,21 @@ class SvmlightSource:
         """Read on from ``start``."""
         width = self._n_features or 0
         for block in self._text.blocks(start, self._prompt):
+            self._note_queries(block)
             chunk = self._chunk(block, width)
             width = chunk.X.shape[1]
             if chunk.X.shape[0] or chunk.bad:
                 yield chunk
+
+    def _note_queries(self, block: Block) -> None:
+        """Warn if the first lines have queries: nothing is ranked query by query."""
+        if block.start.line == 0 and _QUERY.search(block.data[:_FEW].tobytes()):
+            warnings.warn(
+                f"{self.files[0]}: qid is passed over: all rows are ranked together, "
+                "not those of each query.",
+                DataWarning,
+                stacklevel=2,
+            )
 
     def _chunk(self, block: Block, width: int) -> Chunk:
         data = block.data
@@ -163,6 +182,7 @@ class SvmlightSource:
                 _MOST_FEATURES if self._n_features is None else self._n_features,
                 self._n_features is not None,
                 self._missing == "zero",
+                self._labelled,
                 y,
                 indptr,
                 indices,
@@ -195,7 +215,7 @@ class SvmlightSource:
         X.has_sorted_indices = X.has_canonical_format = True
         return Chunk(
             X=X,
-            y=y,
+            y=y if self._labelled else None,
             weight=None,
             bad=[self._bad_line(block, *line) for line in bad.tolist()],
             raw=Lines(data.tobytes(), *lines[:, 1:].T) if self._keep_text else None,
@@ -214,6 +234,8 @@ class SvmlightSource:
     def _diagnose(self, text: bytes) -> tuple[str | None, str]:
         """Return which feature of a bad line is at fault, and what is wrong with it."""
         label, *entries = text.partition(b"#")[0].split()
+        if b":" in label and not self._labelled:
+            label, entries = b"0", [label, *entries]
         if b":" in label:
             return "label", "there is no label; a line begins with one, as in 1 3:0.5"
         if b"," in label:
@@ -247,7 +269,7 @@ class SvmlightSource:
         if index == 0 and self._base == 1:
             return (
                 "0 is not an index where features count from 1; if in this file they "
-                "count from 0, read it as zero-based"
+                "count from 0: in training, --input zero_based=true"
             )
         if index < self._base:
             return f"{index} is negative, which an index must not be"
@@ -269,8 +291,8 @@ class SvmlightSource:
             return f"the value {_show(value)} is too large for {self._dtype}"
         if self._missing == "error":
             return (
-                f"the value {_show(value)} is not finite; leave it out, or have "
-                "missing values read as zero"
+                f"the value {_show(value)} is not finite; leave it out, or read it as "
+                "zero: --missing zero"
             )
         return None
 
@@ -395,6 +417,7 @@ def _read(
     limit: int,
     leave_out: bool,
     zero: bool,
+    labelled: bool,
     y: NDArray[np.float64],
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
@@ -408,7 +431,8 @@ def _read(
 ) -> None:
     """Read whole lines of text into CSR arrays.
 
-    Entries of features from ``limit`` on are left out, or make the line bad. Of each
+    Entries of features from ``limit`` on are left out, or make the line bad. What is no
+    label may be an entry, unless all lines are ``labelled``. Of each
     row and of each bad line ``lines`` and ``bad`` get the number, from 1, and the place
     in ``buf``; of each number for Python ``asked`` gets the row, the entry and the
     place, but only as far as there is room.
@@ -437,6 +461,8 @@ def _read(
             if verdict == ASK:
                 _ask(asked, n_asked, row, _LABEL, token, at)
                 n_asked += 1
+            if not good and not labelled:
+                good, at, n_asked = True, token, first_asked
         while good:
             while (
                 at < stop

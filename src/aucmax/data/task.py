@@ -6,16 +6,21 @@ and is settled by the labels of the first rows; from then on a label means the s
 every chunk, and one that was not foreseen is an error instead of a guess.
 
 Labels are compared by value where they are numbers: "1", "+1" and 1.0 are one label,
-whether the data or the command line wrote them.
+whether the data or the command line wrote them. Words that mean the same everywhere are
+compared without case: "yes", "Yes" and "YES" are one label.
 """
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from aucmax.data import label_words
 
 Label: TypeAlias = float | str
 
@@ -166,10 +171,12 @@ class Task(NamedTuple):
         return bool(self.positive or self.negative) or self.above is not None
 
     @property
-    def by_order(self) -> bool:
-        """Whether one label ranks above another just because it sorts after it."""
+    def by_rarity(self) -> bool:
+        """Whether nothing but its number of rows makes a label the positive one."""
         pair = (*self.negative, *self.positive)
-        return len(pair) == 2 and not self.halves and pair not in _codings()
+        if len(pair) != 2 or self.halves or self.others != "error":
+            return False
+        return _higher(*pair) is None
 
     def settle(self, y: ArrayLike | None) -> "Task":
         """Return the task with its labels fixed, from the first labels of the data.
@@ -177,9 +184,10 @@ class Task(NamedTuple):
         Given labels and thresholds stay as they are. Otherwise
 
         - -1/+1, 0/1, true/false and yes/no are recognised, from one of the two alone
-          too: 1, true and yes are positive; three spellings: true, True, TRUE;
-        - of two other labels the larger one is positive (words: the later one in the
-          order of their characters), if both are here;
+          too: 1, true and yes are positive;
+        - of two other labels, if both are here, words that are known say which one is
+          positive (fraud, bad, spam; and not: legit, good, ham), as does the sign of
+          numbers; else it is the one of fewer rows, and of as many the larger one;
         - ``halves`` are halves of the labels that are here;
         - anything else is a ValueError that says what to do.
 
@@ -189,24 +197,10 @@ class Task(NamedTuple):
         if self.settled:
             self._check_kind(y)
             return self
-        seen = _distinct(y)
-        if not seen:
+        rows = _counts(y)
+        if not rows:
             return self
-        if self.halves:
-            return self._halve(seen)
-        for low, high in _codings():
-            if set(seen) <= {low, high}:
-                if seen == [1.0]:  # is it -1/+1 or 0/1? The data will show.
-                    return Task((1.0,), (-1.0, 0.0), coded=True)
-                return Task((high,), (low,))
-        if len(seen) == 2 and type(seen[0]) is type(seen[1]):
-            return Task((seen[1],), (seen[0],))
-        if len(seen) == 1:
-            raise ValueError(
-                f"All labels of the first rows are {_show(seen[0])}, which may be the "
-                f"positive class or the negative one; {_REMEDY}."
-            )
-        raise ValueError(f"There are {len(seen)} labels: {_list(seen)}; {_REMEDY}.")
+        return self._halve(list(rows)) if self.halves else _guess(_merged(rows))
 
     def sides(self, y: ArrayLike | None) -> NDArray[np.int8]:
         """Return +1 for positive rows, -1 for negative ones, 0 for those to drop.
@@ -226,10 +220,8 @@ class Task(NamedTuple):
             _refuse_missing(y)
             return np.where(y > task.above, 1, -1).astype(np.int8)
         side = task._of_numbers(y) if y.dtype.kind == "f" else task._of_words(y)
-        if task.coded:
-            found = _distinct(y[side < 0])
-            if len(found) > 1:
-                raise ValueError(f"There are 3 labels: -1, 0, 1; {_REMEDY}.")
+        if task.coded and len(_counts(y[side < 0])) > 1:
+            raise ValueError(f"There are 3 labels: -1, 0, 1; {_REMEDY}.")
         return side
 
     def positives(self, y: ArrayLike | None) -> NDArray[np.bool_]:
@@ -249,6 +241,19 @@ class Task(NamedTuple):
                 row,
             )
         return side > 0
+
+    def told(self, positives: int, rows: int) -> str:
+        """Return which labels are positive, of how many rows, and how to change it."""
+        share = 100.0 * positives / max(rows, 1)
+        count = f"({positives:,} of {rows:,} rows, {share:.3g} %)"
+        pair = len(self.positive) == 1 and (len(self.negative) == 1 or self.coded)
+        if not pair or self.halves or self.others != "error":
+            return f"Positive: {self} {count}."
+        other = " or ".join(map(_argument, self.negative))
+        return (
+            f"Positive: {_show(self.positive[0])} {count}; "
+            f"to rank the other label high: --positive {other}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold; ``Task.from_json`` takes it."""
@@ -334,15 +339,20 @@ class Task(NamedTuple):
 
     def _of_words(self, y: NDArray[Any]) -> NDArray[np.int8]:
         values = y.tolist()
-        known: dict[Any, int] = dict.fromkeys(self.negative, -1)
-        known |= dict.fromkeys(self.positive, 1)
-        if self.others != "error":
-            known |= {
-                key: known.get(key, _SIDES[self.others])
-                for key in map(_key, set(values))
-                if key is not None
-            }
-        sign = {value: known.get(_key(value)) for value in set(values)}
+        side_of = {
+            **dict.fromkeys(self.negative, -1),
+            **dict.fromkeys(self.positive, 1),
+        }
+        # A label as it is written comes first, for who gives two spellings two sides.
+        spelled = {_identity(label): side for label, side in side_of.items()}
+        others = _SIDES.get(self.others)
+
+        def sign_of(key: Label | None) -> int | None:
+            if key is None:
+                return None
+            return side_of.get(key, spelled.get(_identity(key), others))
+
+        sign: dict[Any, Any] = {value: sign_of(_key(value)) for value in set(values)}
         if None in sign.values():
             unknown = {value for value, side in sign.items() if side is None}
             self._refuse_unknown(y, min(values.index(value) for value in unknown))
@@ -381,17 +391,68 @@ def _key(label: Any) -> Label | None:
     return float(label)
 
 
-def _distinct(y: NDArray[Any]) -> list[Label]:
-    """Return the labels that occur, numbers first, each in their order."""
+def _identity(label: Label) -> Label:
+    """Return what all spellings of a label have in common."""
+    return label_words.identity(label) if isinstance(label, str) else label
+
+
+def _counts(y: NDArray[Any]) -> dict[Label, int]:
+    """Return the rows of each label that occurs, numbers first, each in their order."""
     if y.dtype.kind == "f":
         _refuse_missing(y)
-        return list(np.unique(y).tolist())
-    keys = {value: _key(value) for value in set(y.tolist())}
-    for value, key in keys.items():
+        labels, counts = np.unique(y, return_counts=True)
+        return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    rows: Counter[Label] = Counter()
+    for value, count in Counter(y.tolist()).items():
+        key = _key(value)
         if key is None:
-            row = y.tolist().index(value)
-            raise LabelError("the label is missing.", row)
-    return sorted({key for key in keys.values() if key is not None}, key=_order)
+            raise LabelError("the label is missing.", y.tolist().index(value))
+        rows[key] += count
+    return {label: rows[label] for label in sorted(rows, key=_order)}
+
+
+def _merged(rows: Mapping[Label, int]) -> dict[Label, int]:
+    """Return the rows with spellings of one label as the most frequent of them."""
+    spellings: dict[Label, list[Label]] = {}
+    for label in rows:
+        spellings.setdefault(_identity(label), []).append(label)
+    return {
+        max(labels, key=lambda label: rows[label]): sum(rows[label] for label in labels)
+        for labels in spellings.values()
+    }
+
+
+def _guess(rows: Mapping[Label, int]) -> "Task":
+    """Return the task that labels with so many rows suggest."""
+    seen = sorted(rows, key=_order, reverse=True)  # of as many rows, the larger
+    if len(seen) == 2 and type(seen[0]) is type(seen[1]):
+        high = _higher(*seen)
+        if high is None:
+            high = min(seen, key=lambda label: rows[label])
+        (low,) = (label for label in seen if label != high)
+        return Task((high,), (low,))
+    if len(seen) > 1:
+        raise ValueError(f"There are {len(seen)} labels: {_list(seen)}; {_REMEDY}.")
+    if seen == [1.0]:  # is it -1/+1 or 0/1? The data will show.
+        return Task((1.0,), (-1.0, 0.0), coded=True)
+    for spelling in (seen[0], _identity(seen[0])):
+        for low, high in _codings():
+            if spelling in (low, high):
+                return Task((high,), (low,))
+    raise ValueError(
+        f"All labels of the first rows are {_show(seen[0])}, which may be the "
+        f"positive class or the negative one; {_REMEDY}."
+    )
+
+
+def _higher(first: Label, second: Label) -> Label | None:
+    """Return which of two labels is positive by what it means, if that is known."""
+    if isinstance(first, str) and isinstance(second, str):
+        return label_words.higher(first, second)
+    if isinstance(first, str) or isinstance(second, str):
+        return None
+    low, high = sorted((first, second))
+    return high if low <= 0.0 < high else None
 
 
 def _order(label: Label) -> tuple[bool, Label]:
@@ -432,6 +493,14 @@ def _show(label: Any) -> str:
     if isinstance(key, float):
         return str(int(key)) if key.is_integer() and abs(key) < 1e15 else repr(key)
     return str(key)
+
+
+def _argument(label: Label) -> str:
+    """Return a label as one writes it after ``--positive`` in a shell."""
+    text = _quoted(_show(label))
+    if text[:1] in (">", "@"):  # which would be a rule
+        text = f'"{text}"'
+    return shlex.quote(text)
 
 
 def _quoted(label: str) -> str:

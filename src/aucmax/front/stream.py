@@ -163,7 +163,7 @@ class AUCStream(Ranker):
     _kept: tuple[deque[float], deque[float]]  # the last scores, of either class
     _unit: Float  # (K,) the spread of scores in the last block
     _mix: Float  # (K,) the weights of the members in the blend
-    _mass: Float  # (2,) weight of the positives, and of the negatives
+    _mass: Float  # (3,) weight of the positives and of the negatives, rows
     _odds: Float  # (2,) what makes log-odds of scores: a factor, and what to add
 
     def __init__(
@@ -314,7 +314,7 @@ class AUCStream(Ranker):
         count = len(team)
         self._team, self._race, self.n_iter_ = team, Race.of(count), 1
         self._unit, self._mix = np.ones(count), np.full(count, 1.0 / count)
-        self._mass, self._odds = np.zeros(2), np.array([1.0, 0.0])
+        self._mass, self._odds = np.zeros(3), np.array([1.0, 0.0])
         self._scored, self._signed = np.zeros((count, 0)), np.zeros(0)
         self._kept = deque(maxlen=_KEPT), deque(maxlen=_KEPT)
 
@@ -356,10 +356,11 @@ class AUCStream(Ranker):
                 kept.extend(blend[side].tolist())
             spread = scores.std(axis=1)
             self._unit = np.where(spread > 0.0, spread, self._unit)
-        self._mass += both
+        self._mass += *both, len(signed)
         if all(self._kept):
             pos, neg = (np.array(kept) for kept in self._kept)
-            self._odds = np.array(log_odds(pos, neg, self._mass))
+            mean = self._mass[:2].sum() / self._mass[2]
+            self._odds = np.array(log_odds(pos, neg, self._mass[:2] / mean))
         areas, known = np.full(len(scores), 0.5), 0.0
         if both.all():
             known, weighted = both.prod() / both.sum(), (weight != 1.0).any()
@@ -453,7 +454,7 @@ class AUCStream(Ranker):
             member.check(self.n_features_in_)
         count, length = len(names), len(own["signed"])
         shapes: dict[str, tuple[int, ...]]
-        shapes = {"unit": (count,), "mix": (count,), "mass": (2,), "odds": (2,)}
+        shapes = {"unit": (count,), "mix": (count,), "mass": (3,), "odds": (2,)}
         shapes |= {"scored": (count, length), "signed": (length,)}
         for name, shape in shapes.items():
             array = own[name]

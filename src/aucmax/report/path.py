@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from aucmax.report.roc import COLOURS
+from aucmax.report.roc import COLOURS, headline, take_literally
 
 _LARGEST = 8  # weights that get a colour and a name
 
@@ -30,7 +30,7 @@ def path_figure(model: Any, title: str = "") -> Any:
     path, chosen = model.path_, model.l2_
     figure = Figure(figsize=(8.0, 7.0), layout="constrained")
     if title:
-        figure.suptitle(title, fontsize=13, fontweight="bold")
+        headline(figure, title)
     area, weights = figure.subplots(2, 1, sharex=True)
     area.plot(path["l2"], model.scores_, color="0.8", linewidth=0.9)
     low, high = path["auc"] - path["error"], path["auc"] + path["error"]
@@ -66,7 +66,7 @@ def _draw_weights(axes: Any, model: Any) -> None:
             linewidth=1.6,
             label=str(names[feature]),
         )
-    axes.legend(
+    legend = axes.legend(
         fontsize=8.5,
         title="Largest weights: feature",
         title_fontsize=8.5,
@@ -75,3 +75,4 @@ def _draw_weights(axes: Any, model: Any) -> None:
         framealpha=0.95,
         loc="upper left",
     )
+    take_literally(legend.get_texts())

@@ -3,7 +3,8 @@
 Figures are made without pyplot: no global state is touched, and no display is needed.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
@@ -17,6 +18,7 @@ from aucmax.files import write_atomically
 
 # Okabe and Ito's colours, told apart by the colour-blind too; no yellow on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_LONGEST = 90  # letters of a headline
 # Good models have almost the same curve: dashes let the one below show through.
 _DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
 
@@ -51,7 +53,7 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
         The figure.
     """
     figure = Figure(figsize=(11.0, 5.6), layout="constrained")
-    figure.suptitle(title, fontsize=13, fontweight="bold")
+    headline(figure, title)
     linear, logarithmic = figure.subplots(1, 2)
     chance = np.geomspace(least_fpr, 1.0, 200)
     for axes in (linear, logarithmic):
@@ -71,7 +73,7 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
                 label=label,
             )
     linear.set(xlim=(0.0, 1.0), title="All rows", aspect="equal")
-    linear.legend(
+    legend = linear.legend(
         loc="lower right",
         fontsize=8.5,
         title="AUC (95 % interval)",
@@ -79,11 +81,25 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
         alignment="left",
         framealpha=0.95,
     )
+    take_literally(legend.get_texts())
     logarithmic.set(xscale="log", xlim=(least_fpr, 1.0), title="The top of the ranking")
     logarithmic.set_box_aspect(1)
     for axes in (linear, logarithmic):
         _dress(axes)
     return figure
+
+
+def headline(figure: Any, title: str) -> None:
+    """Put a title above, whatever is in it: names of files have all kinds of signs."""
+    text = title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"
+    take_literally([figure.suptitle(text, fontsize=13, fontweight="bold")])
+
+
+def take_literally(texts: Iterable[Any]) -> None:
+    """Let dollars be dollars, not formulas, and bytes that are no text be marks."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_text(text.get_text().encode(errors="replace").decode())
 
 
 def _dress(axes: Any) -> None:
@@ -101,5 +117,8 @@ def _dress(axes: Any) -> None:
 def save_figure(figure: Any, path: str | Path) -> None:
     """Write ``figure`` to ``path``, whole or not at all, as its name says."""
     picture = BytesIO()
-    figure.savefig(picture, format=Path(path).suffix[1:].lower(), dpi=150)
+    with warnings.catch_warnings():
+        # A sign that the font lacks becomes a box; there is nothing to do about it.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(picture, format=Path(path).suffix[1:].lower(), dpi=150)
     write_atomically(path, picture.getvalue())

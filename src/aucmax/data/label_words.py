@@ -1,0 +1,62 @@
+"""What labels that are words mean, whatever the data are about.
+
+Words for what one looks for (fraud, churn, a disease) and for what one does not; case
+and blanks around them do not matter. The list is short on purpose: a word that some
+people rank high and others low (success, active, won) is not in it.
+"""
+
+import re
+
+_WANTED = """
+    yes true positive pos
+    fraud fraudulent scam spam phishing malicious malware attack intrusion
+    bad default defaulted churn churned
+    disease diseased malignant cancer sick ill infected affected dead died deceased
+    fail failed failure fault faulty defect defective broken
+    anomaly anomalous abnormal outlier
+    click clicked converted toxic
+"""
+_UNWANTED = """
+    no false negative neg
+    legit legitimate genuine ham benign clean safe
+    good ok okay retained
+    healthy unaffected alive control
+    normal nominal inlier
+    absence absent none
+"""
+# Too short to mean anything alone: F is female, too.
+_LETTERS = (("n", "y"), ("f", "t"))
+_SIDES = dict.fromkeys(_UNWANTED.split(), -1) | dict.fromkeys(_WANTED.split(), 1)
+_NOT = re.compile(r"(?:not|non|no|without)[\s_-]*(.+)")
+
+
+def side(label: str) -> int:
+    """Return 1 for a word of what is looked for, -1 for its opposite, 0 if unknown."""
+    word = folded(label)
+    if word in _SIDES:
+        return _SIDES[word]
+    negation = _NOT.fullmatch(word)
+    return -_SIDES.get(negation[1], 0) if negation else 0
+
+
+def identity(label: str) -> str:
+    """Return what spellings of a label have in common: of known words, but case."""
+    return folded(label) if side(label) else label
+
+
+def higher(first: str, second: str) -> str | None:
+    """Return which of two labels is the one to rank high, if words say so."""
+    sides = side(first), side(second)
+    if sides[0] != sides[1]:
+        return first if sides[0] > sides[1] else second
+    words = folded(first), folded(second)
+    for one, other, label in ((*words, first), (*words[::-1], second)):
+        negation = _NOT.fullmatch(other)
+        if (other, one) in _LETTERS or (negation and negation[1] == one):
+            return label
+    return None
+
+
+def folded(label: str) -> str:
+    """Return a word without case and without blanks around it."""
+    return label.strip().casefold()
