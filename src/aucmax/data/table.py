@@ -13,7 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aucmax.data.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.data.chunk import (
+    START,
+    BadLine,
+    Chunk,
+    DataWarning,
+    Lines,
+    Position,
+)
 from aucmax.data.encode import encode
 from aucmax.data.notation import read
 from aucmax.data.prefetch import prefetch
@@ -154,7 +161,7 @@ class TableSource:
         warnings.warn(
             "Values of categories that have no feature of their own, as they were rare "
             f"in training or are new: {some}.",
-            UserWarning,
+            DataWarning,
             stacklevel=2,
         )
 
