@@ -618,6 +618,20 @@ def test_float32_ranks_alike(estimator):
 
 
 @each_fit_way
+def test_a_matrix_that_points_nowhere_is_refused(estimator, method):
+    """Kernels do not look at every index: it would crash the interpreter."""
+    X, y = gaussian(60)
+    model = trained(estimator, X, y, method)
+    for name, value in (("indices", 10**8), ("indices", -1), ("indptr", 10**8)):
+        rows = sparse.csr_array(X)
+        getattr(rows, name)[1] = value
+        with pytest.raises(ValueError, match=f"{value}"):
+            getattr(seeded(estimator), method)(rows, y)
+        with pytest.raises(ValueError, match=f"{value}"):
+            model.decision_function(rows)
+
+
+@each_fit_way
 def test_float32_in_any_layout(estimator, method):
     """Not for all: reading a row is not their business, but that of core/rows.py."""
     X, y = scaled(300)

@@ -17,6 +17,7 @@ from aucmax.core.portable import dump, restore
 _WRONG = (
     *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
     MemoryError,  # of sizes that nobody has
+    RecursionError,  # of what is nested without end
 )
 
 
