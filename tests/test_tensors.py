@@ -21,7 +21,9 @@ def test_files_are_those_of_the_package():
     }
     for size in range(9):  # whatever is left to the next multiple of eight
         header = json.dumps({"text": 'a "ü"\n\\' + "x" * size})
-        content = b"".join(bytes(part) for part in files._parts(tensors, {"aucmax": header}))
+        content = b"".join(
+            bytes(part) for part in files._parts(tensors, {"aucmax": header})
+        )
         plain = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
         plain["number"] = tensors["number"]  # the line above makes a vector of it
         assert content == save(plain, {"aucmax": header})

@@ -63,8 +63,8 @@ def check_structure(X: Any) -> None:
         at = int(np.argmax(falls)) if falls.any() else 0 if indptr[0] else major - 1
         raise ValueError(
             f"Input X is no {X.format.upper()} matrix: indptr says that {line} {at} is "
-            f"from {indptr[at]} to {indptr[at + 1]}, of {stored} stored values; it must "
-            "begin at 0, never fall, and not end beyond them."
+            f"from {indptr[at]} to {indptr[at + 1]}, of {stored} stored values; it "
+            "must begin at 0, never fall, and not end beyond them."
         )
     used = indices[: indptr[-1]]
     # As an unsigned number, one below zero is a large one.

@@ -90,6 +90,8 @@ def restore(
         estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
         estimator.intercept_ = _expect(tensors, "intercept", (1,))
     if any(key.startswith("state.") for key in tensors):
+        if not hasattr(estimator, "n_iter_"):
+            raise ValueError("it has a state, but no 'n_iter_'.")
         fresh = estimator._start(estimator.n_features_in_)
         found = {
             name: _expect(tensors, f"state.{name}", value.shape)
@@ -166,6 +168,8 @@ def _encode_parameter(name: str, value: Any) -> Any:
 
 
 def _decode_parameter(value: Any, lookup: Lookup) -> Any:
+    if isinstance(value, list):
+        return [_decode_parameter(item, lookup) for item in value]
     if not isinstance(value, dict):
         return value
     if "class" in value:
