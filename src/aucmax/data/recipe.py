@@ -35,3 +35,6 @@ def _check_svmlight(reading: dict[str, Any]) -> None:
         raise ValueError("its recipe does not say where indices begin: zero_based.")
     if reading.get("missing") not in ("error", "zero"):
         raise ValueError(f"its recipe has missing={reading.get('missing')!r}.")
+    most = reading.get("max_features", 1)
+    if type(most) is not int or not 0 < most < 1 << 31:
+        raise ValueError(f"its recipe has max_features={most!r}.")
