@@ -4,7 +4,7 @@ What is a number, what a category, what the label, is a :class:`Schema`; it is a
 is needed to turn another file into the same features, and what a model stores.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from numbers import Integral
@@ -51,10 +51,9 @@ class Wishes:
             raise ValueError(
                 f"missing is 'error', 'impute' or 'zero', not {self.missing!r}"
             )
-        if not _is_hash_size(self.hash_size):
-            raise ValueError(
-                f"hash_size is {self.hash_size!r}, not from 1 to 2147483647"
-            )
+        size = self.hash_size
+        if not (isinstance(size, Integral) and 1 <= size < 1 << 31):
+            raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Schema:
     @property
     def fill(self) -> NDArray[np.float64]:
         """Return what to put for a missing number."""
-        return np.array(self.means or [0.0] * len(self.numbers), np.float64)
+        return np.array(self.means or [0.0] * len(self.numbers))
 
     def needed(self) -> list[str]:
         """Return the names of the columns without which there are no features."""
@@ -126,68 +125,7 @@ class Schema:
         missing = cls.__dataclass_fields__.keys() - recipe.keys()
         if missing:
             raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
-        said = {name: recipe[name] for name in cls.__dataclass_fields__}
-        for name, value in said.items():
-            if not _KINDS[name](value):
-                raise ValueError(f"the recipe has {name} = {_shown(value)}")
-        schema = cls(**said)
-        schema._check()
-        return schema
-
-    def _check(self) -> None:
-        """Raise an error if lists do not go together; for those out of a file."""
-        used = [*self.needed(), *filter(None, (self.label, self.weight))]
-        if len({*used}) < len(used):
-            raise ValueError("the recipe has two uses of one column")
-        if len(self.means) not in (0, len(self.numbers)):
-            raise ValueError(
-                f"the recipe has {len(self.means)} means of {len(self.numbers)} columns"
-            )
-        wanted = len(self.categories) if self.encode == "onehot" else 0
-        if len(self.values) != wanted:
-            raise ValueError(
-                f"the recipe has values of {len(self.values)} columns, not of {wanted}"
-            )
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_name(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _is_means(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, int | float) and abs(one) < 1e300 for one in value
-    )
-
-
-# What JSON may have for each part of a schema.
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("columns", "numbers", "categories", "texts"), _is_names),
-    **dict.fromkeys(("header", "label_is_number"), _is_flag),
-    **dict.fromkeys(("label", "weight"), _is_name),
-    "encode": lambda value: value in ("hash", "onehot"),
-    "hash_size": lambda value: _is_hash_size(value) and not _is_flag(value),
-    "missing": lambda value: value in ("error", "impute", "zero"),
-    "means": _is_means,
-    "values": lambda value: isinstance(value, list) and all(map(_is_names, value)),
-}
-
-
-def _is_hash_size(value: Any) -> bool:
-    return isinstance(value, Integral) and 1 <= int(value) < 1 << 31
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        return cls(**{name: recipe[name] for name in cls.__dataclass_fields__})
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
