@@ -618,6 +618,20 @@ def test_float32_ranks_alike(estimator):
 
 
 @each_fit_way
+def test_a_matrix_that_points_nowhere_is_refused(estimator, method):
+    """Kernels do not look at every index: it would crash the interpreter."""
+    X, y = gaussian(60)
+    model = trained(estimator, X, y, method)
+    for name, value in (("indices", 10**8), ("indices", -1), ("indptr", 10**8)):
+        rows = sparse.csr_array(X)
+        getattr(rows, name)[1] = value
+        with pytest.raises(ValueError, match=f"{value}"):
+            getattr(seeded(estimator), method)(rows, y)
+        with pytest.raises(ValueError, match=f"{value}"):
+            model.decision_function(rows)
+
+
+@each_fit_way
 def test_float32_in_any_layout(estimator, method):
     """Not for all: reading a row is not their business, but that of core/rows.py."""
     X, y = scaled(300)
@@ -1559,7 +1573,22 @@ def test_a_file_cut_short(cut, tmp_path):
 def test_a_garbled_file(tmp_path):
     path = tmp_path / "model.aucmax"
     trained(SPAM(), *gaussian(30)).save(path)
-    content = bytearray(path.read_bytes())
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.choice(8 * len(content), 300, replace=False):
+        garbled = bytearray(content)
+        garbled[at // 8] ^= 1 << at % 8
+        path.write_bytes(garbled)
+        with pytest.raises(ValueError, match="damaged") as caught:
+            aucmax.load(path)
+        assert str(path) in str(caught.value)
+
+
+def test_a_garbled_file_without_a_checksum(tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(SPAM(), *gaussian(30)).save(path)
+    edited(path, lambda header: None)
+    content = path.read_bytes()
     header = 8 + int.from_bytes(content[:8], "little")
     rng = np.random.default_rng(0)
     for at in rng.choice(header, 60, replace=False):
@@ -1574,8 +1603,16 @@ def test_a_garbled_file(tmp_path):
             assert np.isfinite(model.coef_).all()
 
 
+def nested(depth):
+    """Return what JSON can hold, one in the other."""
+    value = 1
+    for _ in range(depth):
+        value = {"random_state": {"class": "Chain", "parameters": value}}
+    return value
+
+
 def edited(path, edit):
-    """Change the header of the model file at ``path``."""
+    """Change the header of the model file at ``path``; it has no checksum then."""
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["aucmax"])
     edit(header)
@@ -1606,6 +1643,12 @@ def edited(path, edit):
         (lambda header: header["parameters"].update(schedule="fast"), "'schedule'"),
         (lambda header: header["parameters"].update(l3=1.0), "l3"),
         (lambda header: header["classes"].update(values=[1]), "labels"),
+        (lambda header: header["classes"].update(values=[1, 1]), "not two different"),
+        (lambda header: header["classes"].update(values=[[0], [1]]), "not two numbers"),
+        (lambda header: header.update(features=[0, 1, 2, 3, 4, 5]), "not strings"),
+        (lambda header: header["attributes"].update(n_iter_=0.5), "whole number"),
+        (lambda header: header["attributes"].pop("n_iter_"), "n_iter_"),
+        (lambda header: header.update(parameters=nested(300)), "damaged"),
         (lambda header: header["classes"].update(dtype="spam"), "spam"),
         (lambda header: header.update(classes=[0, 1]), "damaged"),
         (lambda header: header.update(features=["a", "b"]), "features"),
@@ -1714,7 +1757,7 @@ def use_mutants(folder, method):
     for model in mistrusted():
         getattr(clone(model), method)(X, y).save(path)
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata()
+            metadata = {"aucmax": file.metadata()["aucmax"]}  # no checksum
         for what, tensors in mutations(load_file(path)):
             print(f"{type(model).__name__}, {method}: {what}", flush=True)
             save_file(tensors, path, metadata)
@@ -1746,6 +1789,56 @@ def test_tampered_files_do_not_crash(uncompiled, method, tmp_path):
     )
     last = done.stdout.splitlines()[-1:]
     assert done.returncode == 0, f"{last}: {done.stderr[-2000:]}"
+
+
+def test_files_changed_at_random_do_not_crash():
+    """A short run of the tool, its kernels as Python, which notices a wrong index."""
+    tool = Path(__file__).parents[1] / "tools" / "fuzz_models.py"
+    done = subprocess.run(
+        [sys.executable, str(tool), "300"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", 0 findings" in done.stdout
+
+
+def test_recipes_with_odd_values(tmp_path):
+    path = tmp_path / "model.aucmax"
+    trained(SPAM(), *gaussian(30)).save(path)
+    table = {
+        **{"format": "csv", "dtype": "float64", "columns": ["a", "b", "y"]},
+        **{"header": True, "numbers": ["a"], "categories": ["b"], "texts": []},
+        **{"label": "y", "label_is_number": True, "weight": None, "delimiter": ","},
+        **{"encode": "onehot", "hash_size": 8, "missing": "impute"},
+        **{"means": [0.5], "values": [["u", "v"]]},
+    }
+    lines = {"format": "svmlight", "zero_based": False, "missing": "error"}
+    lines["dtype"] = "float32"
+    task = {"positive": [1.0], "negative": [0.0]}
+    for good in (table, lines):
+        recipe = {"input": good, "task": task, "training": {}}
+        edited(path, lambda header, found=recipe: header.update(recipe=found))
+        aucmax.load(path)
+    odd = [
+        *((table, {name: 7}) for name in table),
+        *((table, {"means": means}) for means in ([], [1, 2], [np.nan], [10**400])),
+        *((table, {"label": "a"}), (table, {"weight": "y"}), (table, {"values": []})),
+        *((table, {"numbers": ["a", "a"]}), (table, {"hash_size": 1 << 40})),
+        *((lines, {name: 7}) for name in lines),
+    ]
+    odd = [pair for pair in odd if pair[1] not in ({"means": []}, {"hash_size": 7})]
+    for good, change in odd:
+        recipe = {"input": good | change, "task": task}
+        edited(path, lambda header, found=recipe: header.update(recipe=found))
+        with pytest.raises(ValueError, match="damaged aucmax model file: "):
+            aucmax.load(path)
+    for recipe in (7, [], {}, {"input": lines}, {"input": lines, "task": 7}):
+        edited(path, lambda header, found=recipe: header.update(recipe=found))
+        with pytest.raises(ValueError, match="damaged aucmax model file: "):
+            aucmax.load(path)
 
 
 @plain

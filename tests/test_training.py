@@ -15,9 +15,10 @@ import pytest
 from scipy import sparse
 
 import aucmax
+from aucmax import training
 from aucmax.data import text
 from aucmax.data.chunk import Chunk, Position
-from aucmax.model import load_with_recipe
+from aucmax.model import load_with_recipe, save
 from aucmax.training import Observer, Plan, StoppedError, build, choose, held_out, train
 from data import scattered
 
@@ -170,6 +171,84 @@ def test_a_run_left_half_done_is_not_overwritten(data, tmp_path):
         file.write("+1 1:1\n")
     with pytest.raises(ValueError, match="size was"):
         train(plan, output, resume=True)
+
+
+def test_data_that_change_between_two_runs_are_noticed(data, tmp_path):
+    path, *_ = data
+    output = tmp_path / "m.aucmax"
+    plan = Plan([path], "SPAM", passes=1)
+    with pytest.raises(StoppedError):
+        train(plan, output, observer=Impatient(2))
+    rows = Path(path).read_text()
+    before, after = rows.splitlines()[-2:]
+    other = rows.replace(f"{before}\n{after}\n", f"{after}\n{before}\n")
+    assert len(other) == len(rows)
+    assert other != rows
+    Path(path).write_text(other)
+    with pytest.raises(ValueError, match="have changed since, though their size is"):
+        train(plan, output, resume=True)
+    Path(path).write_text(rows)
+    train(plan, output, resume=True)
+
+
+def test_where_a_large_file_is_looked_at(tmp_path):
+    path = tmp_path / "rows"
+    content = bytes(4_000_000)
+    path.write_bytes(content)
+    first = training._digest(path)
+    for place in (0, 65_535, 2_285_714, 3_999_999):
+        path.write_bytes(content[:place] + b"1" + content[place + 1 :])
+        assert training._digest(path) != first
+    assert training._digest(tmp_path / "absent") == ""
+
+
+def test_a_checkpoint_of_an_earlier_version_or_a_damaged_one(data, tmp_path):
+    path, *_ = data
+    output, checkpoint = tmp_path / "m.aucmax", tmp_path / "m.aucmax.checkpoint"
+    plan = Plan([path], "SPAM", passes=1)
+    with pytest.raises(StoppedError):
+        train(plan, output, observer=Impatient(2))
+    estimator, recipe = load_with_recipe(checkpoint)
+    for key, value in (("plan", 7), ("progress", {}), ("passes", "x")):
+        kept = recipe["checkpoint"] | {key: value}
+        save(estimator, checkpoint, recipe | {"checkpoint": kept})
+        with pytest.raises(ValueError, match="is a damaged checkpoint"):
+            train(plan, output, resume=True)
+    recipe["checkpoint"]["plan"].pop("digests")
+    save(estimator, checkpoint, recipe)
+    train(plan, output, resume=True)
+
+
+def test_two_runs_do_not_write_one_model(data, tmp_path):
+    path, *_ = data
+    output = tmp_path / "m.aucmax"
+    plan = Plan([path], "SPAM", passes=1)
+
+    class Second(Observer):
+        def progress(self, progress, done):
+            for link in (output, tmp_path / "link.aucmax"):
+                with pytest.raises(FileExistsError, match=f"process, {os.getpid()}: "):
+                    train(plan, link)
+
+    (tmp_path / "link.aucmax").symlink_to(output)
+    train(plan, output, observer=Second())
+    assert not (tmp_path / "m.aucmax.lock").exists()
+    # A process that was killed has left its file, and its number has another one now.
+    (tmp_path / "m.aucmax.lock").write_text(f"{os.getppid()}\n")
+    train(plan, output)
+    assert not (tmp_path / "m.aucmax.lock").exists()
+
+
+def test_a_file_is_written_for_one_purpose(data, tmp_path):
+    path, *_ = data
+    output = tmp_path / "m.aucmax"
+    plan = Plan([path], "SPAM", passes=1, on_bad_line="quarantine")
+    for aside in (output, tmp_path / "." / "m.aucmax", f"{output}.checkpoint"):
+        with pytest.raises(FileExistsError, match="for two purposes"):
+            train(plan, output, quarantine=Path(aside))
+    with pytest.raises(FileExistsError, match="is read, and would be overwritten"):
+        train(plan, output, quarantine=Path(path))
+    assert os.listdir(tmp_path) == ["rows.svm"]
 
 
 def test_bad_lines(data, tmp_path):

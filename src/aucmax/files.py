@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: two writers do not see each other there
+    fcntl = None  # type: ignore[assignment]
+
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write ``content`` to ``path``; a crash leaves the old file or the new one."""
@@ -112,6 +117,64 @@ def refuse_overwriting(output: Path, inputs: Iterable[str | Path]) -> None:
             raise FileExistsError(
                 f"{output} is read, and would be overwritten: name another file."
             )
+
+
+def refuse_twice(*outputs: Path | None) -> None:
+    """Raise an error if two files to be written are one; a device may be."""
+    seen: dict[str, Path] = {}
+    for output in outputs:
+        if output is None or (output.exists() and not output.is_file()):
+            continue
+        other = seen.setdefault(os.path.realpath(output), output)
+        if other is not output:
+            raise FileExistsError(
+                f"{output} is to be written twice, for two purposes: name another file."
+            )
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Hold a lock next to ``path``; raise an error if another process has it.
+
+    The file says which process that is. The lock is the system's: of a process that was
+    killed the file stays, but the lock does not.
+    """
+    real = Path(os.path.realpath(path))
+    handle = None
+    if fcntl is not None and (real.is_file() or not real.exists()):
+        handle = _locked(path, real.with_name(real.name + ".lock"))
+    try:
+        yield
+    finally:
+        if handle is not None:
+            real.with_name(real.name + ".lock").unlink(missing_ok=True)
+            os.close(handle)  # releases it
+
+
+def _locked(path: Path, lock: Path) -> int | None:
+    """Return a handle of a lock that is ours; None if there can be none here."""
+    while True:
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:  # no such folder, not ours: whoever writes there will say so
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            writer = os.read(handle, 20).decode(errors="replace").strip()
+            os.close(handle)
+            raise FileExistsError(
+                f"{path} is being written by another process, {writer or 'unknown'}: "
+                f"wait until it is done, or name another file. Its lock is {lock}."
+            ) from None
+        except OSError:  # a file system without locks
+            os.close(handle)
+            return None
+        if lock.exists() and os.path.samestat(os.stat(lock), os.fstat(handle)):
+            os.truncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+            return handle
+        os.close(handle)  # its owner has just removed it
 
 
 def discard(path: Path) -> None:

@@ -18,6 +18,7 @@ from aucmax.core.portable import dump, restore
 _WRONG = (
     *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
     MemoryError,  # of sizes that nobody has
+    RecursionError,  # of what is nested without end
 )
 
 
@@ -72,14 +73,22 @@ def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
     header, arrays = tensors.read(path)
     try:
         recipe = header.get("recipe")
-        if not isinstance(recipe, dict | None):
-            raise TypeError("its recipe is none.")
+        if recipe is not None:
+            _check_recipe(recipe)
         kind = _registered(header["class"])
         if kind.__name__ not in aucmax.ESTIMATORS:
             raise TypeError("it is no estimator, but a part of one.")
         return restore(kind, header, arrays, _registered), recipe
     except _WRONG as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
+
+
+def _check_recipe(recipe: Any) -> None:
+    from aucmax.data.recipe import (
+        check_recipe,
+    )  # who trains in Python has no use for it
+
+    check_recipe(recipe)
 
 
 def _registered(name: str) -> Any:

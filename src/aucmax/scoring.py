@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import Chunk, Source
+from aucmax.data.chunk import BadLine, Chunk, Lines, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.prefetch import prefetch
@@ -149,7 +149,7 @@ class Writer(Protocol):
     """Writes scores, with the rows they are of or without."""
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
-        """Write some rows."""
+        """Write some rows, and in their places, without a score, its bad lines."""
 
     def close(self) -> None:
         """Write what is left."""
@@ -178,7 +178,7 @@ def write_scores(
         writer = _writer(reopened, source, output, file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
-            writer.write(chunk, scores)
+            writer.write(chunk if bad.in_place else chunk._replace(bad=[]), scores)
             if output is None:
                 file.flush()
             rows += scores.size
@@ -203,6 +203,16 @@ def _writer(
     return _Plain(file)
 
 
+def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
+    """Yield stretches of rows, and the bad line that follows each; none the last."""
+    first = 0
+    places = np.searchsorted(chunk.line, [line.line for line in chunk.bad])
+    for place, line in zip(places.tolist(), chunk.bad, strict=True):
+        yield slice(first, place), line
+        first = place
+    yield slice(first, None), None
+
+
 class _Plain:
     """A score a line."""
 
@@ -210,7 +220,10 @@ class _Plain:
         self._file = file
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
-        self._file.write(as_text(scores))
+        for some, line in _runs(chunk):
+            self._file.write(as_text(scores[some]))
+            if line is not None:
+                self._file.write(b"\n")
 
     def close(self) -> None:
         pass
@@ -229,17 +242,21 @@ class _Table:
         self._seen: str | None = None  # the file that rows were last from
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
-        if not scores.size:
+        data, starts, stops = chunk.raw
+        if not scores.size and not chunk.bad:
             return
         if self._end is None:
-            data, _, stops = chunk.raw
-            two = data[stops[0] : stops[0] + 2]
+            two = data[stops[0] : stops[0] + 2] if scores.size else b""
             self._begin(b"\r\n" if two == b"\r\n" else b"\n")
         elif chunk.file != self._seen:
             self._compare(chunk.file)
         self._seen = chunk.file
-        delimiter = ord(self._source.delimiter)
-        self._file.write(as_text(scores, chunk.raw, delimiter, self._end or b"\n"))
+        delimiter, end = self._source.delimiter, self._end or b"\n"
+        for some, line in _runs(chunk):
+            lines = Lines(data, starts[some], stops[some])
+            self._file.write(as_text(scores[some], lines, ord(delimiter), end))
+            if line is not None:
+                self._file.write(line.text + delimiter.encode() + end)
 
     def close(self) -> None:
         if self._end is None:
@@ -274,14 +291,24 @@ class _Batches:
     def write(self, chunk: Chunk, scores: Scores) -> None:
         import pyarrow as pa
 
-        names = chunk.raw.schema.names
-        column = pa.array(scores)
-        batch = pa.RecordBatch.from_arrays(
-            [*chunk.raw.columns, column], names=[*names, free_name(names)]
-        )
+        rows, unknown = [], []
+        for some, line in _runs(chunk):
+            start, stop, _ = some.indices(scores.size)
+            rows.append(chunk.raw.slice(start, stop - start))
+            unknown.append(np.zeros(stop - start, bool))
+            if line is not None:
+                rows.append(line.row)
+                unknown.append(np.ones(1, bool))
+        empty = np.concatenate(unknown)
+        column = np.zeros(empty.size)
+        column[~empty] = scores
+        table = pa.Table.from_batches(rows, chunk.raw.schema)
+        name = free_name(table.schema.names)
+        table = table.append_column(name, pa.array(column, mask=empty))
+        table = table.combine_chunks()  # a group of rows in the file, as they were read
         if self._sink is None:
-            self._sink = self._begin(batch.schema)
-        self._sink.write(batch)
+            self._sink = self._begin(table.schema)
+        self._sink.write(table)
 
     def _begin(self, schema: Any) -> Any:
         if self._to_parquet:

@@ -2,8 +2,13 @@
 
 The header names the format and its version; what else is in it, and what the arrays
 mean, is for the caller to say.
+
+Beside the header, a file has the SHA-256 of all its bytes, taken with zeros in place of
+the digest itself: what has been damaged on a disk or on the way is not mistaken for a
+model. Files without one, as earlier versions wrote them, are read as well.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +25,9 @@ FORMAT = "aucmax model"
 VERSION = 3  # 1: other statistics of the features; 2: stored in other parts
 
 _LONGEST_HEADER = 100_000_000  # bytes, that the package reads
+_BLOCK = 1 << 20  # bytes, read at a time
+_HEADER, _DIGEST = "aucmax", "sha256"  # the keys of the metadata
+_UNKNOWN = "0" * 64  # in place of the digest, while it is taken
 
 
 def write(
@@ -32,7 +40,7 @@ def write(
         "written_by": f"aucmax {__version__}",
     }
     with replacing(path) as file:
-        for part in _parts(tensors, json.dumps(marks | header, sort_keys=True)):
+        for part in _signed(tensors, json.dumps(marks | header, sort_keys=True)):
             file.write(part)
 
 
@@ -44,13 +52,21 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            header = json.loads(metadata.get("aucmax", "null"))
+            if metadata.keys() & {_HEADER, _DIGEST}:
+                _check_digest(path, metadata)
+            header = json.loads(metadata.get(_HEADER, "null"))
             names = file.keys()
             tensors = {name: np.array(file.get_tensor(name)) for name in names}
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, AttributeError, TypeError, ValueError) as error:
+        # An AttributeError or a TypeError: arrays are of a type that NumPy has not.
         raise ValueError(
             f"{path} is not an aucmax model file, or it is damaged: {error}"
         ) from error
+    except RecursionError:
+        raise ValueError(
+            f"{path} is not an aucmax model file, or it is damaged: its header is "
+            "nested too deeply."
+        ) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not one of aucmax.")
     version = header.get("version")
@@ -65,12 +81,53 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, tensors
 
 
-def _parts(tensors: dict[str, Any], header: str) -> Iterator[Any]:
+def _check_digest(path: Path, metadata: dict[str, str]) -> None:
+    """Raise an error if the bytes of the file are not those that were written."""
+    # A digest under a name that one bit makes another would go unnoticed.
+    if other := metadata.keys() - {_HEADER, _DIGEST}:
+        raise ValueError(f"its metadata have a key {min(other)!r}.")
+    if _DIGEST not in metadata:
+        return
+    found = metadata[_DIGEST]
+    place, unknown = _place(found), _place(_UNKNOWN)
+    with open(path, "rb") as file:
+        size = file.read(8)
+        start = file.read(int.from_bytes(size, "little"))
+        if start.count(place) != 1 or len(place) != len(unknown):
+            raise ValueError("its checksum is not where it should be.")
+        taken = hashlib.sha256(size + start.replace(place, unknown))
+        while block := file.read(_BLOCK):
+            taken.update(block)
+    if taken.hexdigest() != found:
+        raise ValueError(
+            "its bytes are not those that were written, says their checksum. Copy it "
+            "again, or train it again."
+        )
+
+
+def _place(digest: str) -> bytes:
+    """Return the digest as it stands in a file; in the header, quotes are escaped."""
+    return f'"{_DIGEST}":"{digest}"'.encode()
+
+
+def _signed(tensors: dict[str, Any], header: str) -> Iterator[Any]:
+    """Yield a file as ``_parts`` does, with its digest: arrays are gone through twice.
+
+    (Not to go back to the start of the file: a pipe has none.)
+    """
+    metadata = {_HEADER: header, _DIGEST: _UNKNOWN}
+    taken = hashlib.sha256()
+    for part in _parts(tensors, metadata):
+        taken.update(part)
+    yield from _parts(tensors, metadata | {_DIGEST: taken.hexdigest()})
+
+
+def _parts(tensors: dict[str, Any], metadata: dict[str, str]) -> Iterator[Any]:
     """Yield a safetensors file of float64 arrays piece by piece, without a copy.
 
     Byte for byte what the package writes, which makes three copies of a large state.
     """
-    table: dict[str, Any] = {"__metadata__": {"aucmax": header}}
+    table: dict[str, Any] = {"__metadata__": metadata}
     arrays, end = [], 0
     for name in sorted(tensors):
         array = np.asarray(tensors[name], "<f8")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -33,7 +34,7 @@ from aucmax.data.open import open_data, reopen
 from aucmax.data.prefetch import prefetch, ticking
 from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
-from aucmax.files import discard, refuse_overwriting
+from aucmax.files import discard, refuse_overwriting, refuse_twice, sole_writer
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 from aucmax.systems import configured, full_name, named
@@ -43,6 +44,7 @@ _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 _PATIENCE = 0.2  # seconds to wait for data before looking around
 _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
+_SAMPLES, _SAMPLE = 8, 1 << 16  # blocks of a file and their bytes, to know it again
 _ROOM = (
     8  # one part in so many more features than seen, while their number is not known
 )
@@ -74,15 +76,21 @@ class Plan:
     reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
     on_bad_line: str = "fail"  # or "skip", "quarantine"
     size: int | None = None  # of the data: they must not change either
+    digests: list[str] | None = None  # of each file, see _digest
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Return what is not as in another plan, given as a dictionary."""
         mine = asdict(self)
-        return [
+        digests, known = mine.pop("digests"), other.get("digests")
+        found = [
             f"{name} was {other.get(name)!r}, is {mine[name]!r}"
             for name in mine
             if mine[name] != other.get(name)
         ]
+        # Of a run of an earlier version nobody knows.
+        if not found and known is not None and digests != known:
+            found = ["the data have changed since, though their size is the same"]
+        return found
 
 
 @dataclass
@@ -159,7 +167,32 @@ def train(
         raise ValueError("The model is judged by --holdout or by --test: take one.")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    with sole_writer(output):
+        return _train(
+            plan,
+            output,
+            test,
+            quarantine,
+            checkpoint_rows,
+            checkpoint_seconds,
+            resume,
+            observer,
+        )
+
+
+def _train(
+    plan: Plan,
+    output: Path,
+    test: Sequence[str],
+    quarantine: Path | None,
+    checkpoint_rows: int | None,
+    checkpoint_seconds: float,
+    resume: bool,
+    observer: Observer,
+) -> Result:
+    """Train; nobody else writes to ``output`` meanwhile."""
     checkpoint = output.with_name(output.name + ".checkpoint")
+    refuse_twice(output, checkpoint, quarantine)
     run = _found(checkpoint, plan) if resume else None
     if not resume and checkpoint.exists():
         raise FileExistsError(
@@ -180,6 +213,8 @@ def train(
         # What is wrong with a name or a column is better known before all is learnt.
         judges = reopen(test, run.source.recipe())
         refuse_overwriting(output, judges.files)
+        if quarantine is not None:
+            refuse_overwriting(quarantine, judges.files)
         for chunk in _until_rows(judges.chunks()):
             labelled(chunk, run.task)
     if quarantine is not None:
@@ -261,7 +296,7 @@ def _begin(plan: Plan) -> _Run:
     task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
     auto = plan.algorithm == "auto"
     name = choose(source, first) if auto else full_name(plan.algorithm)
-    plan = replace(plan, algorithm=name, size=source.size)
+    plan = replace(plan, algorithm=name, size=source.size, digests=_digests(source))
     estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
@@ -351,22 +386,63 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     estimator, recipe = load_with_recipe(checkpoint)
     if recipe is None or "checkpoint" not in recipe:
         raise ValueError(f"{checkpoint} is a model, not a checkpoint.")
-    kept = recipe["checkpoint"]
+    try:
+        theirs, progress, passes = _kept(recipe["checkpoint"])
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{checkpoint} is a damaged checkpoint: {error}") from error
     keep_text = plan.on_bad_line == "quarantine"
     source = reopen(plan.data, recipe["input"], keep_text=keep_text)
-    settled = replace(plan, size=source.size)
+    settled = replace(plan, size=source.size, digests=_digests(source))
     if plan.algorithm == "auto":
-        settled = replace(settled, algorithm=kept["plan"]["algorithm"])
-    differences = settled.differences(kept["plan"])
+        settled = replace(settled, algorithm=theirs["algorithm"])
+    differences = settled.differences(theirs)
     if differences:
         raise ValueError(
             f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with "
             "the same options and data, or delete that file to begin anew."
         )
-    position = Position(*kept["progress"].pop("position"))
-    progress = Progress(position=position, **kept["progress"])
     task = Task.from_json(recipe["task"])
-    return _Run(settled, source, None, task, estimator, kept["passes"], progress)
+    return _Run(settled, source, None, task, estimator, passes, progress)
+
+
+def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:
+    """Return the plan, the progress and the passes that a checkpoint says."""
+    plan, passes, numbers = said["plan"], said["passes"], dict(said["progress"])
+    position = Position(*numbers.pop("position"))
+    for number in (passes, *position, *numbers.values()):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TypeError(f"{number!r} is no number.")
+        if not 0 <= number < np.inf:
+            raise ValueError(f"{number!r} is no count.")
+    if not all(isinstance(number, int) for number in (passes, *position)):
+        raise TypeError(f"its position is {position}, of {passes} passes.")
+    if not isinstance(plan["algorithm"], str):
+        raise TypeError(f"its algorithm is {plan['algorithm']!r}.")
+    return plan, Progress(position=position, **numbers), passes
+
+
+def _digests(source: Source) -> list[str] | None:
+    """Return what tells each file from another of its size; None for a pipe."""
+    if source.size is None:
+        return None
+    return [_digest(Path(name)) for name in source.files]
+
+
+def _digest(path: Path) -> str:
+    """Return a digest of some blocks of a file: the first, the last, some between.
+
+    To read all of it would take as long as to learn from it; what is sorted, edited or
+    made anew differs nearly everywhere.
+    """
+    if not path.is_file():
+        return ""
+    with open(path, "rb") as file:
+        last = max(path.stat().st_size - _SAMPLE, 0)
+        found = sha256()
+        for place in sorted({last * k // (_SAMPLES - 1) for k in range(_SAMPLES)}):
+            file.seek(place)
+            found.update(file.read(_SAMPLE))
+    return found.hexdigest()
 
 
 class _Saver:

@@ -151,12 +151,53 @@ def test_a_bad_line_leaves_nothing_half_written(model, tmp_path, before):
     assert {"new.csv", "out.csv"} >= set(os.listdir(tmp_path))
 
 
-def test_bad_lines_can_be_left_out(model, expected, tmp_path):
-    path = write_table(tmp_path / "new.csv", ["old,York,1,no", *LINES])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_bad_line_stays_where_it_is_without_a_score(model, expected, tmp_path, end):
+    bad = ["old,York,1,no", "1,2", "young,Bath,2,yes"]
+    lines = [bad[0], *LINES[:20], *bad[1:], *LINES[20:], bad[0]]
+    scores = ["", *expected[:20], "", "", *expected[20:], ""]
+    path = write_table(tmp_path / "new.csv", lines, end=end)
     result = invoke("score", model, path, "--on-bad-line", "skip")
     assert result.exit_code == 0
-    assert [float(row["score"]) for row in fields(result.stdout)] == expected
-    assert result.stderr.startswith("1 bad line was left out; the first: ")
+    rows = [f"{HEADER},score", *map("{},{}".format, lines, scores)]
+    assert result.stdout_bytes.decode() == "".join(row + end for row in rows)
+    assert result.stderr.startswith("4 bad lines were given no score; the first: ")
+
+
+def test_all_lines_may_be_bad(model, tmp_path):
+    path = write_table(tmp_path / "new.csv", ["old,York,1,no", "1,2"])
+    result = invoke("score", model, path, "--on-bad-line", "skip")
+    assert result.stdout == f"{HEADER},score\nold,York,1,no,\n1,2,\n"
+
+
+def test_a_bad_line_of_svmlight_gives_an_empty_one(svmlight, tmp_path):
+    folder, X, _ = svmlight
+    lines = (folder / "rows.svm").read_text().splitlines()
+    path = tmp_path / "rows.svm"
+    path.write_text("\n".join([*lines[:3], "1 x:1", *lines[3:], "1 1:z", ""]))
+    result = invoke("score", folder / "m.aucmax", path, "--on-bad-line", "skip")
+    found = aucmax.load(folder / "m.aucmax").decision_function(sparse.csr_array(X))
+    scores = [repr(score) for score in found.tolist()]
+    assert result.stdout.split("\n") == [*scores[:3], "", *scores[3:], "", ""]
+
+
+def test_a_bad_row_of_parquet_has_no_score(model, data, expected, tmp_path):
+    options = pa.csv.ParseOptions(newlines_in_values=True)
+    rows = pa.csv.read_csv(data, parse_options=options).to_pylist()
+    for place in (0, 7, 8, 49):
+        rows[place]["age"] = None
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, tmp_path / "new.parquet", row_group_size=20)
+    output = tmp_path / "out.parquet"
+    command = "score", model, tmp_path / "new.parquet", "-o", output
+    assert invoke(*command, "--on-bad-line", "skip").exit_code == 0
+    out = pq.read_table(output)
+    assert out.drop(["score"]).equals(table)
+    scores = out["score"].to_pylist()
+    assert [scores[k] for k in (0, 7, 8, 49)] == [None] * 4
+    assert scores[1:7] + scores[9:49] == expected[1:7] + expected[9:49]
+    result = invoke(*command[:3], "--on-bad-line", "skip")
+    assert [row["score"] for row in fields(result.stdout)].count("") == 4
 
 
 def test_parquet_stays_parquet_or_becomes_csv(model, data, expected, tmp_path):
@@ -409,6 +450,17 @@ def test_bad_lines_are_kept_aside(model, tmp_path):
     assert aside.read_text() == bad + "\n"
     assert len(fields(output.read_text())) == 20
     assert invoke("score", model, data, "--on-bad-line", "ignore").exit_code == 2
+
+
+def test_bad_lines_and_scores_do_not_go_to_one_file(model, data, tmp_path):
+    output = tmp_path / "out.csv"
+    for name in (output, f"{tmp_path}/./out.csv"):
+        result = invoke("score", model, data, "-o", output, "--quarantine", name)
+        assert result.exit_code == 1
+        assert "is to be written twice, for two purposes" in result.stderr
+    assert not output.exists()
+    assert invoke("score", model, data, "--quarantine", data).exit_code == 1
+    assert data.read_text().startswith(HEADER)
 
 
 def test_neither_data_nor_model_are_overwritten(model, data):

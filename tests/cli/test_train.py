@@ -394,6 +394,19 @@ def test_nothing_to_resume_is_said(rows, tmp_path):
     assert result.stderr == ""
 
 
+def test_one_index_of_a_billion(tmp_path):
+    data, model = tmp_path / "rows.svm", tmp_path / "m.aucmax"
+    data.write_text("1 1:1\n0 2:1\n1 1:1 1000000000:1\n0 3:1\n")
+    result = invoke("train", data, "-o", model, "--algorithm", "SPAM")
+    assert result.exit_code == 1
+    assert "line 3, column 1000000000: 1000000000 is too large" in result.stderr
+    assert "max_features=1000000000" in result.stderr
+    command = "train", data, "-o", model, "--algorithm", "SPAM", "--input"
+    assert invoke(*command, "max_features=3", "--on-bad-line", "skip").exit_code == 0
+    assert aucmax.load(model).n_features_in_ == 3
+    assert invoke(*command, "max_features=many").exit_code == 1
+
+
 def test_options_of_readers_are_those_for_users(rows, tmp_path):
     command = "train", rows, "-o", tmp_path / "m.aucmax", "--input"
     unknown = invoke(*command, "colour=red").stderr

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from aucmax.core.check import check_values
+from aucmax.core.check import check_structure, check_values
+from aucmax.core.rows import as_rows
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
@@ -33,3 +34,61 @@ def test_large_values_of_float32_are_fine():
     X = np.full((3, 2), 1e30, dtype=np.float32)  # their squares are not
     check_values(X)
     check_values(sparse.csr_array(X))
+
+
+def matrix():
+    data, indices = np.ones(4), np.array([0, 2, 1, 2], np.int32)
+    return sparse.csr_array((data, indices, np.array([0, 2, 2, 4], np.int32)), (3, 3))
+
+
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+@pytest.mark.parametrize("format", ["csr", "csc"])
+@pytest.mark.parametrize(
+    ("name", "at", "value", "text"),
+    [
+        ("indices", 2, 3, "{} index 3 in {} 2, but only 3 {}s"),
+        ("indices", 3, 10**9, "{} index 1000000000 in {} 2, but only 3 {}s"),
+        ("indices", 0, -1, "{} index -1 in {} 0, but only 3 {}s"),
+        ("indptr", 0, 1, "{1} 0 is from 1 to 2, of 4 stored values"),
+        ("indptr", 0, -1, "{1} 0 is from -1 to 2"),
+        ("indptr", 1, 10**9, "{1} 1 is from 1000000000 to 2"),
+        ("indptr", 3, 5, "{1} 2 is from 2 to 5, of 4 stored values"),
+        ("indptr", 3, 1, "{1} 2 is from 2 to 1"),
+    ],
+)
+def test_a_sparse_matrix_that_points_nowhere(name, at, value, text, format, wide):
+    X = matrix() if format == "csr" else matrix().T
+    X.indices, X.indptr = X.indices.astype(wide), X.indptr.astype(wide)
+    check_structure(X)
+    getattr(X, name)[at] = value
+    words = ("column", "row", "column") if format == "csr" else ("row", "column", "row")
+    with pytest.raises(ValueError, match=text.format(*words)):
+        check_structure(X)
+
+
+def test_a_sparse_matrix_of_other_arrays():
+    for name, value in (
+        ("indptr", np.array([0, 4])),
+        ("indices", np.zeros(4)),
+        ("indices", np.zeros(2, np.int32)),
+        ("data", np.ones(3)),
+    ):
+        X = matrix()
+        setattr(X, name, value)
+        with pytest.raises(ValueError, match="no CSR matrix"):
+            check_structure(X)
+    X = sparse.bsr_array(np.ones((4, 4)), blocksize=(2, 2))
+    check_structure(X)
+    X.indices[0] = 7
+    with pytest.raises(ValueError, match="index values must be < 2"):
+        check_structure(X)
+
+
+def test_what_a_matrix_remembers_is_not_believed():
+    X = matrix()
+    assert X.has_canonical_format  # and remembered
+    X.indices[2] = 2
+    rows = as_rows(X)
+    assert rows.indices.tolist() == [0, 2, 2]
+    assert rows.data.tolist() == [1.0, 1.0, 2.0]
+    assert X.indices.tolist() == [0, 2, 2, 2]

@@ -102,7 +102,7 @@ def bits(array):
 def check(path, data, **options):
     """Compare all that the reader says about a file with the reference."""
     labels, rows, bad = reference(data, **options)
-    source = SvmlightSource(path, **options)
+    source = SvmlightSource(path, max_features=2**31 - 1, **options)
     dtype = options.get("dtype", np.float64)
     chunks = list(source.chunks())
     found = [line for chunk in chunks for line in chunk.bad]
@@ -155,7 +155,7 @@ GOOD = b"""\
 def test_good_lines(tmp_path):
     path = write(tmp_path / "a", GOOD)
     assert check(path, GOOD) == 0
-    (chunk,) = SvmlightSource(path).chunks()
+    (chunk,) = SvmlightSource(path, max_features=2**31 - 1).chunks()
     assert chunk.y.tolist() == [1, -1, 0, 2.5, 1, -1, 1, 1, 3]
     assert chunk.X[[0]].toarray()[0, :8].tolist() == [0.5, 0, -2, 0, 0, 0, 1e-3, 0]
     assert chunk.X[[4]].toarray()[0, :4].tolist() == [2, 3, 1, 0]
@@ -408,7 +408,7 @@ def test_what_was_written_is_read(tmp_path_factory, rows):
     path = write(tmp_path_factory.getbasetemp() / "some", "".join(lines).encode())
     found = [
         dict(zip(row.indices + 1, row.data, strict=True))
-        for chunk in SvmlightSource(path).chunks()
+        for chunk in SvmlightSource(path, max_features=2**31 - 1).chunks()
         for row in (chunk.X[[i]] for i in range(len(chunk.y)))
     ]
     assert found == rows
@@ -513,13 +513,30 @@ def test_recipe_and_parameters(tmp_path):
         "format": "svmlight",
         "zero_based": True,
         "missing": "zero",
+        "max_features": 2**27,
         "dtype": "float64",
     }
     assert source.feature_names() is None
     assert list(source.chunks()) == []
-    for options in ({"dtype": int}, {"missing": "x"}, {"n_features": 0}):
-        with pytest.raises(ValueError, match=next(iter(options))):
-            SvmlightSource(path, **options)
+    wrong = {"dtype": int, "missing": "x", "n_features": 0, "max_features": "many"}
+    for name, value in [*wrong.items(), ("max_features", 2**31)]:
+        with pytest.raises(ValueError, match=name):
+            SvmlightSource(path, **{name: value})
+
+
+def test_one_index_far_beyond_the_others_is_a_bad_line(tmp_path):
+    path = write(tmp_path / "a", b"1 1:1\n0 3:1 1000000000:1\n1 134217728:1\n")
+    (chunk,) = SvmlightSource(path).chunks()
+    assert chunk.X.shape == (2, 2**27)
+    (bad,) = chunk.bad
+    text = "column 1000000000: .*can be 134217728 .*--input max_features=1000000000, or"
+    assert re.search(text, str(bad))
+    (chunk,) = SvmlightSource(path, max_features=10**9).chunks()
+    assert (chunk.X.shape, chunk.bad) == ((3, 10**9), [])
+    (chunk,) = SvmlightSource(path, max_features=2).chunks()
+    assert [line.line for line in chunk.bad] == [2, 3]
+    (chunk,) = SvmlightSource(path, n_features=2, max_features=1).chunks()
+    assert (chunk.X.shape, chunk.bad) == ((3, 2), [])  # further ones are left out
 
 
 def test_empty_files_and_comments_give_no_chunks(tmp_path):

@@ -184,7 +184,7 @@ def test_parts_of_a_file_that_do_not_go_together(name, value, text, tmp_path):
     path = tmp_path / "model"
     Chain(KMeansNystroem(9, random_state=0), BAM()).fit(*moons(80)).save(path)
     with safe_open(path, "np") as file:
-        header = file.metadata()
+        header = {"aucmax": file.metadata()["aucmax"]}  # no checksum
     tensors = load_file(path)
     assert name in tensors
     save_file({**tensors, name: value}, path, metadata=header)
@@ -197,7 +197,7 @@ def test_held_rows_of_a_file_that_do_not_go_together(tmp_path):
     X, y = moons(80)
     Chain(KMeansNystroem(9), SPAM()).partial_fit(sparse.csr_array(X), y).save(path)
     with safe_open(path, "np") as file:
-        header = file.metadata()
+        header = {"aucmax": file.metadata()["aucmax"]}  # no checksum
     tensors = load_file(path)
     for name, value in (
         ("own.indices", 9.0),

@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval
 
 from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
-from aucmax.core.base import Ranker, generator
+from aucmax.core.base import LinearRanker, Ranker, generator
 from aucmax.core.folds import Index, areas, folds, left_out
 from aucmax.core.formula import Formula
 from aucmax.core.moments import Moments, gather, one_blas_thread
@@ -252,7 +252,8 @@ class KernelAUCCV(Ranker):
             if self.map_.n_features_in_ != width:
                 raise ValueError("its map is none of these features.")
             width = self.map_.n_features_out
-        if self.learner_.n_features_in_ != width:
+        linear = isinstance(self.learner_, LinearRanker)
+        if not linear or self.learner_.n_features_in_ != width:
             raise ValueError("its learner is none of the map's features.")
 
 

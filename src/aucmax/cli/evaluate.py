@@ -12,7 +12,7 @@ from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
-from aucmax.files import refuse_overwriting
+from aucmax.files import refuse_overwriting, refuse_twice
 from aucmax.metrics._steps import check_level, check_share
 from aucmax.scoring import Model
 
@@ -52,6 +52,7 @@ def run(
         weight=weight,
         changes=options,
     )
+    refuse_twice(quarantine, plot)
     for output in (quarantine, plot):
         if output is not None:
             refuse_overwriting(output, [*source.files, model])

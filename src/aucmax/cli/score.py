@@ -13,7 +13,7 @@ from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, seconds, some
 from aucmax.data.badlines import BadLines
 from aucmax.data.streams import expand
-from aucmax.files import refuse_overwriting
+from aucmax.files import refuse_overwriting, refuse_twice
 from aucmax.scoring import Model, write_scores
 
 
@@ -34,6 +34,7 @@ def run(
         raise ValueError("--json tells how it went; the scores want a file: -o FILE.")
     if output is not None:
         refuse_overwriting(output, [model])
+    refuse_twice(output, quarantine)
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
     local_files(data)  # a bar, if they have to be fetched
@@ -51,5 +52,5 @@ def run(
         screen.print(
             f"{some(rows, 'row')} scored in {seconds(time)}: {output}", wrap=False
         )
-    if remark := bad.remark():
+    if remark := bad.remark("given no score" if bad.in_place else "left out"):
         screen.warn(remark)

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import MATRIX, check_values, row_weights
+from aucmax.core.check import MATRIX, check_structure, check_values, row_weights
 from aucmax.core.classes import area, classes
 from aucmax.core.engine import L2, NEG, POS, SQ, W, visit
 from aucmax.core.formula import Formula
@@ -70,6 +70,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         encode = self.__dict__.get("_encode")  # see aucmax.load
         if encode is not None and hasattr(X, "columns"):
             X = encode(X)
+        check_structure(X)
         rows = validate_data(self, X, reset=False, **MATRIX)
         check_values(rows, getattr(self, "feature_names_in_", None))
         return self._scores(rows)
@@ -140,6 +141,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Rows, Float]:
         """Return X, its rows, signed weights; the caller checks that X is finite."""
+        check_structure(X)
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:

@@ -36,6 +36,47 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
         )
 
 
+def check_structure(X: Any) -> None:
+    """Raise an error if a sparse matrix points to where it has nothing; O(nnz).
+
+    SciPy looks when it makes a matrix of arrays, not when these change later, and not
+    at every index; neither it nor a kernel would notice before memory is overrun.
+    """
+    if not sparse.issparse(X) or X.ndim != 2:
+        return
+    if X.format == "bsr":
+        X.check_format(full_check=True)
+    if X.format not in ("csr", "csc"):  # of others, SciPy keeps no such pointers
+        return
+    major, minor = X.shape if X.format == "csr" else X.shape[::-1]
+    line, entry = ("row", "column") if X.format == "csr" else ("column", "row")
+    indptr, indices = X.indptr, X.indices
+    if indptr.shape != (major + 1,) or {indptr.dtype.kind, indices.dtype.kind} != {"i"}:
+        raise ValueError(
+            f"Input X is no {X.format.upper()} matrix: its indptr has type "
+            f"{indptr.dtype} and shape {indptr.shape}, its indices {indices.dtype}; "
+            f"they must be integers, and {major + 1} in indptr."
+        )
+    stored = min(len(indices), len(X.data))
+    falls = indptr[1:] < indptr[:-1]
+    if indptr[0] != 0 or indptr[-1] > stored or falls.any():
+        at = int(np.argmax(falls)) if falls.any() else 0 if indptr[0] else major - 1
+        raise ValueError(
+            f"Input X is no {X.format.upper()} matrix: indptr says that {line} {at} is "
+            f"from {indptr[at]} to {indptr[at + 1]}, of {stored} stored values; it "
+            "must begin at 0, never fall, and not end beyond them."
+        )
+    used = indices[: indptr[-1]]
+    # As an unsigned number, one below zero is a large one.
+    if used.size and used.view(f"u{used.itemsize}").max() >= minor:
+        at = int(np.argmax((used < 0) | (used >= minor)))
+        where = int(np.searchsorted(indptr, at, side="right")) - 1
+        raise ValueError(
+            f"Input X has {entry} index {used[at]} in {line} {where}, but only "
+            f"{minor} {entry}s: X.check_format() looks for such."
+        )
+
+
 def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
     """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
     size = 8.0 * matrices * n_features**2

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from threadpoolctl import ThreadpoolController
 
-from aucmax.core.check import check_values, check_width, row_weights
+from aucmax.core.check import check_structure, check_values, check_width, row_weights
 from aucmax.core.engine import NEG, POS
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, as_rows, copy_row, mark_row, row_bytes
@@ -95,6 +95,7 @@ class Moments(NamedTuple):
         Moments
             Pickle it, send it, add it to others.
         """
+        check_structure(X)
         X = check_array(
             X,
             accept_sparse="csr",

@@ -61,16 +61,20 @@ def restore(
     for key, value in header["attributes"].items():
         if key not in _ATTRIBUTES:
             raise ValueError(f"it has an attribute {key!r}.")
-        setattr(estimator, key, int(value))
+        if type(value) is not int:
+            raise ValueError(f"its {key!r} is {value!r}, not a whole number.")
+        setattr(estimator, key, value)
     if estimator.n_features_in_ < 1:
         raise ValueError("it has no features.")
     if hasattr(estimator, "predict"):
         estimator.classes_ = _decode_labels(header["classes"])
-    names = np.array(header["features"], dtype=object)
-    if names.size not in (0, estimator.n_features_in_):
-        raise ValueError(f"it names {names.size} features of its own.")
-    if names.size:
-        estimator.feature_names_in_ = names
+    names = header["features"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of its features are not strings.")
+    if len(names) not in (0, estimator.n_features_in_):
+        raise ValueError(f"it names {len(names)} features of its own.")
+    if names:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in getattr(estimator, "_results", ()):
         value = tensors[f"result.{name}"]
         setattr(estimator, name, value if value.ndim else float(value))
@@ -86,6 +90,8 @@ def restore(
         estimator.coef_ = _expect(tensors, "coef", (1, estimator.n_features_in_))
         estimator.intercept_ = _expect(tensors, "intercept", (1,))
     if any(key.startswith("state.") for key in tensors):
+        if not hasattr(estimator, "n_iter_"):
+            raise ValueError("it has a state, but no 'n_iter_'.")
         fresh = estimator._start(estimator.n_features_in_)
         found = {
             name: _expect(tensors, f"state.{name}", value.shape)
@@ -162,6 +168,8 @@ def _encode_parameter(name: str, value: Any) -> Any:
 
 
 def _decode_parameter(value: Any, lookup: Lookup) -> Any:
+    if isinstance(value, list):
+        return [_decode_parameter(item, lookup) for item in value]
     if not isinstance(value, dict):
         return value
     if "class" in value:
@@ -177,7 +185,12 @@ def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
 
 
 def _decode_labels(labels: dict[str, Any]) -> NDArray[Any]:
-    dtype = np.dtype(str(labels["dtype"]))
-    if dtype.kind not in "biufUO" or len(labels["values"]) != 2:
+    dtype, values = np.dtype(str(labels["dtype"])), labels["values"]
+    single = all(isinstance(value, bool | int | float | str) for value in values)
+    if dtype.kind not in "biufUO" or len(values) != 2 or not single:
         raise ValueError(f"labels {labels!r} are not two numbers or strings.")
-    return np.array(labels["values"], dtype=dtype)
+    found = np.array(values, dtype=dtype)
+    # One that is not itself, NaN, would be no row's.
+    if found[0] == found[1] or any(found != found):
+        raise ValueError(f"labels {labels!r} are not two different ones.")
+    return found

@@ -49,6 +49,9 @@ def as_rows(X: Any) -> Rows:
     """
     if not sparse.issparse(X):
         return _writeable(np.ascontiguousarray(X))
+    # Kernels rely on it that no row has a feature twice. A matrix remembers what it
+    # found before somebody changed its indices; one on the same arrays looks again.
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

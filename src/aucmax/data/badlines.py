@@ -56,14 +56,22 @@ class BadLines:
             return 0
         return sum(self._file.write(line.text + b"\n") for line in bad)
 
-    def remark(self) -> str | None:
+    @property
+    def in_place(self) -> bool:
+        """Whether whoever writes the rows again leaves the place of a bad line empty.
+
+        A line in a file of its own has gone.
+        """
+        return self._policy == "skip"
+
+    def remark(self, fate: str = "left out") -> str | None:
         """Return what to tell the user, if there is anything."""
         if self.first is None:
             return None
         lines = (
             "1 bad line was" if self.count == 1 else f"{self.count:,} bad lines were"
         )
-        return f"{lines} left out; the first: {self.first}"
+        return f"{lines} {fate}; the first: {self.first}"
 
     def flush(self) -> None:
         """See to it that what was written is on disk."""

@@ -36,6 +36,7 @@ class BadLine(NamedTuple):
     column: str | None  # the name of the column or the index of the feature at fault
     problem: str  # which value, what is wrong with it, what to do
     text: bytes  # as it stands in the file, without the end of the line
+    row: Any = None  # of Arrow, as a RecordBatch
 
     def __str__(self) -> str:
         place = f"{self.file}, line {self.line}"

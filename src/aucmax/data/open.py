@@ -122,7 +122,8 @@ def reopen(
     if known == "svmlight":
         if columns:
             raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
-        options |= {name: recipe[name] for name in ("zero_based", "missing")}
+        kept = ("zero_based", "missing", "max_features")  # not all in old files
+        options |= {name: recipe[name] for name in kept if name in recipe}
         options |= {"n_features": n_features, "labelled": labelled}
     else:
         if weight == "none":

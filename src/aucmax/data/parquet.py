@@ -465,7 +465,10 @@ def _chunk(
         weight=_take(weight, good),
         extra={key: objects(chosen(spans)) for key, spans in aside.items()},
         bad=[
-            BadLine(file, before + row + 1, name, problem, _text(batch, row))
+            BadLine(
+                *(file, before + row + 1, name, problem, _text(batch, row)),
+                row=batch.slice(row, 1) if keep else None,
+            )
             for row, (_, name, problem) in sorted(faults.items())
         ],
         raw=raw,

@@ -8,6 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,8 @@ from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
+# More than any known data set has; what a learner keeps of so many takes 10 GB.
+MAX_FEATURES = 2**27
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
 # Places in ``found``: how many rows, entries, bad lines and numbers for Python there
 # are; how many features; whether the entries of some row have to be sorted.
@@ -74,6 +77,9 @@ class SvmlightSource:
     n_features : int, default=None
         How many features there are; further ones are left out. None: as many as the
         widest row has that was read so far.
+    max_features : int, default=2**27
+        How many features there can be, if ``n_features`` does not say: a line with an
+        index beyond is bad. One wrong index would have learners ask for all the memory.
     missing : {"error", "zero"}, default="error"
         What becomes of the values nan and inf: they make the line bad, or are zero.
     keep_text : bool, default=False
@@ -101,6 +107,7 @@ class SvmlightSource:
         dtype: Any = np.float64,
         zero_based: bool = False,
         n_features: int | None = None,
+        max_features: int = MAX_FEATURES,
         missing: Literal["error", "zero"] = "error",
         keep_text: bool = False,
         labelled: bool = True,
@@ -111,15 +118,19 @@ class SvmlightSource:
             raise ValueError(f"dtype has to be float32 or float64, not {self._dtype}")
         if missing not in ("error", "zero"):
             raise ValueError(f"missing has to be 'error' or 'zero', not {missing!r}")
-        if n_features is not None and not 0 < n_features <= _MOST_FEATURES:
-            raise ValueError(
-                f"n_features has to be from 1 to {_MOST_FEATURES}, not {n_features}"
-            )
+        for name, number in (
+            ("n_features", n_features),
+            ("max_features", max_features),
+        ):
+            if number is not None and not _is_count(number):
+                raise ValueError(
+                    f"{name} has to be from 1 to {_MOST_FEATURES}, not {number!r}"
+                )
         self._text = paths if isinstance(paths, Text) else Text(paths)
         self._prompt = prompt
         self.files, self.size = self._text.files, self._text.size
         self._base = 0 if zero_based else 1
-        self._n_features = n_features
+        self._n_features, self._max_features = n_features, max_features
         self._missing = missing
         self._keep_text = keep_text
         self._labelled = labelled
@@ -135,6 +146,7 @@ class SvmlightSource:
             "format": "svmlight",
             "zero_based": self._base == 0,
             "missing": self._missing,
+            "max_features": self._max_features,
             "dtype": self._dtype.name,
         }
 
@@ -179,7 +191,7 @@ class SvmlightSource:
             _read(
                 data,
                 self._base,
-                _MOST_FEATURES if self._n_features is None else self._n_features,
+                self._max_features if self._n_features is None else self._n_features,
                 self._n_features is not None,
                 self._missing == "zero",
                 self._labelled,
@@ -273,10 +285,13 @@ class SvmlightSource:
             )
         if index < self._base:
             return f"{index} is negative, which an index must not be"
-        if self._n_features is None and index - self._base >= _MOST_FEATURES:
+        if self._n_features is None and index - self._base >= self._max_features:
+            remedy = "hash them to fewer"
+            if index - self._base < _MOST_FEATURES:
+                remedy = f"--input max_features={index + 1 - self._base}, or {remedy}"
             return (
-                f"{index} is too large for an index; there can be {_MOST_FEATURES} "
-                "features: hash them to fewer"
+                f"{index} is too large for an index; there can be {self._max_features} "
+                f"features. If there are more: {remedy}"
             )
         return None
 
@@ -295,6 +310,11 @@ class SvmlightSource:
                 "zero: --missing zero"
             )
         return None
+
+
+def _is_count(number: Any) -> bool:
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    return whole and 0 < number <= _MOST_FEATURES
 
 
 def _float(token: bytes) -> float | None:

@@ -8,7 +8,13 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.core.check import MATRIX, check_shapes, check_values, check_whole
+from aucmax.core.check import (
+    MATRIX,
+    check_shapes,
+    check_structure,
+    check_values,
+    check_whole,
+)
 from aucmax.core.formula import Formula, Units
 from aucmax.core.moments import one_blas_thread
 from aucmax.core.rows import Float
@@ -47,6 +53,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):
         self
             The fitted map.
         """
+        check_structure(X)
         rows = validate_data(self, X, **MATRIX)
         check_values(rows, getattr(self, "feature_names_in_", None))
         self._fit(rows)
@@ -66,6 +73,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):
             Their features; those of a row do not depend on the others.
         """
         check_is_fitted(self)
+        check_structure(X)
         rows = validate_data(self, X, reset=False, **MATRIX)
         check_values(rows, getattr(self, "feature_names_in_", None))
         return self.features(rows, rows.dtype)

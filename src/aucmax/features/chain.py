@@ -347,6 +347,9 @@ class Chain(Ranker):
                 raise ValueError("its map is none of these features.")
             if self.learner_.n_features_in_ != self.map_.n_features_out:
                 raise ValueError("its learner is none of the map's features.")
+            for part, wanted in ((self.map_, self.map), (self.learner_, self.learner)):
+                if type(part) is not type(wanted):
+                    raise ValueError(f"it has learnt by a {type(part).__name__}.")
             return
         signed, d = own["signed"], self.n_features_in_
         if not all(np.isfinite(array).all() for array in own.values()):

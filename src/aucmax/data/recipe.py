@@ -1,0 +1,94 @@
+"""What a model file says of how its rows were made, before anybody acts on it."""
+
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from aucmax.data.schema import Schema, Wishes
+from aucmax.data.task import Task
+
+_FORMATS = ("svmlight", "csv", "parquet")
+_WHOLE = 2**53  # up to this, an integer is a float
+_LARGE = 1e300
+
+
+def check_recipe(recipe: Any) -> None:
+    """Raise a ValueError if a recipe out of a file is none that we have written."""
+    if not isinstance(recipe, dict):
+        raise ValueError(f"its recipe is {_shown(recipe)}.")
+    reading, training = recipe.get("input"), recipe.get("training", {})
+    if not isinstance(reading, dict) or reading.get("format") not in _FORMATS:
+        raise ValueError("its recipe does not say which format of data it is for.")
+    if not isinstance(training, dict):
+        raise ValueError(f"its recipe says of its training {_shown(training)}.")
+    if reading.get("dtype") not in ("float32", "float64"):
+        raise _odd("dtype", reading.get("dtype"))
+    Task.from_json(recipe.get("task"))
+    if reading["format"] == "svmlight":
+        _check_svmlight(reading)
+    else:
+        _check_table(reading)
+
+
+def _check_svmlight(reading: dict[str, Any]) -> None:
+    if not isinstance(reading.get("zero_based"), bool):
+        raise _odd("zero_based", reading.get("zero_based"))
+    if reading.get("missing") not in ("error", "zero"):
+        raise _odd("missing", reading.get("missing"))
+    most = reading.get("max_features", 1)  # not in old files
+    if type(most) is not int or not 0 < most < 1 << 31:
+        raise _odd("max_features", most)
+
+
+def _check_table(reading: dict[str, Any]) -> None:
+    """Raise an error if kernels could not trust what is said of columns."""
+    schema = Schema.from_json(reading)
+    # Of what a user may wish, only some words are known.
+    wishes = get_type_hints(Wishes)
+    kinds = get_type_hints(Schema) | {key: wishes[key] for key in ("encode", "missing")}
+    for name, kind in kinds.items():
+        if not _fits(getattr(schema, name), kind):
+            raise _odd(name, getattr(schema, name))
+    delimiter = reading.get("delimiter")
+    one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
+    if delimiter is not None and not one:
+        raise _odd("delimiter", delimiter)
+    if not 0 < schema.hash_size < 1 << 31:
+        raise _odd("hash_size", schema.hash_size)
+    used = [*schema.needed(), *filter(None, (schema.label, schema.weight))]
+    if len({*used}) < len(used):
+        raise ValueError("its recipe has two uses of one column.")
+    if len(schema.means) not in (0, len(schema.numbers)):
+        raise _odd("means", schema.means)
+    known = len(schema.values)
+    if known not in (0, len(schema.categories)) or (
+        schema.encode == "onehot" and known != len(schema.categories)
+    ):
+        raise _odd("values", schema.values)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether what JSON has given is of a type, as it is written in Python."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is list:
+        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            _fits(one, inner[1]) for one in value.values()
+        )
+    if kind is float:
+        small = type(value) is int and abs(value) < _WHOLE
+        return small or (type(value) is float and abs(value) < _LARGE)
+    return kind is Any or type(value) is kind
+
+
+def _odd(name: str, value: Any) -> ValueError:
+    return ValueError(f"its recipe has {name} = {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
