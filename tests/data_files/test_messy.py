@@ -13,6 +13,8 @@ import aucmax
 from aucmax.data.csv import CsvSource
 from aucmax.data.frame import FrameSource
 from aucmax.data.parquet import ParquetSource
+from aucmax.data.recipe import check_recipe
+from aucmax.data.task import Task
 from commands import invoke
 
 N = 120
@@ -280,3 +282,33 @@ def test_mixed_types_in_a_column_of_pandas(tmp_path):
     source = FrameSource(frame, label="y")
     assert source.schema.roles[0]["role"] == "number"
     np.testing.assert_array_equal(dense(source)[:4, 0], [1.5, 2.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tails", []),
+        ("tails", [-1]),
+        ("tails", [1 << 40]),
+        ("values", []),
+        ("notation", {"when": "dym"}),
+        ("flagged", ["job"]),
+        ("spelt", ["when"]),
+        ("roles", [{"name": "x"}]),
+        ("fills", {"age": "old"}),
+    ],
+)
+def test_a_recipe_that_does_not_go_together_is_refused(key, value):
+    columns = {
+        "age": cycle("1", "2", ""),
+        "job": cycle("a", "b"),
+        "when": cycle("2024-01-31", "2024-02-01"),
+        "y": LABELS,
+    }
+    source = FrameSource(pd.DataFrame(columns), label="y")
+    recipe = {"input": source.recipe(), "task": {}, "training": {}}
+    recipe["task"] = Task.of(["yes"], ["no"]).to_json()
+    check_recipe(recipe)
+    recipe["input"] = {**recipe["input"], key: value}
+    with pytest.raises(ValueError, match=f"its recipe has {key}"):
+        check_recipe(recipe)

@@ -3,7 +3,9 @@
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from aucmax.data.schema import Schema, Wishes
+from aucmax.data.notation import DATES, NUMBERS
+from aucmax.data.roles import Column
+from aucmax.data.schema import MOST_HASHED, Schema, Wishes
 from aucmax.data.task import Task
 
 _FORMATS = ("svmlight", "csv", "parquet")
@@ -64,6 +66,32 @@ def _check_table(reading: dict[str, Any]) -> None:
         schema.encode == "onehot" and known != len(schema.categories)
     ):
         raise _odd("values", schema.values)
+    _check_found(schema)
+
+
+def _check_found(schema: Schema) -> None:
+    """Raise an error if what was found of columns does not go together."""
+    auto, many = schema.encode == "auto", len(schema.categories)
+    if len(schema.tails) != (many if auto else 0):
+        raise _odd("tails", schema.tails)
+    if auto and len(schema.values) != many:
+        raise _odd("values", schema.values)
+    if not all(0 <= tail <= MOST_HASHED for tail in schema.tails):
+        raise _odd("tails", schema.tails)
+    for names, known in ((schema.notated, NUMBERS), (schema.dates, DATES)):
+        for name in names:
+            if schema.notation.get(name) not in known:
+                raise _odd("notation", schema.notation)
+    if not {*schema.flagged} <= {*schema.numbers, *schema.notated}:
+        raise _odd("flagged", schema.flagged)
+    if not {*schema.spelt} <= {*schema.categories}:
+        raise _odd("spelt", schema.spelt)
+    kinds = get_type_hints(Column)
+    for role in schema.roles:
+        if role.keys() != kinds.keys() or not all(
+            _fits(role[key], kind) for key, kind in kinds.items()
+        ):
+            raise _odd("roles", role)
 
 
 def _fits(value: Any, kind: Any) -> bool:
