@@ -6,6 +6,7 @@ A model that was trained from files knows how to read more of them; its recipe s
 import csv
 import errno
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import BadLine, Chunk, Lines, Source
+from aucmax.data.chunk import BadLine, Chunk, DataWarning, Lines, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.prefetch import prefetch
@@ -124,7 +125,15 @@ class Model(NamedTuple):
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features it has never seen do not matter."""
-        X = X[:, : self.width] if X.shape[1] > self.width else widened(X, self.width)
+        if X.shape[1] > self.width:
+            warnings.warn(
+                f"The data have features beyond the {self.width:,} that the model "
+                "knows: these do not count.",
+                DataWarning,
+                stacklevel=2,
+            )
+            X = X[:, : self.width]
+        X = widened(X, self.width)
         scores: Scores = self.estimator.decision_function(X)
         return scores
 

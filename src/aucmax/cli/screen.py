@@ -85,8 +85,11 @@ class Screen:
 class Meter:
     """Takes how far reading has come."""
 
-    def __init__(self, progress: "_Reading", task: TaskID, size: int | None) -> None:
+    def __init__(
+        self, progress: "_Reading", task: TaskID, size: int | None, label: str
+    ) -> None:
         self._progress, self._task, self._size = progress, task, size
+        self._label = label
 
     def __call__(
         self, done: int, rows: int, passes: int = 0, auc: float | None = None
@@ -96,7 +99,13 @@ class Meter:
         total = self._progress.tasks[self._task].total
         if total is not None and before + done > total:
             before = 0
-        self._progress.update(self._task, completed=before + done, rows=rows, auc=auc)
+        self._progress.update(
+            self._task,
+            completed=before + done,
+            rows=rows,
+            auc=auc,
+            description=self._label,
+        )
 
     def board(self, lines: Sequence[Any]) -> None:
         """Show how the members of a race stand, below the bar."""
@@ -106,6 +115,7 @@ class Meter:
         """Say what goes on now, for nobody knows how long: the bar swings."""
         task = self._progress.tasks[self._task]
         task.total = None
+        self._label = text
         self._progress.update(self._task, description=text, refresh=True)
 
 
@@ -153,8 +163,11 @@ def reading(
         disable=not (shown and console.is_terminal),
     ) as progress:
         total = None if size is None else size * (passes or 1)
-        task = progress.add_task(label, total=total, rows=0, auc=None)
-        yield Meter(progress, task, size)
+        # The first time on a machine, nothing happens for a while.
+        task = progress.add_task(
+            "Starting, or compiling", total=total, rows=0, auc=None
+        )
+        yield Meter(progress, task, size, label)
 
 
 def table(first: str, *others: str) -> Table:

@@ -89,9 +89,9 @@ class AUCStream(Ranker):
     tolerance : float, default=0.0005
         AUC that a member has to be ahead of a cheaper one, or it drops out.
     shuffle : bool, default=True
-        Whether ``fit`` visits the rows in random order; ``partial_fit`` never does.
+        Whether each pass of ``fit`` visits the rows in a new random order.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order, and of the Fourier features.
+        Seed of that order.
 
     Attributes
     ----------
@@ -122,7 +122,8 @@ class AUCStream(Ranker):
     Notes
     -----
     A row costs what the members cost that are still running. Memory is some forty
-    numbers a feature, and the rows in the buffers.
+    numbers a feature, and the rows in the buffers. ``random_state`` is the seed of the
+    Fourier features, too.
 
     The error of the race is that of progressive validation: blocks of rows are taken
     for independent given those before. :mod:`aucmax.front.race` has the formulas, and
