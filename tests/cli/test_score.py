@@ -386,11 +386,8 @@ def test_output_in_small_parts_is_whole_or_an_error(model, data, monkeypatch, ro
 @pytest.mark.parametrize(
     ("verb", "unbuffered"),
     [
-        ("score {m} {d}", ""),
         ("score {m} {d}", "1"),
         ("evaluate {m} {d} --json", ""),
-        ("export {m}", "1"),
-        ("info {m}", ""),
     ],
 )
 def test_output_that_does_not_fit_is_an_error(

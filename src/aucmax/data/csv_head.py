@@ -3,10 +3,11 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.data.chunk import Position
 from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, read_field, read_numbers
@@ -95,16 +96,20 @@ def sample_of(spans: Spans, whole: bool) -> Sample:
     rows = len(spans.starts)
     numbers, verdicts = np.empty(rows), np.empty(rows, np.int64)
     read_numbers(*spans, numbers, verdicts)
-    codes, values = dictionary(spans)
     return Sample(
         rows=rows,
         numbers=numbers,
         others=int(np.count_nonzero(verdicts == NONE)),
         missing=int(np.count_nonzero(verdicts == NAN)),
-        values=values,
-        counts=np.bincount(codes[codes >= 0], minlength=len(values)),
+        listed=cache(lambda: listed(spans)),  # of numbers, hardly ever needed
         whole=whole,
     )
+
+
+def listed(spans: Spans) -> tuple[list[str], NDArray[Any]]:
+    """Return the distinct values of a column, and how often they are there."""
+    codes, values = dictionary(spans)
+    return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
 def read_head(

@@ -11,6 +11,7 @@ so many rows as follows from the number of columns: from any batch's end on, the
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
 from aucmax.data.chunk import BadLine, Chunk, Position
-from aucmax.data.csv_head import LOOKED_AT, sample_of
+from aucmax.data.csv_head import LOOKED_AT, listed, sample_of
 from aucmax.data.csv_scan import mark_missing, read_numbers
 from aucmax.data.digits import NAN
 from aucmax.data.roles import Sample
@@ -31,7 +32,7 @@ from aucmax.data.schema import (
     find,
     remedy,
 )
-from aucmax.data.spans import Float, Spans, dictionary, objects
+from aucmax.data.spans import Float, Spans, objects
 from aucmax.data.streams import STDIN, expand
 from aucmax.data.table import TableSource
 
@@ -303,17 +304,19 @@ def _sample(column: Any, whole: bool) -> Sample:
     kind = _value_type(column.type)
     if _is_text(kind):
         return sample_of(_words(column), whole)
-    values: list[str] = []
-    rows, counts = len(column), np.zeros(0, np.int64)
-    if pa.types.is_nested(kind):  # for who drops it
-        return Sample(rows, None, rows, column.null_count, values, counts, whole)
-    codes, values = dictionary(_spans(column))
-    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    rows = len(column)
+
+    @cache
+    def values() -> tuple[list[str], NDArray[Any]]:
+        if pa.types.is_nested(kind):  # for who drops it
+            return [], np.zeros(0, np.int64)
+        return listed(_spans(column))
+
     if not (_is_number(kind) or _is_date(kind)):  # or knows better
-        return Sample(rows, None, rows, column.null_count, values, counts, whole)
+        return Sample(rows, None, rows, column.null_count, values, whole)
     numbers = _seconds(column) if _is_date(kind) else _numbers("", "", column)
     missing = int(np.count_nonzero(np.isnan(numbers)))
-    return Sample(rows, numbers, 0, missing, values, counts, whole, _is_date(kind))
+    return Sample(rows, numbers, 0, missing, values, whole, _is_date(kind))
 
 
 def _value_type(kind: Any) -> Any:

@@ -7,6 +7,7 @@ is said, and can be had by naming the column.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,8 +46,7 @@ class Sample(NamedTuple):
     numbers: NDArray[np.float64] | None  # NaN where missing or no number; or None
     others: int  # values that are neither numbers nor missing
     missing: int
-    values: list[str]  # distinct ones, unless all are numbers …
-    counts: NDArray[Any]  # … and how often they are there
+    listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, how often
     whole: bool  # there are no more rows
     is_date: bool = False  # by its type
 
@@ -106,7 +106,7 @@ def find_role(name: str, sample: Sample, wanted: str | None = None) -> Column:
     if wanted == DATE:
         return Column(role=DATE, notation=column.notation or "ymd", **facts)
     if wanted == TEXT:
-        return _text(sample.values, facts)
+        return _text(sample.listed()[0], facts)
     return _category(sample, known, facts)
 
 
@@ -123,10 +123,8 @@ def _find(name: str, sample: Sample) -> Column:
         return Column(role=DATE, notation="ymd", **facts)
     if sample.others == 0 or sample.others <= (1.0 - _MOST) * known:
         return _number(name, sample, facts)
-    texts = sorted(sample.values, key=lambda v: v)[:_LOOKED_AT]
-    if len(sample.values) > _LOOKED_AT:
-        step = len(sample.values) // _LOOKED_AT
-        texts = sample.values[::step]
+    values, _ = sample.listed()
+    texts = values[:: max(len(values) // _LOOKED_AT, 1)]
     notation = find_notation([value.strip() for value in texts])
     if notation in NUMBERS:
         return Column(role=NUMBER, notation=notation, **facts)
@@ -136,10 +134,9 @@ def _find(name: str, sample: Sample) -> Column:
 
 
 def _distinct(sample: Sample) -> int:
-    if sample.values:
-        return len(sample.values)
-    numbers = sample.numbers
-    return 0 if numbers is None else len(np.unique(numbers[~np.isnan(numbers)]))
+    if sample.others or sample.numbers is None:
+        return len(sample.listed()[0])
+    return len(np.unique(sample.numbers[~np.isnan(sample.numbers)]))
 
 
 def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
@@ -178,7 +175,8 @@ def _words(
     name: str, sample: Sample, known: int, texts: list[str], facts: dict[str, Any]
 ) -> Column:
     distinct = facts["distinct"]
-    spellings = {value.strip().lower() for value in sample.values}
+    values, _ = sample.listed()
+    spellings = {value.strip().lower() for value in values}
     if len(spellings & {*YES}) == 1 and spellings <= {*YES, *NO}:
         yes = next(iter(spellings & {*YES}))
         return Column(role=YES_NO, values=[yes], **facts)
@@ -186,7 +184,7 @@ def _words(
         return Column(role=CONSTANT, **facts)
     words = float(np.mean([len(value.split()) for value in texts]))
     if words >= _WORDS and distinct > 0.2 * known:
-        return _text(sample.values, facts)
+        return _text(values, facts)
     if known >= _FEW_ROWS and distinct > 0.95 * known:
         return Column(role=IDENTIFIER, **facts)
     return _category(sample, known, facts)
@@ -198,7 +196,7 @@ def _text(values: list[str], facts: dict[str, Any]) -> Column:
 
 
 def _category(sample: Sample, known: int, facts: dict[str, Any]) -> Column:
-    values, tail = own_columns(sample.values, sample.counts, known)
+    values, tail = own_columns(*sample.listed(), known)
     if sample.missing:
         values.append(MISSING_VALUE)
     return Column(role=CATEGORY, values=values, tail=tail, **facts)
