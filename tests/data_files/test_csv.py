@@ -626,7 +626,7 @@ def test_numbers_that_only_python_can_read(write):
         f"1,2,-{token},1\n",
     ] * 2500
     path = write("a,b,w,y\n" + "".join(rows))
-    found = read(path, label="y", weight="w")
+    found = read(path, label="y", weight="w", numeric=["a"])
     np.testing.assert_array_equal(found.X, [[1.0, 1.0]] * 2500)
     assert [line.line for line in found.bad] == [i + 2 for i in range(7500) if i % 3]
     assert len(found.chunks) > 1

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from aucmax.data.chunk import Position
 from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, read_field, read_numbers
-from aucmax.data.digits import NAN, NONE
+from aucmax.data.digits import ASK, NAN, NONE
 from aucmax.data.roles import Sample
 from aucmax.data.schema import MISSING, Schema
-from aucmax.data.spans import Bytes, Spans, decode, dictionary
+from aucmax.data.spans import Bytes, Float, Ints, Spans, decode, dictionary
 from aucmax.data.text import Reader
 
 DELIMITERS = ",;\t|"
@@ -93,17 +93,26 @@ class Head:
 def sample_of(spans: Spans, whole: bool) -> Sample:
     """Return what the first values of a column say of it."""
     spans = Spans(spans.data, spans.starts[:LOOKED_AT], spans.stops[:LOOKED_AT])
-    rows = len(spans.starts)
-    numbers, verdicts = np.empty(rows), np.empty(rows, np.int64)
-    read_numbers(*spans, numbers, verdicts)
+    numbers, verdicts = numbers_of(spans)
     return Sample(
-        rows=rows,
+        rows=len(numbers),
         numbers=numbers,
         others=int(np.count_nonzero(verdicts == NONE)),
         missing=int(np.count_nonzero(verdicts == NAN)),
         listed=cache(lambda: listed(spans)),  # of numbers, hardly ever needed
         whole=whole,
     )
+
+
+def numbers_of(spans: Spans) -> tuple[Float, Ints]:
+    """Return values as numbers, and verdicts; NaN if it is no finite number."""
+    rows = len(spans.starts)
+    numbers, verdicts = np.empty(rows), np.empty(rows, np.int64)
+    read_numbers(*spans, numbers, verdicts)
+    for i in np.flatnonzero(verdicts == ASK).tolist():
+        value = float(spans.data[spans.starts[i] : spans.stops[i]].tobytes())
+        numbers[i] = value if np.isfinite(value) else np.nan
+    return numbers, verdicts
 
 
 def listed(spans: Spans) -> tuple[list[str], NDArray[Any]]:

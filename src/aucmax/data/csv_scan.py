@@ -390,7 +390,7 @@ def _is_missing(data: Bytes, start: int, stop: int) -> bool:
 def read_numbers(
     data: Bytes, starts: Ints, stops: Ints, out: Float, verdicts: Ints
 ) -> None:
-    """Write all values as numbers: NaN, and the verdict MISSING or NONE, if none."""
+    """Write all values as numbers, and verdicts; NaN if it is not the verdict OK."""
     for i in range(len(starts)):
         out[i] = np.nan
         if stops[i] < starts[i] or _is_missing(data, starts[i], stops[i]):

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
 from aucmax.data.chunk import BadLine, Chunk, Position
-from aucmax.data.csv_head import LOOKED_AT, listed, sample_of
-from aucmax.data.csv_scan import mark_missing, read_numbers
+from aucmax.data.csv_head import LOOKED_AT, listed, numbers_of, sample_of
+from aucmax.data.csv_scan import mark_missing
 from aucmax.data.digits import NAN
 from aucmax.data.roles import Sample
 from aucmax.data.schema import (
@@ -500,9 +500,7 @@ def _words(column: Any) -> Spans:
 
 def _written_numbers(spans: Spans) -> tuple[Float, Any, Any]:
     """Return numbers out of strings, which are missing, and which are none."""
-    n = len(spans.starts)
-    values, verdicts = np.empty(n), np.empty(n, np.int64)
-    read_numbers(*spans, values, verdicts)
+    values, verdicts = numbers_of(spans)
     wrong = (verdicts != NAN) & np.isnan(values)
     return np.where(wrong, 0.0, values), verdicts == NAN, wrong
 
