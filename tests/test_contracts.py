@@ -1796,7 +1796,7 @@ def test_files_changed_at_random_do_not_crash():
     """A short run of the tool, its kernels as Python, which notices a wrong index."""
     tool = Path(__file__).parents[1] / "tools" / "fuzz_models.py"
     done = subprocess.run(
-        [sys.executable, str(tool), "150"],
+        [sys.executable, str(tool), "60"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

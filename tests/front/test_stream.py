@@ -201,11 +201,8 @@ def test_nonlinear_members(circles):
 
 
 @pytest.mark.parametrize("rows", [300, 4000], ids=["map not settled", "map settled"])
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_nonlinear_streams_in_any_chunks_and_from_files(
-    circles, rows, layout, tmp_path
-):
-    X, y = layout(circles[0]), circles[1]
+def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path):
+    X, y = circles if rows > 300 else (sparse.csr_array(circles[0]), circles[1])
     one = streamed(X[:rows], y[:rows], nonlinear=True, random_state=0)
     other = streamed(X[:rows], y[:rows], 177, nonlinear=True, random_state=0)
     one.save(tmp_path / "model")
