@@ -170,6 +170,22 @@ def test_what_a_cell_becomes(case, row, numbers, tmp_path):
     np.testing.assert_allclose(X[row, 1:], numbers, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (cycle("1,000", "", "3,000", "5,000"), [3000.0, 1.0]),
+        (cycle("10%", "", "30%", "50%"), [0.3, 1.0]),
+        (cycle("2024-01-01", "", "2024-01-03", "2024-01-05"), [19725, *[0] * 8]),
+    ],
+)
+def test_what_is_missing_is_the_median_in_any_notation(cells, expected, tmp_path):
+    frame = pd.DataFrame({"c": cells, "x": NUMBERS, "y": LABELS})
+    source = as_csv(frame, tmp_path)
+    places = [k for k, name in enumerate(source.feature_names()) if name[0] == "c"]
+    np.testing.assert_allclose(dense(source)[1, places], expected, rtol=1e-12)
+    np.testing.assert_array_equal(dense(FrameSource(frame, label="y")), dense(source))
+
+
 @pytest.mark.parametrize("cell", ["1.2o3", "-", "unknown", "12%", '"1,234.5"'])
 @pytest.mark.parametrize("place", [0, 50, N - 1])
 def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):

@@ -55,13 +55,6 @@ class _Table(Batches):
             yield batch, done / max(len(self._table), 1)
 
 
-def is_frame(X: Any) -> bool:
-    """Tell whether X has columns with names, and rows to be made of them."""
-    return hasattr(X, "column_names") or (
-        hasattr(X, "columns") and hasattr(X, "dtypes") and not sparse.issparse(X)
-    )
-
-
 def encoded(frame: Any, recipe: dict[str, Any]) -> Any:
     """Return the features of the rows of a data frame; an error if one is bad."""
     source = FrameSource(frame, recipe=recipe, labelled=False)

@@ -77,6 +77,13 @@ def read(notation: str, spans: Spans) -> tuple[Float, Any]:
     return numbers[codes], np.isnan(numbers[codes]) & ~missing[codes]
 
 
+def middle(notation: str, values: list[str]) -> float:
+    """Return the median of distinct values; zero if none can be read."""
+    numbers = np.array([_READERS[notation](value) for value in values])
+    known = numbers[~np.isnan(numbers)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
 def _number(text: str) -> float:
     text = text.strip()
     return float(text) if _PLAIN.fullmatch(text) else np.nan

@@ -8,13 +8,13 @@ is said, and can be had by naming the column.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.notation import DATES, NUMBERS, find_notation
+from aucmax.data.notation import DATES, find_notation, middle
 
 NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "date"
 IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
@@ -120,16 +120,16 @@ def _find(name: str, sample: Sample) -> Column:
     if known == 0 and enough:
         return Column(role=EMPTY, **facts)
     if sample.is_date:
-        return Column(role=DATE, notation="ymd", **facts)
+        return replace(_as_number(sample, facts), role=DATE, notation="ymd")
     if sample.others == 0 or sample.others <= (1.0 - _MOST) * known:
         return _number(name, sample, facts)
     values, _ = sample.listed()
     texts = values[:: max(len(values) // _LOOKED_AT, 1)]
     notation = find_notation([value.strip() for value in texts])
-    if notation in NUMBERS:
-        return Column(role=NUMBER, notation=notation, **facts)
-    if notation in DATES:
-        return Column(role=DATE, notation=notation, **facts)
+    if notation:
+        role = DATE if notation in DATES else NUMBER
+        fill = middle(notation, texts)
+        return Column(role=role, notation=notation, fill=fill, **facts)
     return _words(name, sample, known, texts, facts)
 
 

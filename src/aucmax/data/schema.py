@@ -275,7 +275,7 @@ def make_schema(
         flagged=[name for name in named(NUMBER) if name in missing]
         if wishes.missing == "auto"
         else [],
-        fills={column.name: column.fill for column in used if column.role == NUMBER},
+        fills={c.name: c.fill for c in used if c.role in (NUMBER, DATE)},
         roles=[asdict(column) for column in found],
     )
 
