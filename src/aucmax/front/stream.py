@@ -349,26 +349,11 @@ class AUCStream(Ranker):
     def _settle(self) -> None:
         """End a block: judge its scores, and see who goes on."""
         race, scores, signed = self._race, self._scored, self._signed
-        positive, weight, both = signed > 0.0, np.abs(signed), _both(signed)
         self._scored, self._signed = scores[:, :0], signed[:0]
-        if race.at[0] > 0.0:  # else nobody has learnt anything
-            blend = (self._mix / self._unit) @ scores
-            for kept, side in zip(self._kept, (positive, ~positive), strict=True):
-                kept.extend(blend[side].tolist())
-            spread = scores.std(axis=1)
-            self._unit = np.where(spread > 0.0, spread, self._unit)
-        self._mass += *both, len(signed)
-        if all(self._kept):
-            pos, neg = (np.array(kept) for kept in self._kept)
-            mean = self._mass[:2].sum() / self._mass[2]
-            self._odds = np.array(log_odds(pos, neg, self._mass[:2] / mean))
-        areas, known = np.full(len(scores), 0.5), 0.0
-        if both.all():
-            known, weighted = both.prod() / both.sum(), (weight != 1.0).any()
-            parts = (weight[positive], weight[~positive]) if weighted else (None, None)
-            for k in np.flatnonzero(race.running):
-                sides = scores[k, positive], scores[k, ~positive]
-                areas[k] = area(Classes(*sides, *parts))
+        self._mass += *_both(signed), len(signed)
+        self._calibrate(scores, signed)
+        areas = np.full(len(scores), 0.5)
+        areas[race.running], known = _areas(scores[race.running], signed)
         race.judge(areas, known, len(signed))
         if self.half_life is not None:
             share = 0.5 ** (len(signed) / self.half_life)
@@ -382,6 +367,20 @@ class AUCStream(Ranker):
         self._mix = race.weights()
         for member in self._running():
             member.renew()
+
+    def _calibrate(self, scores: Float, signed: Float) -> None:
+        """Take note of the blend's scores of a block, and of their unit and odds."""
+        if self._race.at[0] > 0.0:  # else nobody has learnt anything
+            blend = (self._mix / self._unit) @ scores
+            sides = signed > 0.0, signed < 0.0
+            for kept, side in zip(self._kept, sides, strict=True):
+                kept.extend(blend[side].tolist())
+            spread = scores.std(axis=1)
+            self._unit = np.where(spread > 0.0, spread, self._unit)
+        if all(self._kept):
+            pos, neg = (np.array(kept) for kept in self._kept)
+            mean = self._mass[:2].sum() / self._mass[2]
+            self._odds = np.array(log_odds(pos, neg, self._mass[:2] / mean))
 
     def _model(self) -> _Model:
         """Return the score as it is now."""
@@ -485,6 +484,17 @@ def _block(rows: float, half_life: float | None) -> int:
 def _both(signed: Float) -> Float:
     """Return the weight of the positives and of the negatives."""
     return np.array([signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()])
+
+
+def _areas(scores: Float, signed: Float) -> tuple[Float, float]:
+    """Return the AUC of each row of scores, and n₊n₋/(n₊ + n₋): what is known by it."""
+    positive, weight, both = signed > 0.0, np.abs(signed), _both(signed)
+    if not both.all():
+        return np.full(len(scores), 0.5), 0.0
+    parts = (weight[positive], weight[~positive])
+    some = parts if (weight != 1.0).any() else (None, None)
+    areas = [area(Classes(s[positive], s[~positive], *some)) for s in scores]
+    return np.array(areas), float(both.prod() / both.sum())
 
 
 def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
