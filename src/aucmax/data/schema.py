@@ -275,7 +275,9 @@ def make_schema(
         flagged=[name for name in named(NUMBER) if name in missing]
         if wishes.missing == "auto"
         else [],
-        fills={c.name: c.fill for c in used if c.role in (NUMBER, DATE)},
+        fills={c.name: c.fill for c in used if c.role in (NUMBER, DATE)}
+        if wishes.missing == "auto"
+        else {},
         roles=[asdict(column) for column in found],
     )
 
