@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from aucmax.features.fourier import RandomFourier as RandomFourier
     from aucmax.features.nystroem import KMeansNystroem as KMeansNystroem
     from aucmax.features.projection import Projection as Projection
+    from aucmax.front.classifier import AUCClassifier as AUCClassifier
     from aucmax.front.stream import AUCStream as AUCStream
     from aucmax.model import load as load
     from aucmax.online.adaoam import AdaOAM as AdaOAM
@@ -68,6 +69,7 @@ ESTIMATORS = {
     "KernelAUCCV": "aucmax.batch.kernel_cv",
     "Chain": "aucmax.features.chain",
     "AUCStream": "aucmax.front.stream",
+    "AUCClassifier": "aucmax.front.classifier",
 }
 
 # Maps to the features that a Chain learns from.
@@ -75,6 +77,12 @@ MAPS = {
     "KMeansNystroem": "aucmax.features.nystroem",
     "RandomFourier": "aucmax.features.fourier",
     "Projection": "aucmax.features.projection",
+}
+
+# What else a model file may name: members of an AUCClassifier.
+PARTS = {
+    "BoostedTrees": "aucmax.front.trees",
+    "RandomizedTrees": "aucmax.front.trees",
 }
 
 _PUBLIC = {

@@ -92,7 +92,7 @@ def _check_recipe(recipe: Any) -> None:
 
 
 def _registered(name: str) -> Any:
-    known = aucmax.ESTIMATORS | aucmax.MAPS
+    known = aucmax.ESTIMATORS | aucmax.MAPS | aucmax.PARTS
     if name not in known:
         raise ValueError(f"there is no estimator {name!r}.")
     return getattr(import_module(known[name]), name)

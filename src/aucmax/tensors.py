@@ -26,6 +26,7 @@ VERSION = 3  # 1: other statistics of the features; 2: stored in other parts
 
 _LONGEST_HEADER = 100_000_000  # bytes, that the package reads
 _BLOCK = 1 << 20  # bytes, read at a time
+_KINDS = {"<f8": "F64", "<f4": "F32", "<i4": "I32", "<i2": "I16"}
 _HEADER, _DIGEST = "aucmax", "sha256"  # the keys of the metadata
 _UNKNOWN = "0" * 64  # in place of the digest, while it is taken
 
@@ -33,7 +34,10 @@ _UNKNOWN = "0" * 64  # in place of the digest, while it is taken
 def write(
     path: str | Path, header: dict[str, Any], tensors: dict[str, NDArray[Any]]
 ) -> None:
-    """Write float64 arrays to ``path``, atomically, with a header for JSON."""
+    """Write arrays to ``path``, atomically, with a header for JSON.
+
+    Short integers and float32 stay so; all else becomes float64.
+    """
     marks = {
         "format": FORMAT,
         "version": VERSION,
@@ -123,17 +127,20 @@ def _signed(tensors: dict[str, Any], header: str) -> Iterator[Any]:
 
 
 def _parts(tensors: dict[str, Any], metadata: dict[str, str]) -> Iterator[Any]:
-    """Yield a safetensors file of float64 arrays piece by piece, without a copy.
+    """Yield a safetensors file piece by piece, without a copy of its arrays.
 
     Byte for byte what the package writes, which makes three copies of a large state.
     """
     table: dict[str, Any] = {"__metadata__": metadata}
     arrays, end = [], 0
     for name in sorted(tensors):
-        array = np.asarray(tensors[name], "<f8")
+        array = np.asarray(tensors[name])
+        dtype = array.dtype.newbyteorder("<").str
+        array = array.astype(dtype if dtype in _KINDS else "<f8", copy=False)
         start, end = end, end + array.nbytes
         shape, place = list(array.shape), [start, end]
-        table[name] = {"dtype": "F64", "shape": shape, "data_offsets": place}
+        kind = _KINDS[array.dtype.newbyteorder("<").str]
+        table[name] = {"dtype": kind, "shape": shape, "data_offsets": place}
         arrays.append(array)
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

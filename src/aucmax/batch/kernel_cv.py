@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import Interval
 from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.core.base import LinearRanker, Ranker, generator
-from aucmax.core.folds import Index, areas, folds, left_out
+from aucmax.core.folds import Index, areas, drawn, folds, left_out
 from aucmax.core.formula import Formula
 from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import solve_path
@@ -68,6 +68,9 @@ class KernelAUCCV(Ranker):
         Number of folds (stratified; no more than the smaller class has rows), dealt
         three times if there are less than 5000 rows; or whatever else scikit-learn
         takes for ``cv``.
+    fallback : bool, default=True
+        Whether the linear ranker is taken where no kernel is clearly better. Without,
+        folds are dealt once, and a linear ranker is not fitted.
     random_state : int, RandomState instance or None, default=None
         Draws landmarks, and the folds if they are dealt more than once.
 
@@ -80,7 +83,7 @@ class KernelAUCCV(Ranker):
     kernel_scores_ : ndarray of shape (n_folds,)
         AUC of the best kernel on each fold.
     linear_scores_ : ndarray of shape (n_folds,)
-        AUC of the linear ranker on each fold.
+        AUC of the linear ranker on each fold; none without ``fallback``.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -112,6 +115,7 @@ class KernelAUCCV(Ranker):
         "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "widths": ["array-like"],
         "cv": ["cv_object"],
+        "fallback": ["boolean"],
         "random_state": ["random_state"],
     }
     _results: ClassVar[tuple[str, ...]] = ("kernel_scores_", "linear_scores_")
@@ -127,11 +131,13 @@ class KernelAUCCV(Ranker):
         *,
         widths: Any = (0.25, 0.5, 1.0, 2.0),
         cv: Any = 5,
+        fallback: bool = True,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.widths = widths
         self.cv = cv
+        self.fallback = fallback
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -161,19 +167,23 @@ class KernelAUCCV(Ranker):
         weighted = sample_weight is not None
         some, signs = rows, signed
         if len(signed) > _CHOOSING:
-            drawn = _drawn(signed, rng)
-            some, signs = rows[drawn], signed[drawn]
+            chosen = drawn(signed, _CHOOSING, rng)
+            some, signs = rows[chosen], signed[chosen]
         parts = self._folds(some, signs, rng)
         with one_blas_thread():
             best = self._best_kernel(some, signs, parts, weighted, rng)
-        weight = np.abs(signs) if weighted else None
-        linear = BAMCV(cv=parts).fit(some, signs > 0.0, weight)
-        self.kernel_scores_ = best.scores
-        self.linear_scores_ = linear.scores_[
-            int(np.argmax(linear.scores_.mean(axis=1)))
-        ]
-        test_share = float(np.mean([len(test) / len(train) for train, test in parts]))
-        if _clearly_above(self.kernel_scores_, self.linear_scores_, test_share):
+        self.kernel_scores_, self.linear_scores_ = best.scores, np.zeros(0)
+        better = True
+        if self.fallback:
+            weight = np.abs(signs) if weighted else None
+            linear = BAMCV(cv=parts).fit(some, signs > 0.0, weight)
+            at = int(np.argmax(linear.scores_.mean(axis=1)))
+            self.linear_scores_ = linear.scores_[at]
+            shares = [len(test) / len(train) for train, test in parts]
+            better = _clearly_above(
+                best.scores, self.linear_scores_, float(np.mean(shares))
+            )
+        if better:
             moments = moments_of(best.map, rows, signed)
             self.map_ = best.map
             self.learner_ = LeastSquaresAUC(best.l2).fit_moments(
@@ -210,7 +220,7 @@ class KernelAUCCV(Ranker):
         self, X: Any, signed: Float, rng: np.random.RandomState
     ) -> list[tuple[Index, Index]]:
         dealt = folds(self.cv, X, signed, "KernelBAM")
-        if isinstance(self.cv, Integral) and len(signed) < _FEW:
+        if isinstance(self.cv, Integral) and len(signed) < _FEW and self.fallback:
             seed = rng.randint(np.iinfo(np.int32).max)
             again = RepeatedStratifiedKFold(
                 n_splits=len(dealt), n_repeats=_REPEATS, random_state=seed
@@ -255,20 +265,6 @@ class KernelAUCCV(Ranker):
         linear = isinstance(self.learner_, LinearRanker)
         if not linear or self.learner_.n_features_in_ != width:
             raise ValueError("its learner is none of the map's features.")
-
-
-def _drawn(signed: Float, rng: np.random.RandomState) -> Index:
-    """Return the rows to choose by; of a rare class as many as there are, up to half.
-
-    An AUC does not depend on how many rows a class has; how well it is known does.
-    """
-    positive, negative = np.flatnonzero(signed > 0.0), np.flatnonzero(signed < 0.0)
-    n_pos = min(len(positive), max(_CHOOSING // 2, _CHOOSING - len(negative)))
-    some = (
-        rng.choice(positive, n_pos, replace=False),
-        rng.choice(negative, _CHOOSING - n_pos, replace=False),
-    )
-    return np.sort(np.concatenate(some))
 
 
 def judge(

@@ -72,8 +72,12 @@ class Ranker(ClassifierMixin, BaseEstimator):
             X = encode(X)
         check_structure(X)
         rows = validate_data(self, X, reset=False, **MATRIX)
-        check_values(rows, getattr(self, "feature_names_in_", None))
-        return self._scores(rows)
+        return self._scores(self._accepted(rows))
+
+    def _accepted(self, X: Any) -> Any:
+        """Return rows as they are scored; raise an error if a value cannot be."""
+        check_values(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _scores(self, X: Any) -> Float:
         """Return the scores of validated rows."""

@@ -100,3 +100,17 @@ def path_table(l2s: Float, scores: Float, W: Float) -> dict[str, Float]:
         "error": deviation / np.sqrt(n_folds) + np.zeros(len(l2s)),
         "norm": np.linalg.norm(W, axis=1),
     }
+
+
+def drawn(signed: Float, size: int, rng: np.random.RandomState) -> Index:
+    """Return ``size`` rows; of a rare class as many as there are, up to half.
+
+    An AUC does not depend on how many rows a class has; how well it is known does.
+    """
+    positive, negative = np.flatnonzero(signed > 0.0), np.flatnonzero(signed < 0.0)
+    n_pos = min(len(positive), max(size // 2, size - len(negative)))
+    some = (
+        rng.choice(positive, n_pos, replace=False),
+        rng.choice(negative, min(size - n_pos, len(negative)), replace=False),
+    )
+    return np.sort(np.concatenate(some))

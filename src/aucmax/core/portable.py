@@ -1,4 +1,4 @@
-"""An estimator as plain data: a header that JSON can hold, and arrays of float64.
+"""An estimator as plain data: a header that JSON can hold, and arrays.
 
 They hold all there is, so that what is restored scores and learns on as if nothing had
 happened. Restoring reads numbers and never runs anything; what kernels could not trust
@@ -43,6 +43,8 @@ def dump(estimator: Any) -> tuple[dict[str, Any], Tensors]:
             tensors[f"state.{name}"] = np.asarray(value, np.float64)
     for name in getattr(estimator, "_results", ()):
         tensors[f"result.{name}"] = np.array(getattr(estimator, name), np.float64)
+    if hasattr(estimator, "_notes"):
+        header["notes"] = estimator._notes()
     if hasattr(estimator, "_parts"):
         parts, own = estimator._parts()
         tensors |= {f"own.{name}": array for name, array in own.items()}
@@ -78,6 +80,8 @@ def restore(
     for name in getattr(estimator, "_results", ()):
         value = tensors[f"result.{name}"]
         setattr(estimator, name, value if value.ndim else float(value))
+    if hasattr(estimator, "_take_notes"):
+        estimator._take_notes(header["notes"])
     if hasattr(estimator, "_parts"):
         parts = {
             name: restore(lookup(its["class"]), its, _below(name, tensors), lookup)

@@ -2,7 +2,13 @@
 
 from aucmax.metrics.area import auc, partial_auc
 from aucmax.metrics.curve import ROCCurve, roc_curve
-from aucmax.metrics.delong import AUCInterval, AUCTest, auc_interval, auc_test
+from aucmax.metrics.delong import (
+    AUCInterval,
+    AUCTest,
+    auc_interval,
+    auc_test,
+    cv_auc_interval,
+)
 from aucmax.metrics.operating import OperatingPoint, operating_point
 from aucmax.metrics.top import (
     LiftCurve,
@@ -27,6 +33,7 @@ __all__ = [
     "auc_test",
     "average_precision",
     "breakeven",
+    "cv_auc_interval",
     "lift_at",
     "lift_curve",
     "operating_point",

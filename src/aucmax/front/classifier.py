@@ -1,0 +1,476 @@
+"""The best ranker for a table that we know of: several kinds of models, blended.
+
+A linear ranker, kernels on landmarks, boosted and randomised trees see different things
+in a table. Each is cross-fitted (:mod:`aucmax.front.crossfit`); their scores of rows
+that they have not seen say what each counts (:mod:`aucmax.front.blend`), how well the
+blend ranks, and how probable a score makes the positive class.
+"""
+
+from functools import partial
+from numbers import Integral, Real
+from pathlib import Path
+from time import monotonic
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.batch.bam_cv import BAMCV
+from aucmax.batch.kernel_cv import KernelAUCCV
+from aucmax.core.base import Ranker, generator
+from aucmax.core.platt import log_odds
+from aucmax.core.portable import dump
+from aucmax.core.rows import Float
+from aucmax.front.blend import weights
+from aucmax.front.crossfit import Fitted, Member, Part, Rows, crossfit, deal, scores_of
+from aucmax.front.missing import Fill
+from aucmax.front.trees import BoostedTrees, RandomizedTrees
+from aucmax.metrics.delong import AUCInterval, cv_auc_interval
+from aucmax.tensors import write
+
+_WIDE = 2000  # features; beyond, rows stay sparse and models linear
+_BLOCK = 1 << 22  # values of sparse rows that are dense at a time
+_ROUNDS = 4  # of folds, if there is time for them
+_LEAST = 0.01  # of the blend: below, a member is not worth the time it takes to score
+
+
+class Standing(NamedTuple):
+    """How a member stands."""
+
+    member: str
+    auc: float  # of rows that its models have not seen
+    low: float  # of a confidence interval
+    high: float
+    weight: float  # share of the blend
+    seconds: float  # to fit its models
+    rows: int  # that a model has learnt from, at most
+
+
+class AUCClassifier(Ranker):
+    """A blend of linear, kernel and tree models, with nothing to tune.
+
+    Parameters
+    ----------
+    members : list of estimators or of (name, estimator), default=None
+        What to blend: any classifiers of scikit-learn's kind. None is a linear ranker,
+        kernels, boosted trees and randomised trees; of sparse rows with more than 2000
+        features, linear rankers.
+    cv : int, cross-validation generator or iterable, default=5
+        Number of folds, or what else scikit-learn takes for ``cv``: with splits along
+        time, members are judged by what comes later.
+    time_budget : float, default=None
+        Seconds that ``fit`` may take, within a fifth. Slow members then learn from some
+        of the rows, see ``leaderboard_``, or not at all; what time is left is used for
+        more folds.
+    random_state : int, RandomState instance or None, default=None
+        Deals folds, and draws what members draw.
+    verbose : bool, default=False
+        Whether to print a line for each model that has been fitted.
+
+    Attributes
+    ----------
+    auc_ : AUCInterval
+        The AUC of the blend on rows that neither it nor its members saw, with a
+        confidence interval (95 %).
+    leaderboard_ : list of Standing
+        The members, the best first: AUC with interval, weight, seconds, rows.
+    members_ : dict
+        The models of each member that counts.
+    n_iter_ : int
+        Models of a member, at most.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``; of a table that had to be encoded, those after it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+
+    See Also
+    --------
+    AUCStream : For streams, and for data that do not fit in memory.
+    BAMCV : A single linear ranker.
+
+    Notes
+    -----
+    The mean of the models of the folds is somewhat better than each of them, and so the
+    blend better than ``auc_`` says.
+
+    Numbers that are missing (NaN) in a dense array are taken for the median of their
+    column, with a column more that says so. Data frames with other columns than numbers
+    are encoded as ``aucmax train`` does with tables, which needs ``aucmax[data]``.
+
+    References
+    ----------
+    D. Wolpert, "Stacked generalization", Neural Networks 5, 1992.
+
+    M. van der Laan, E. Polley, A. Hubbard, "Super learner", Statistical Applications in
+    Genetics and Molecular Biology 6, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from aucmax import AUCClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    >>> model = AUCClassifier(random_state=0).fit(X, y)
+    >>> print(f"{model.score(X_test, y_test):.2f}")
+    0.99
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "members": ["array-like", None],
+        "cv": ["cv_object"],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    auc_: AUCInterval
+    leaderboard_: list[Standing]
+    members_: dict[str, list[Any]]
+    _fill: Fill  # of numbers that are missing
+    _recipe: dict[str, Any] | None  # how rows are made of a table
+    _blend: Float  # (3, members) mean and deviation of scores, and their weights
+    _odds: Float  # (2,) what makes log-odds of the blend: a factor, and what to add
+
+    def __init__(
+        self,
+        members: Any = None,
+        *,
+        cv: Any = 5,
+        time_budget: float | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.members = members
+        self.cv = cv
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The rows: numbers, or a data frame of pandas, polars or Arrow.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in learning and in AUC. A row of weight zero is not
+            there at all.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are never in two folds: who knows one knows the others.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        begun = monotonic()
+        seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
+        rows, groups = self._rows_of(X, y, sample_weight, groups)
+        rounds = [deal(self.cv, rows, groups, seed)]
+        budget = self.time_budget
+        if budget is not None:
+            budget -= monotonic() - begun
+            if isinstance(self.cv, Integral):
+                rounds += [
+                    deal(self.cv, rows, groups, seed + k) for k in range(1, _ROUNDS)
+                ]
+        fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
+        return self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
+
+    def predict_proba(self, X: ArrayLike) -> Float:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Of ``classes_[0]`` and of ``classes_[1]``, calibrated on scores of rows that
+            members had not seen, by Platt's method.
+        """
+        score = self.decision_function(X)
+        return np.column_stack([expit(-score), expit(score)])
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``path``; see :func:`aucmax.load`.
+
+        Members that are not of this library cannot be saved: a file that could hold any
+        of them could run anything when it is loaded.
+        """
+        check_is_fitted(self)
+        for models in self.members_.values():
+            kind = type(models[0])
+            if not kind.__module__.startswith("aucmax."):
+                raise TypeError(
+                    f"The member {kind.__name__} cannot be saved: it is not of aucmax, "
+                    "and a file that could hold it could run code. Blend estimators of "
+                    "aucmax, or use skops.io and the care that it asks for."
+                )
+        header, arrays = dump(self)
+        write(path, header | ({"recipe": self._recipe} if self._recipe else {}), arrays)
+
+    def _rows_of(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Rows, Any]:
+        """Return the rows that count, as members take them, and their groups."""
+        self.__dict__.pop("_encode", None)
+        reading = None
+        if is_mixed(X):
+            X, reading, self._encode = _encoder(X)
+        X, _, signed = self._check(X, y, sample_weight, reset=True)
+        self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
+        X = self._accepted(X)
+        self._require_both(signed)
+        self._recipe = None
+        if reading is not None:
+            self._recipe = {"input": reading, "task": _task(self.classes_)}
+        present = np.flatnonzero(signed)
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != signed.shape:
+                raise ValueError(
+                    f"groups.shape == {groups.shape}, expected {signed.shape}: one for "
+                    "each row."
+                )
+            groups = groups[present]
+        if len(present) < len(signed):
+            X, signed = X[present], signed[present]
+        signed /= np.mean(np.abs(signed))  # a weight of two is no second row
+        if sparse.issparse(X) and X.shape[1] <= _WIDE:
+            X = X.toarray()
+        return Rows(X, signed, sample_weight is not None), groups
+
+    def _accepted(self, X: Any) -> Any:
+        if not sparse.issparse(X):
+            X = self._fill.fill(X)
+        return super()._accepted(X)
+
+    def _team(self, X: Any) -> list[Member]:
+        """Return the members to be."""
+        if self.members is None:
+            return default_team(sparse.issparse(X))
+        team: list[Member] = []
+        for member in self.members:
+            name, estimator = (
+                member if isinstance(member, tuple | list) else ("", member)
+            )
+            if not hasattr(estimator, "fit") or not (
+                hasattr(estimator, "decision_function")
+                or hasattr(estimator, "predict_proba")
+            ):
+                raise ValueError(
+                    f"members has {estimator!r}, which is no estimator with a "
+                    "decision_function or predict_proba."
+                )
+            name = str(name) or type(estimator).__name__
+            taken = {one.name for one in team}
+            numbered = (f"{name} {k}" for k in range(2, len(taken) + 3))
+            team.append(
+                Member(
+                    name
+                    if name not in taken
+                    else next(n for n in numbered if n not in taken),
+                    estimator,
+                )
+            )
+        if not team:
+            raise ValueError("members is empty: there is nothing to blend.")
+        return team
+
+    def _tell(self, name: str, done: int, total: int) -> None:
+        if self.verbose:
+            print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
+
+    def _settle(self, fitted: list[Fitted], rows: Rows, fold: NDArray[Any]) -> Self:
+        """Find what members count, and what comes of them."""
+        seen = fold >= 0
+        signed, fold = rows.signed[seen], fold[seen]
+        positive = signed > 0.0
+        weight = np.abs(signed) if rows.weighted else None
+        S = np.column_stack([one.scores[seen] for one in fitted])
+        mean, unit = S.mean(axis=0), S.std(axis=0)
+        unit[unit == 0.0] = 1.0
+        Z = (S - mean) / unit
+        w = weights(Z, signed)
+        w[w < _LEAST * w.sum()] = 0.0
+        # For an honest judgement, the blend must not have seen the rows either.
+        blend = np.empty(len(signed))
+        for one in np.unique(fold):
+            here = fold == one
+            blend[here] = Z[here] @ weights(Z[~here], signed[~here])
+        self.auc_ = cv_auc_interval(positive, blend, fold, sample_weight=weight)
+        mass = np.array([signed[positive].sum(), -signed[~positive].sum()])
+        mass *= len(signed) / mass.sum()
+        self._odds = np.array(log_odds(blend[positive], blend[~positive], mass))
+        lines = []
+        for j, one in enumerate(fitted):
+            area = cv_auc_interval(positive, S[:, j], fold, sample_weight=weight)
+            share = float(w[j] / w.sum())
+            lines.append(Standing(one.name, *area[:3], share, one.seconds, one.rows))
+        self.leaderboard_ = sorted(lines, key=lambda line: -line.auc)
+        self.members_ = {one.name: one.models for j, one in enumerate(fitted) if w[j]}
+        self._blend = np.array([mean, unit, w])[:, w > 0.0]
+        self.n_iter_ = max(map(len, self.members_.values()))
+        return self
+
+    def _scores(self, X: Any) -> Float:
+        if sparse.issparse(X) and X.shape[1] <= _WIDE:
+            size = max(_BLOCK // X.shape[1], 1)
+            parts = [X[i : i + size].toarray() for i in range(0, X.shape[0], size)]
+            return np.concatenate([np.zeros(0), *map(self._score, parts)])
+        return self._score(X)
+
+    def _score(self, X: Any) -> Float:
+        """Return the scores of rows as members take them."""
+        slope, total = self._odds[0], np.full(X.shape[0], self._odds[1])
+        for models, (mean, unit, w) in zip(
+            self.members_.values(), self._blend.T, strict=True
+        ):
+            score = np.mean([scores_of(model, X) for model in models], axis=0)
+            total += slope * w / unit * (score - mean)
+        return total
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # What model files ask of an estimator.
+
+    def _notes(self) -> dict[str, Any]:
+        """Return what is known of members, out of what JSON knows."""
+        return {
+            "auc": list(self.auc_),
+            "leaderboard": [list(line) for line in self.leaderboard_],
+            "models": [[name, len(some)] for name, some in self.members_.items()],
+        }
+
+    def _take_notes(self, notes: dict[str, Any]) -> None:
+        """Take what ``_notes`` gave; raise an error if it makes no sense."""
+        self.auc_ = AUCInterval(*map(_number, notes["auc"]))
+        self.leaderboard_ = [
+            Standing._make([_text(name), *map(_number, numbers)])
+            for name, *numbers in notes["leaderboard"]
+        ]
+        self._counts = {
+            _text(name): int(_number(count)) for name, count in notes["models"]
+        }
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the models, and how they are blended."""
+        models = {
+            f"{name}.{k}": model
+            for name, some in self.members_.items()
+            for k, model in enumerate(some)
+        }
+        own = {"blend": self._blend, "odds": self._odds}
+        return models, {**own, **self._fill._asdict()}
+
+    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
+        """Take what ``_parts`` gave; raise an error if it does not go together."""
+        counts = self.__dict__.pop("_counts")
+        self.members_ = {
+            name: [parts[f"{name}.{k}"] for k in range(count)]
+            for name, count in counts.items()
+        }
+        if not counts or sum(counts.values()) != len(parts) or 0 in counts.values():
+            raise ValueError(f"it has {len(parts)} models of {', '.join(counts)}.")
+        self._fill = Fill.restored(own, self.n_features_in_)
+        width = self.n_features_in_ + len(self._fill.flagged)
+        for name, model in parts.items():
+            if not isinstance(model, Ranker) or model.n_features_in_ != width:
+                raise ValueError(f"{name} is no model of these features.")
+        self._blend, self._odds = own["blend"], own["odds"]
+        for array, shape in ((self._blend, (3, len(counts))), (self._odds, (2,))):
+            if array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"members cannot be blended by {array.shape} numbers.")
+        if not (self._blend[1:] > 0.0).all() or not self._odds[0] > 0.0:
+            raise ValueError("its members count nothing, or odds fall with the score.")
+        self._recipe = None  # if there is one, who loads the model has it
+
+
+def default_team(wide: bool) -> list[Member]:
+    """Return the members for who names none; the quickest first."""
+    linear = [Member("linear", BAMCV())]
+    if wide:
+        return linear
+    return [
+        *linear,
+        Member("randomised trees", RandomizedTrees()),
+        Member("boosted trees", BoostedTrees()),
+        Member("kernel", KernelAUCCV(cv=3, fallback=False)),
+    ]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a member is called {value!r}.")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"it says {value!r} where a number should be.")
+    return value
+
+
+def fold_of(parts: list[Part], n: int) -> NDArray[np.int64]:
+    """Return which part has scored each row; -1 if none has."""
+    fold = np.full(n, -1)
+    for k, part in enumerate(parts):
+        fold[part.test] = k
+    return fold
+
+
+def is_mixed(X: Any) -> bool:
+    """Tell whether X is a table whose columns are not all numbers."""
+    if hasattr(X, "column_names") or hasattr(X, "to_arrow"):  # Arrow, polars
+        return True
+    if sparse.issparse(X) or not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        return False
+    return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
+
+
+def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any]:
+    """Return the features of a table, how to read it, and what does so with others."""
+    try:
+        from aucmax.data.frame import FrameSource, encoded
+    except ImportError:
+        raise ImportError(
+            "Tables with other columns than numbers need a package: "
+            "pip install 'aucmax[data]'"
+        ) from None
+    reading = FrameSource(frame, labelled=False).recipe()
+    encode = partial(encoded, recipe=reading)
+    return encode(frame), reading, encode
+
+
+def _task(classes: NDArray[Any]) -> dict[str, Any]:
+    """Return which label is positive, as a model file says it."""
+    from aucmax.data.task import Task
+
+    negative, positive = classes.tolist()
+    boolean = isinstance(positive, bool)
+    return (Task() if boolean else Task.of([positive], [negative])).to_json()
