@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binomtest, norm
 
-from aucmax.metrics import auc, auc_interval, auc_test
+from aucmax.metrics import auc, auc_interval, auc_test, cv_auc_interval
 
 patient = settings(deadline=None)  # the first call compiles
 
@@ -333,3 +333,36 @@ def test_weighted_intervals_cover(design):
     if design != "independent":
         low, high = auc_interval(y, score)[1:3]
         assert not low <= truth <= high
+
+
+def test_cross_validated_auc():
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.3
+    score, fold = y + rng.standard_normal(300), np.arange(300) % 3
+    parts = [auc_interval(y[fold == k], score[fold == k]) for k in range(3)]
+    found = cv_auc_interval(y, score + 100.0 * fold, fold)  # folds have their own scale
+    assert found.value == pytest.approx(np.mean([part.value for part in parts]))
+    assert found.se == pytest.approx(np.sqrt(sum(part.se**2 for part in parts)) / 3)
+    assert found.low < found.value < found.high
+    assert cv_auc_interval(y, score, np.zeros(300)) == auc_interval(y, score)
+    heavier = cv_auc_interval(y, score, fold, sample_weight=np.full(300, 2.0))
+    assert heavier.value == pytest.approx(cv_auc_interval(y, score, fold).value)
+
+
+def test_cross_validated_auc_covers_the_truth():
+    # Scores of the classes are N(1, 1) and N(0, 1): AUC is Φ(1/√2) = 0.76025.
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(200):
+        y = np.arange(120) % 3 == 0
+        score = y + rng.standard_normal(120)
+        interval = cv_auc_interval(y, score, np.arange(120) // 24)
+        hits += interval.low < 0.76025 < interval.high
+    assert 182 <= hits <= 198  # 190 expected, three standard deviations
+
+
+def test_cross_validation_that_cannot_be():
+    with pytest.raises(ValueError, match="Fold 1 has rows of one class only"):
+        cv_auc_interval([0, 1, 1, 1], [1, 2, 3, 4], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"folds have shape \(3,\), scores \(4,\)"):
+        cv_auc_interval([0, 1, 0, 1], [1, 2, 3, 4], [0, 0, 1])

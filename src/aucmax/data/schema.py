@@ -175,6 +175,20 @@ class Schema:
         ]
         return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
 
+    def feature_columns(self) -> list[str]:
+        """Return which column of the data each column of X is made of."""
+        dates = [name for name in self.dates for _ in OF_A_DATE]
+        numbers = [*self.numbers, *self.notated, *dates, *self.flagged]
+        tails = self.tails or [0] * len(self.categories)
+        onehot = [
+            column
+            for column, values, tail in zip(
+                self.categories, self.values, tails, strict=False
+            )
+            for _ in range(len(values) + tail)
+        ]
+        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+
     def to_json(self) -> dict[str, Any]:
         """Return everything as values that JSON knows."""
         return dict(vars(self))

@@ -28,6 +28,7 @@ from aucmax.core.portable import dump
 from aucmax.core.rows import Float
 from aucmax.front.blend import weights
 from aucmax.front.crossfit import Fitted, Member, Part, Rows, crossfit, deal, scores_of
+from aucmax.front.importance import Importance, importances
 from aucmax.front.missing import Fill
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from aucmax.metrics.delong import AUCInterval, cv_auc_interval
@@ -36,6 +37,8 @@ from aucmax.tensors import write
 _WIDE = 2000  # features; beyond, rows stay sparse and models linear
 _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
 _ROUNDS = 4  # of folds, if there is time for them
+_MANY = 200  # columns, beyond which it takes too long to say what each is worth
+_SHOWN = 8  # of them that are worth most
 _LEAST = 0.01  # of the blend: below, a member is not worth the time it takes to score
 
 
@@ -79,6 +82,12 @@ class AUCClassifier(Ranker):
         confidence interval (95 %).
     leaderboard_ : list of Standing
         The members, the best first: AUC with interval, weight, seconds, rows.
+    importances_ : list of Importance
+        What columns are worth, the best first: by how much AUC falls when the values of
+        one are shuffled, in rows that models had not seen, with an interval. None of
+        more than 200 columns; see ``sklearn.inspection.permutation_importance``.
+    feature_importances_ : ndarray
+        The same as numbers, in the order of the columns.
     members_ : dict
         The models of each member that counts.
     n_iter_ : int
@@ -134,6 +143,7 @@ class AUCClassifier(Ranker):
     auc_: AUCInterval
     leaderboard_: list[Standing]
     members_: dict[str, list[Any]]
+    _worth: list[Importance]  # of columns, in their order
     _fill: Fill  # of numbers that are missing
     _recipe: dict[str, Any] | None  # how rows are made of a table
     _blend: Float  # (3, members) mean and deviation of scores, and their weights
@@ -194,7 +204,9 @@ class AUCClassifier(Ranker):
                     deal(self.cv, rows, groups, seed + k) for k in range(1, _ROUNDS)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
-        return self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
+        self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
+        self._worth = self._importances(rows, rounds[0], seed)
+        return self
 
     def predict_proba(self, X: ArrayLike) -> Float:
         """Return the probability of each class.
@@ -212,6 +224,43 @@ class AUCClassifier(Ranker):
         """
         score = self.decision_function(X)
         return np.column_stack([expit(-score), expit(score)])
+
+    @property
+    def importances_(self) -> list[Importance]:
+        """What columns are worth, the best first."""
+        return sorted(self._worth, key=lambda one: -one.drop)
+
+    @property
+    def feature_importances_(self) -> Float:
+        """What columns are worth, in their order."""
+        if not self._worth:
+            raise AttributeError(
+                f"More than {_MANY} columns, or models of no fold: "
+                "sklearn.inspection.permutation_importance says what each is worth."
+            )
+        return np.array([one.drop for one in self._worth])
+
+    def explain(self) -> str:
+        """Return what there is to know of the model, in words."""
+        check_is_fitted(self)
+        value, low, high, _ = self.auc_
+        best = self.leaderboard_[0]
+        parts = sorted(self.leaderboard_, key=lambda line: -line.weight)
+        blended = ", ".join(f"{p.member} {p.weight:.0%}" for p in parts if p.weight)
+        lines = [
+            f"It ranks {value:.1%} of the pairs of a positive and a negative row right "
+            f"(AUC {value:.4f}, 95 % interval {low:.4f} to {high:.4f}), judged by rows "
+            "that it had not seen.",
+            f"It blends {blended}. The best of them alone is {best.member}, with an "
+            f"AUC of {best.auc:.4f} ({best.low:.4f} to {best.high:.4f}).",
+        ]
+        clear = [one for one in self.importances_ if one.low > 0.0]
+        if clear:
+            named = ", ".join(f"{one.column} {one.drop:.4f}" for one in clear[:_SHOWN])
+            lines.append(f"AUC falls most when these columns are shuffled: {named}.")
+        elif self._worth:
+            lines.append("No column alone is missed when its values are shuffled.")
+        return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``; see :func:`aucmax.load`.
@@ -235,10 +284,11 @@ class AUCClassifier(Ranker):
         self, X: Any, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[Rows, Any]:
         """Return the rows that count, as members take them, and their groups."""
-        self.__dict__.pop("_encode", None)
         reading = None
         if is_mixed(X):
-            X, reading, self._encode = _encoder(X)
+            X, reading, self._encode, self._sources = _encoder(X)
+        elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
+            del self._sources
         X, _, signed = self._check(X, y, sample_weight, reset=True)
         self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
         X = self._accepted(X)
@@ -303,7 +353,7 @@ class AUCClassifier(Ranker):
         if self.verbose:
             print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
-    def _settle(self, fitted: list[Fitted], rows: Rows, fold: NDArray[Any]) -> Self:
+    def _settle(self, fitted: list[Fitted], rows: Rows, fold: NDArray[Any]) -> None:
         """Find what members count, and what comes of them."""
         seen = fold >= 0
         signed, fold = rows.signed[seen], fold[seen]
@@ -333,7 +383,30 @@ class AUCClassifier(Ranker):
         self.members_ = {one.name: one.models for j, one in enumerate(fitted) if w[j]}
         self._blend = np.array([mean, unit, w])[:, w > 0.0]
         self.n_iter_ = max(map(len, self.members_.values()))
-        return self
+
+    def _importances(
+        self, rows: Rows, parts: list[Part], seed: int
+    ) -> list[Importance]:
+        """Return what columns are worth; nothing if they are many, or none can tell."""
+        columns = self._columns(rows.X.shape[1])
+        judges = [k for k, part in enumerate(parts) if part.kept and len(part.test)]
+        if sparse.issparse(rows.X) or len(columns) > _MANY or not judges:
+            return []
+        folds = [(partial(self._score, fold=k), parts[k].test) for k in judges]
+        rng = np.random.RandomState(seed)
+        return importances(folds, rows.X, rows.signed > 0.0, columns, rng)
+
+    def _columns(self, n_features: int) -> dict[str, NDArray[np.int64]]:
+        """Return which features belong to each column, by its name."""
+        names = self.__dict__.get("_sources")  # of a table that has been encoded
+        if names is None:
+            known = getattr(self, "feature_names_in_", range(self.n_features_in_))
+            names = [str(name) for name in known]
+            names += [names[j] for j in self._fill.flagged]
+        found: dict[str, list[int]] = {}
+        for feature, name in enumerate(names):
+            found.setdefault(name, []).append(feature)
+        return {name: np.array(features) for name, features in found.items()}
 
     def _scores(self, X: Any) -> Float:
         if sparse.issparse(X) and X.shape[1] <= _WIDE:
@@ -342,13 +415,14 @@ class AUCClassifier(Ranker):
             return np.concatenate([np.zeros(0), *map(self._score, parts)])
         return self._score(X)
 
-    def _score(self, X: Any) -> Float:
-        """Return the scores of rows as members take them."""
+    def _score(self, X: Any, fold: int | None = None) -> Float:
+        """Return the scores of rows as members take them; by the models of a fold."""
         slope, total = self._odds[0], np.full(X.shape[0], self._odds[1])
         for models, (mean, unit, w) in zip(
             self.members_.values(), self._blend.T, strict=True
         ):
-            score = np.mean([scores_of(model, X) for model in models], axis=0)
+            some = models if fold is None else models[fold : fold + 1]
+            score = np.mean([scores_of(model, X) for model in some], axis=0)
             total += slope * w / unit * (score - mean)
         return total
 
@@ -364,6 +438,7 @@ class AUCClassifier(Ranker):
         return {
             "auc": list(self.auc_),
             "leaderboard": [list(line) for line in self.leaderboard_],
+            "importances": [list(line) for line in self._worth],
             "models": [[name, len(some)] for name, some in self.members_.items()],
         }
 
@@ -373,6 +448,10 @@ class AUCClassifier(Ranker):
         self.leaderboard_ = [
             Standing._make([_text(name), *map(_number, numbers)])
             for name, *numbers in notes["leaderboard"]
+        ]
+        self._worth = [
+            Importance._make([_text(name), *map(_number, numbers)])
+            for name, *numbers in notes["importances"]
         ]
         self._counts = {
             _text(name): int(_number(count)) for name, count in notes["models"]
@@ -453,8 +532,8 @@ def is_mixed(X: Any) -> bool:
     return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
 
 
-def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any]:
-    """Return the features of a table, how to read it, and what does so with others."""
+def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any, list[str]]:
+    """Return the features of a table, how to read it, what does so, their columns."""
     try:
         from aucmax.data.frame import FrameSource, encoded
     except ImportError:
@@ -462,9 +541,9 @@ def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any]:
             "Tables with other columns than numbers need a package: "
             "pip install 'aucmax[data]'"
         ) from None
-    reading = FrameSource(frame, labelled=False).recipe()
-    encode = partial(encoded, recipe=reading)
-    return encode(frame), reading, encode
+    source = FrameSource(frame, labelled=False)
+    encode = partial(encoded, recipe=source.recipe())
+    return encode(frame), source.recipe(), encode, source.schema.feature_columns()
 
 
 def _task(classes: NDArray[Any]) -> dict[str, Any]:

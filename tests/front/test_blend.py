@@ -1,0 +1,125 @@
+"""What members count, against what it minimises; and how long they may take."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TimeSeriesSplit
+
+from aucmax import BAM
+from aucmax.front.blend import RIDGE, weights
+from aucmax.front.crossfit import Member, Rows, affordable, crossfit, deal, scores_of
+from aucmax.front.trees import RandomizedTrees
+from data import gaussian
+
+
+def standard(n=400, seed=0):
+    """Return scores of three members: a good one, its twin with noise, and noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    good = y + rng.standard_normal(n)
+    S = np.column_stack([good, good + rng.standard_normal(n), rng.standard_normal(n)])
+    return (S - S.mean(axis=0)) / S.std(axis=0), np.where(y, 1.0, -1.0)
+
+
+def objective(Z, signed, w, b):
+    margin = np.sign(signed) * (Z @ w + b)
+    weight = np.abs(signed) / np.abs(signed).mean()
+    return (weight * np.log1p(np.exp(-margin))).sum() + RIDGE * (w**2).sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_are_the_minimum(weighted):
+    Z, signed = standard()
+    if weighted:
+        signed = signed * np.random.default_rng(1).uniform(0.5, 3.0, len(signed))
+    w = weights(Z, signed)
+    assert (w >= 0.0).all()
+    value = minimize(lambda b: objective(Z, signed, w, b[0]), [0.0]).fun
+    for j in range(3):
+        for step in (-0.02, 0.02):
+            other = np.maximum(w + step * np.eye(3)[j], 0.0)
+            found = minimize(lambda b, w=other: objective(Z, signed, w, b[0]), [0.0])
+            assert found.fun >= value - 1e-6
+
+
+def test_without_bounds_it_is_ridge_logistic_regression():
+    Z, signed = standard()
+    Z = Z[:, :1]
+    model = LogisticRegression(C=1.0 / (2.0 * RIDGE), tol=1e-8).fit(Z, signed)
+    assert_allclose(weights(Z, signed), model.coef_[0], rtol=1e-3)
+
+
+def test_who_ranks_the_wrong_way_round_does_not_count():
+    Z, signed = standard()
+    Z = np.column_stack([Z[:, 0], -Z[:, 0]])
+    w = weights(Z, signed)
+    assert w[0] > 0.5
+    assert w[1] == 0.0
+    assert_allclose(weights(-Z[:, :1], signed), [1.0])  # nobody else is there
+
+
+def rows(n=120, seed=0):
+    X, y = gaussian(n, 4, seed)
+    return Rows(X, np.where(y == 1, 1.0, -1.0), False)
+
+
+def test_each_row_is_scored_by_a_model_that_never_saw_it():
+    data = rows()
+    parts = deal(3, data, None, 0)
+    (fitted,) = crossfit([Member("linear", BAM())], data, [parts], 0)
+    assert len(fitted.models) == 3
+    for part, model in zip(parts, fitted.models, strict=True):
+        assert not np.intersect1d(part.train, part.test).size
+        alone = BAM().fit(data.X[part.train], data.signed[part.train] > 0)
+        expected = alone.decision_function(data.X[part.test])
+        assert_allclose(fitted.scores[part.test], expected)
+        assert_allclose(scores_of(model, data.X), alone.decision_function(data.X))
+
+
+def test_splits_along_time_are_judged_by_what_comes_later_and_refitted():
+    data = rows()
+    parts = deal(TimeSeriesSplit(3), data, None, 0)
+    (fitted,) = crossfit([Member("linear", BAM())], data, [parts], 0)
+    assert len(fitted.models) == 1
+    assert np.isnan(fitted.scores[:30]).all()
+    assert not np.isnan(fitted.scores[30:]).any()
+    every = BAM().fit(data.X, data.signed > 0).decision_function(data.X)
+    assert_allclose(scores_of(fitted.models[0], data.X), every)
+
+
+def test_groups_stay_together():
+    data = rows()
+    groups = np.arange(120) // 5
+    for part in deal(4, data, groups, 0):
+        assert not np.intersect1d(groups[part.train], groups[part.test]).size
+
+
+def test_folds_that_cannot_be():
+    data = rows()
+    with pytest.raises(ValueError, match="two groups of each class"):
+        deal(4, data, data.signed > 0, 0)
+    order = np.argsort(data.signed, kind="stable")
+    with pytest.raises(ValueError, match=r"Split 0 of cv has rows of one class to"):
+        deal([(order[:20], order[20:])], data, None, 0)
+
+
+def test_who_is_cheap_leaves_time_to_others():
+    assert affordable([1.0, 2.0], 1000, 10.0) == [1000, 1000]
+    # 4 seconds: two each; the first takes one, and leaves three of the six.
+    assert affordable([1.0, 6.0], 1000, 4.0) == [1000, 500]
+    assert affordable([1.0, 600.0], 1000, 4.0) == [1000, 0]  # 5 rows are too few
+    assert affordable([50.0, 60.0], 1000, 1.0) == [300, 0]  # one must be there
+
+
+def test_a_budget_is_kept_and_time_that_is_left_is_used():
+    data = rows(400)
+    team = [Member("trees", RandomizedTrees(20))]
+    rounds = [deal(2, data, None, seed) for seed in range(3)]
+    (fitted,) = crossfit(team, data, rounds, 0, budget=20.0)
+    assert len(fitted.models) == 6
+    first = crossfit(team, data, rounds[:1], 0)[0]
+    assert_allclose(
+        scores_of(first.models[0], data.X), scores_of(fitted.models[0], data.X)
+    )

@@ -1,0 +1,256 @@
+"""The blend: what it says of itself, tables as they are, and files."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import TimeSeriesSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+import aucmax
+from aucmax import BAM, AUCClassifier
+from aucmax.front.trees import BoostedTrees, RandomizedTrees
+from data import gaussian, wide
+
+LIGHT = [BAM(), RandomizedTrees(10), BoostedTrees(10)]
+
+
+def light(**parameters):
+    return AUCClassifier(**{"members": LIGHT, "cv": 3, "random_state": 0, **parameters})
+
+
+def crossed(n=600, seed=0):
+    """Return rows where a linear part and a product of two features count."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    return X, X[:, 0] + 2 * X[:, 1] * X[:, 2] + rng.standard_normal(n) > 1.0
+
+
+def table(n=500, seed=0):
+    """Return a data frame of everything, and labels by its columns."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n),
+            "job": rng.choice(["cook", "nurse", "student"], n),
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 10**6, n), "min"),
+            "noise": rng.choice(["a", "b"], n),
+        }
+    )
+    score = (frame["job"] == "student") * 2.0 + (frame["age"] - 40) / 10
+    frame.loc[::7, "age"] = np.nan
+    return frame, np.where(score + rng.standard_normal(n) > 1.0, "yes", "no")
+
+
+def test_defaults_find_what_is_linear_and_what_is_not():
+    X, y = crossed()
+    new, labels = crossed(2000, seed=1)
+    model = AUCClassifier(random_state=0).fit(X, y)
+    assert model.score(new, labels) > BAM().fit(X, y).score(new, labels) + 0.05
+    names = {"linear", "kernel", "boosted trees", "randomised trees"}
+    assert {line.member for line in model.leaderboard_} == names
+    assert sum(line.weight for line in model.leaderboard_) == pytest.approx(1.0)
+    areas = [line.auc for line in model.leaderboard_]
+    assert areas == sorted(areas, reverse=True)
+    worth = {one.column: one for one in model.importances_}
+    assert worth["1"].low > 0.0
+    assert worth["2"].low > 0.0
+    assert worth["4"].low < 0.0 < worth["4"].high
+    assert model.feature_importances_[1] == worth["1"].drop
+    assert "shuffled: 1" in model.explain() or "shuffled: 2" in model.explain()
+
+
+def test_the_score_is_the_blend_of_its_members():
+    X, y = crossed(300)
+    model = light().fit(X, y)
+    mean, unit, w = model._blend
+    parts = [
+        np.mean([one.decision_function(X) for one in models], axis=0)
+        for models in model.members_.values()
+    ]
+    blend = (w / unit) @ (np.array(parts) - mean[:, None])
+    slope, offset = model._odds
+    assert_allclose(model.decision_function(X), slope * blend + offset)
+    p = model.predict_proba(X)
+    assert_allclose(np.log(p[:, 1] / p[:, 0]), model.decision_function(X))
+    assert_array_equal(model.predict(X), p[:, 1] > 0.5)
+
+
+def test_its_own_auc_is_that_of_the_models_of_folds_on_new_rows():
+    new, labels = crossed(3000, seed=99)
+    hits = 0
+    for seed in range(10):
+        model = light().fit(*crossed(200, seed=seed))
+        areas = [roc_auc_score(labels, model._score(new, k)) for k in range(3)]
+        hits += model.auc_.low < np.mean(areas) < model.auc_.high
+        assert model.score(new, labels) > np.mean(areas)  # their mean is better
+    assert hits >= 8  # of ten; less than eight in one of ninety, if 95 % are right
+
+
+def test_probabilities_are_calibrated():
+    X, y = crossed(2000)
+    new, labels = crossed(5000, seed=1)
+    model = light(members=[BAM(), BoostedTrees(80)]).fit(X, y)
+    p = model.predict_proba(new)[:, 1]
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0)):
+        some = (p >= low) & (p < high)
+        assert abs(p[some].mean() - labels[some].mean()) < 0.05
+
+
+def test_any_estimators_are_blended():
+    X, y = crossed(300)
+    members = [
+        ("forest", RandomForestClassifier(20)),
+        LogisticRegression(),
+        GaussianNB(),
+        GaussianNB(var_smoothing=0.1),
+    ]
+    model = light(members=members).fit(X, y)
+    names = {line.member for line in model.leaderboard_}
+    assert names == {"forest", "LogisticRegression", "GaussianNB", "GaussianNB 2"}
+    assert model.score(X, y) > 0.8
+    again = light(members=members).fit(X, y)  # members draw by random_state too
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_members_that_cannot_be():
+    X, y = crossed(60)
+    with pytest.raises(ValueError, match="nothing to blend"):
+        light(members=[]).fit(X, y)
+    with pytest.raises(ValueError, match=r"members has 'BAM', which is no estimator"):
+        light(members=["BAM"]).fit(X, y)
+    with pytest.raises(
+        ValueError, match="KNeighborsClassifier cannot learn from weigh"
+    ):
+        light(members=[KNeighborsClassifier()]).fit(X, y, np.arange(60) + 1.0)
+
+
+def test_what_is_not_ours_is_not_saved(tmp_path):
+    X, y = crossed(100)
+    model = light(members=[GaussianNB(), BAM()]).fit(X, y)
+    with pytest.raises(TypeError, match=r"GaussianNB cannot be saved.*could run code"):
+        model.save(tmp_path / "m.aucmax")
+    assert not os.listdir(tmp_path)
+
+
+def test_files_hold_everything(tmp_path):
+    X, y = crossed(200)
+    X[::9, 3] = np.nan
+    model = light().fit(X, y)
+    model.save(tmp_path / "m.aucmax")
+    again = aucmax.load(tmp_path / "m.aucmax")
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.leaderboard_ == model.leaderboard_
+    assert again.importances_ == model.importances_
+    assert again.auc_ == model.auc_
+    assert again.explain() == model.explain()
+
+
+def test_missing_numbers():
+    X, y = crossed(600)
+    told = np.random.default_rng(1).random(600) < 0.5 * y
+    X[told, 4] = np.nan  # that it is missing says something
+    model = light().fit(X, y)
+    assert model.n_features_in_ == 5
+    with_nan, without = X[:1].copy(), X[:1].copy()
+    with_nan[0, 4], without[0, 4] = np.nan, 0.0
+    assert model.decision_function(with_nan) > model.decision_function(without)
+    with pytest.raises(ValueError, match="infinity at row 0, column 1"):
+        model.decision_function([[0.0, np.inf, 0.0, 0.0, 0.0]])
+    whole = light().fit(X[:, :4], y)
+    with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+        whole.decision_function([[0.0, np.nan, 0.0, 0.0]])
+
+
+def test_tables_as_they_are(tmp_path):
+    frame, y = table()
+    model = light().fit(frame, y)
+    new, labels = table(seed=1)
+    assert model.score(new, labels) > 0.75
+    worth = [one.column for one in model.importances_]
+    assert set(worth) == {"age", "job", "since", "noise"}
+    assert set(worth[:2]) == {"age", "job"}
+    expected = model.decision_function(new)
+    # By name, wherever a column stands; and from Arrow as from pandas.
+    assert_array_equal(model.decision_function(new[new.columns[::-1]]), expected)
+    assert_array_equal(model.decision_function(pa.table(new)), expected)
+    model.save(tmp_path / "m.aucmax")
+    again = aucmax.load(tmp_path / "m.aucmax")
+    assert_array_equal(again.decision_function(new), expected)
+    assert_array_equal(again.predict(new), model.predict(new))
+    with pytest.raises(ValueError, match="job"):
+        model.decision_function(new.drop(columns="job"))
+
+
+def test_numbers_of_a_data_frame_are_an_array_with_names():
+    X, y = crossed(200)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = light().fit(frame, y)
+    assert_array_equal(model.feature_names_in_, list("abcde"))
+    expected = light().fit(X, y).decision_function(X)
+    assert_allclose(model.decision_function(frame), expected)
+    assert {one.column for one in model.importances_} == set("abcde")
+
+
+def test_wide_sparse_rows_stay_sparse():
+    X, y = wide(d=3000)
+    model = AUCClassifier(random_state=0).fit(X, y)
+    assert [line.member for line in model.leaderboard_] == ["linear"]
+    assert model.score(X, y) > 0.99
+    assert model.importances_ == []
+    with pytest.raises(AttributeError, match="permutation_importance"):
+        model.feature_importances_  # noqa: B018
+
+
+def test_weights_and_groups():
+    X, y = crossed(300)
+    weight = np.where(X[:, 3] > 0, 1.0, 0.0)
+    some = weight > 0
+    groups = np.arange(300) // 4
+    model = light().fit(X, y, weight, groups=groups)
+    alone = light().fit(X[some], y[some], np.ones(some.sum()), groups=groups[some])
+    assert_allclose(model.decision_function(X), alone.decision_function(X))
+    with pytest.raises(ValueError, match=r"groups.shape == \(299,\)"):
+        light().fit(X, y, groups=groups[1:])
+
+
+def test_splits_along_time():
+    X, y = crossed(400)
+    model = light(cv=TimeSeriesSplit(4)).fit(X, y)
+    assert model.n_iter_ == 1
+    assert model.score(X, y) > 0.7
+    assert model.importances_ == []
+
+
+def test_a_model_for_each_fold_is_told(capsys):
+    X, y = gaussian(90)
+    light(verbose=True).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9
+    assert lines[0] == "[AUCClassifier] 1 of 9 models: BAM"
+
+
+def test_a_budget_is_stated():
+    X, y = crossed(400)
+    model = light(time_budget=0.01).fit(X, y)  # no time at all: one quick member
+    (line,) = model.leaderboard_
+    assert line.rows <= 300
+    assert roc_auc_score(y, model.decision_function(X)) > 0.7
+    assert model.auc_.value > 0.6
+
+
+def test_csr_rows_of_few_features_are_as_dense_ones():
+    X, y = crossed(200)
+    rows = sparse.csr_array(X)
+    model = light().fit(rows, y)
+    expected = light().fit(X, y).decision_function(X)
+    assert_array_equal(model.decision_function(rows), expected)
