@@ -84,8 +84,10 @@ class BoostedTrees(_Trees):
         Leaves of a tree.
     min_leaf : int, default=20
         Rows of a leaf, at least.
+    max_features : float, default=1.0
+        Share of the features that each split is chosen from.
     random_state : int, RandomState instance or None, default=None
-        Draws rows to find quantiles of features by, if they are many.
+        Draws these, and rows to find quantiles of features by, if they are many.
 
     Attributes
     ----------
@@ -104,6 +106,7 @@ class BoostedTrees(_Trees):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_leaves": [Interval(Integral, 2, None, closed="left")],
         "min_leaf": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
         "random_state": ["random_state"],
     }
 
@@ -114,12 +117,14 @@ class BoostedTrees(_Trees):
         learning_rate: float = 0.05,
         max_leaves: int = 31,
         min_leaf: int = 20,
+        max_features: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.n_trees = n_trees
         self.learning_rate = learning_rate
         self.max_leaves = max_leaves
         self.min_leaf = min_leaf
+        self.max_features = max_features
         self.random_state = random_state
 
     def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
@@ -130,6 +135,7 @@ class BoostedTrees(_Trees):
             max_iter=self.n_trees,
             max_leaf_nodes=self.max_leaves,
             min_samples_leaf=self.min_leaf,
+            max_features=self.max_features,
             early_stopping=False,
             random_state=seed,
         )

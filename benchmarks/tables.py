@@ -1,0 +1,392 @@
+"""Tables: AUCClassifier and what else people use, on the same rows.
+
+All data sets of $AUCMAX_DATA or ../shared/data with at least 500 rows, at most 5000 of
+each, 60 % to learn from and 40 % to test by, five splits. Raw features, nothing tuned on
+test rows. Multi-class sets: the rarer half of the labels against the rest.
+
+``python benchmarks/tables.py run FILE [--only "name;name"] [set …]`` adds a JSON line to
+FILE for each set, split and model; what is there is not done again, so that it can be
+stopped, and run twice at once with other sets. Rivals take part if they can be imported.
+
+``… autogluon FILE [set …]`` does the same for AutoGluon, as it comes and with 60 s, and
+for AUCClassifier with 60 s; the first split of some sets. On an idle machine.
+
+``… report FILE [PICTURE]`` prints the tables of docs/tables.md, and draws how the models
+rank over all sets.
+
+``… speed`` times AUCClassifier on 10 000 rows of 30 features. On an idle machine.
+"""
+
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import rankdata, t
+from sklearn.base import clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+)
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import (
+    ParameterSampler,
+    StratifiedKFold,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from aucmax import AUCClassifier
+from aucmax.front.classifier import default_team
+from aucmax.metrics import auc
+from streams import SETS, read
+
+MOST, FEWEST, SPLITS = 5000, 500, 5
+WIDE = 2000  # features; beyond, rows stay sparse
+AUTOGLUON = (
+    *("australian", "german", "diabetes", "svmguide3", "vehicle", "creditcard_sample"),
+    *("magic04", "phoneme", "spambase", "higgs_sample", "ijcnn1", "letter", "a9a"),
+)
+
+Model = Callable[[], Any]
+
+
+def lightgbm(**settings: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    given = {"n_estimators": 200, "learning_rate": 0.05, **settings}
+    return LGBMClassifier(**given, verbose=-1, random_state=0, n_jobs=1)
+
+
+class Searched:
+    """LightGBM, the best of twenty random settings by three folds."""
+
+    space: dict[str, Any] = {
+        "n_estimators": [100, 200, 400],
+        "learning_rate": [0.02, 0.05, 0.1],
+        "num_leaves": [7, 15, 31, 63],
+        "min_child_samples": [5, 20, 50],
+        "colsample_bytree": [0.4, 0.7, 1.0],
+        "subsample": [0.7, 1.0],
+        "subsample_freq": [1],
+        "reg_lambda": [0.0, 1.0, 10.0],
+    }
+
+    def fit(self, X: Any, y: np.ndarray) -> Any:
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+        trials = list(ParameterSampler(self.space, 20, random_state=0))
+        scores = [
+            cross_val_score(lightgbm(**s), X, y, cv=folds, scoring="roc_auc").mean()
+            for s in trials
+        ]
+        return lightgbm(**trials[int(np.argmax(scores))]).fit(X, y)
+
+
+def xgboost() -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(
+        n_estimators=200, learning_rate=0.05, random_state=0, n_jobs=1, verbosity=0
+    )
+
+
+def catboost() -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(
+        iterations=500,
+        random_seed=0,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+    )
+
+
+def balanced() -> Any:
+    return make_pipeline(
+        StandardScaler(with_mean=True),
+        LogisticRegressionCV(
+            Cs=10, cv=3, scoring="roc_auc", class_weight="balanced", max_iter=2000
+        ),
+    )
+
+
+def stacking() -> Any:
+    """Return scikit-learn's blend of the same members."""
+    team = [(member.name, clone(member.estimator)) for member in default_team(False)]
+    return StackingClassifier(team, LogisticRegression(), cv=5)
+
+
+MODELS: dict[str, Model] = {
+    "AUCClassifier": partial(AUCClassifier, random_state=0),
+    "LightGBM": lightgbm,
+    "LightGBM, searched": Searched,
+    "XGBoost": xgboost,
+    "CatBoost": catboost,
+    "HistGradientBoosting": partial(HistGradientBoostingClassifier, random_state=0),
+    "random forest": partial(RandomForestClassifier, 300, random_state=0),
+    "balanced logistic regression": balanced,
+    "StackingClassifier": stacking,
+}
+
+
+def split(name: str, seed: int) -> Any:
+    """Return X, X_test, y, y_test; None if the set is not there, or too small."""
+    found = read(name)
+    if found is None or len(found[1]) < FEWEST:
+        return None
+    X, y = found
+    if len(y) > MOST:
+        some = np.random.RandomState(seed).choice(len(y), MOST, replace=False)
+        X, y = X[some], y[some]
+    if y.sum() < 10:
+        return None
+    X = X.toarray() if X.shape[1] <= WIDE else sparse.csr_array(X)
+    return train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
+
+
+def scores_of(model: Any, X: Any) -> np.ndarray:
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    return np.asarray(model.predict_proba(X))[:, 1]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def note(path: Path, name: str, seed: int, label: str, model: Any, data: Any) -> None:
+    X, X_test, y, y_test = data
+    start = perf_counter()
+    line: dict[str, Any] = {"set": name, "split": seed, "model": label}
+    try:
+        fitted = model.fit(X, y)
+        line["seconds"] = round(perf_counter() - start, 2)
+        line["auc"] = float(auc(y_test, scores_of(fitted, X_test)))
+        if isinstance(fitted, AUCClassifier):
+            line["said"] = list(fitted.auc_)
+            with tempfile.TemporaryDirectory() as folder:
+                fitted.save(Path(folder) / "m")
+                line["bytes"] = (Path(folder) / "m").stat().st_size
+    except Exception as error:  # noqa: BLE001 one cell is not to lose the others
+        line["error"] = str(error)[:200]
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    print(line, flush=True)
+
+
+def run(path: Path, names: list[str], only: list[str]) -> None:
+    done = {(one["set"], one["split"], one["model"]) for one in lines_of(path)}
+    for seed in range(SPLITS):
+        for name in names or SETS:
+            left = [m for m in only or MODELS if (name, seed, m) not in done]
+            data = split(name, seed) if left else None
+            if data is None:
+                continue
+            for label in left:
+                try:
+                    model = MODELS[label]()
+                except ImportError:
+                    continue
+                if sparse.issparse(data[0]) and label == "StackingClassifier":
+                    continue  # its members are not those of sparse rows
+                if sparse.issparse(data[0]) and "logistic" in label:
+                    model.steps[0][1].set_params(with_mean=False)
+                note(path, name, seed, label, model, data)
+
+
+def autogluon(path: Path, names: list[str]) -> None:
+    """Compare with AutoGluon, in the time that it gets."""
+    from autogluon.tabular import TabularPredictor
+    from pandas import DataFrame
+
+    class Predictor:
+        def __init__(self, preset: str, limit: int | None) -> None:
+            self.preset, self.limit = preset, limit
+
+        def fit(self, X: Any, y: np.ndarray) -> Any:
+            folder = tempfile.mkdtemp()
+            frame = DataFrame(X).assign(y=y.astype(int))
+            self.model = TabularPredictor(
+                "y", eval_metric="roc_auc", path=folder, verbosity=0
+            ).fit(frame, presets=self.preset, time_limit=self.limit, num_cpus=2)
+            return self
+
+        def predict_proba(self, X: Any) -> np.ndarray:
+            return self.model.predict_proba(DataFrame(X)).to_numpy()
+
+    models: dict[str, Model] = {
+        "AutoGluon, medium": lambda: Predictor("medium_quality", None),
+        "AutoGluon, best, 60 s": lambda: Predictor("best_quality", 60),
+        "AUCClassifier, 60 s": lambda: AUCClassifier(time_budget=60, random_state=0),
+    }
+    done = {(one["set"], one["model"]) for one in lines_of(path)}
+    for name in names or AUTOGLUON:
+        data = split(name, 0)
+        for label, model in models.items():
+            if data is not None and (name, label) not in done:
+                note(path, name, 0, label, model(), data)
+
+
+def matrix(lines: list[dict[str, Any]], label: str) -> dict[str, list[float]]:
+    """Return the AUC of each split, by set."""
+    found: dict[str, dict[int, float]] = {}
+    for one in lines:
+        if one["model"] == label and "auc" in one:
+            found.setdefault(one["set"], {})[one["split"]] = one["auc"]
+    return {name: [areas[k] for k in sorted(areas)] for name, areas in found.items()}
+
+
+def corrected(ahead: np.ndarray) -> float:
+    """Return the p-value of Nadeau and Bengio's corrected t-test of splits."""
+    n = len(ahead)
+    spread = ahead.std(ddof=1) if n > 1 else 0.0
+    if spread == 0.0:
+        return 1.0
+    statistic = ahead.mean() / (spread * np.sqrt(1.0 / n + 0.4 / 0.6))
+    return float(2.0 * t.sf(abs(statistic), n - 1))
+
+
+def report(path: Path, picture: str | None) -> None:
+    lines = lines_of(path)
+    ours = matrix(lines, "AUCClassifier")
+    labels = sorted({one["model"] for one in lines} - {"AUCClassifier"})
+    print(
+        "| AUCClassifier against | sets | mean | median | > 0.001 above | within | ",
+        end="",
+    )
+    print("> 0.001 below | > 0.002 below | worst | won, lost (p < 0.05) | seconds |")
+    print("|---" * 11 + "|")
+    means: dict[str, dict[str, float]] = {"AUCClassifier": _means(ours)}
+    for label in labels:
+        theirs = matrix(lines, label)
+        both = [s for s in ours if s in theirs and len(theirs[s]) == len(ours[s])]
+        if not both:
+            continue
+        means[label] = _means({s: theirs[s] for s in both})
+        ahead = {s: np.array(ours[s]) - np.array(theirs[s]) for s in both}
+        d = np.array([ahead[s].mean() for s in both])
+        sure = [corrected(ahead[s]) < 0.05 for s in both]
+        won = sum(one and x > 0 for one, x in zip(sure, d, strict=True))
+        lost = sum(one and x < 0 for one, x in zip(sure, d, strict=True))
+        took = np.median(
+            [o["seconds"] for o in lines if o["model"] == label and "auc" in o]
+        )
+        worst = both[int(np.argmin(d))]
+        print(
+            f"| {label} | {len(both)} | {d.mean():+.4f} | {np.median(d):+.4f} | "
+            f"{np.sum(d > 0.001)} | {np.sum(np.abs(d) <= 0.001)} | "
+            f"{np.sum(d < -0.001)} | {np.sum(d < -0.002)} | {d.min():+.4f} {worst} | "
+            f"{won}, {lost} | {took:.1f} |"
+        )
+    mine = [o for o in lines if o["model"] == "AUCClassifier" and "auc" in o]
+    print(f"\nours: {np.median([o['seconds'] for o in mine]):.1f} s median, ", end="")
+    print(f"{max(o['seconds'] for o in mine):.1f} s at most, ", end="")
+    print(f"{max(o['bytes'] for o in mine) / 1e6:.1f} MB at most")
+    held = [o["said"][1] <= o["auc"] <= o["said"][2] for o in mine]
+    bias = np.mean([o["said"][0] - o["auc"] for o in mine])
+    print(
+        f"auc_ covers the test AUC in {np.mean(held):.0%} of the runs; bias {bias:+.4f}"
+    )
+    names = sorted(ours)
+    shown = [label for label in means if set(names) <= set(means[label])]
+    print("\n| set | " + " | ".join(shown) + " |\n" + "|---" * (len(shown) + 1) + "|")
+    for name in names:
+        print(
+            f"| {name} | " + " | ".join(f"{means[m][name]:.4f}" for m in shown) + " |"
+        )
+    if picture:
+        draw(np.array([[means[m][s] for m in shown] for s in names]), shown, picture)
+
+
+def _means(areas: dict[str, list[float]]) -> dict[str, float]:
+    return {name: float(np.mean(some)) for name, some in areas.items()}
+
+
+def draw(table: np.ndarray, labels: list[str], picture: str) -> None:
+    """Draw mean ranks, with Nemenyi's critical difference (Demšar 2006)."""
+    import matplotlib.pyplot as plt
+    from scipy.stats import studentized_range
+
+    n, k = table.shape
+    ranks = np.mean([rankdata(-np.round(row, 4)) for row in table], axis=0)
+    q = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2.0)
+    critical = q * np.sqrt(k * (k + 1) / (6.0 * n))
+    order = np.argsort(ranks)
+    figure, axes = plt.subplots(figsize=(8, 0.42 * k + 1.3))
+    y = np.arange(k)
+    colours = ["#d1495b" if labels[j] == "AUCClassifier" else "#30638e" for j in order]
+    axes.hlines(y, ranks[order], ranks[order] + critical, color="#bbbbbb", lw=2)
+    axes.scatter(ranks[order], y, color=colours, zorder=3, s=46)
+    axes.set_yticks(y, [labels[j] for j in order])
+    axes.invert_yaxis()
+    axes.set_xlabel(
+        f"mean rank over {n} data sets (1 is best); bars: critical difference, 5 %"
+    )
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="x", color="#eeeeee")
+    axes.set_axisbelow(True)
+    figure.tight_layout()
+    figure.savefig(picture, dpi=130)
+
+
+def speed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10_000, 30))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(10_000) > 1.5
+    AUCClassifier(random_state=0).fit(X[:500], y[:500])  # compiles
+    start = perf_counter()
+    model = AUCClassifier(random_state=0).fit(X, y)
+    print(f"10 000 x 30: {perf_counter() - start:.1f} s")
+    for line in model.leaderboard_:
+        print(f"  {line.member}: {line.seconds:.1f} s, AUC {line.auc:.4f}")
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "m")
+        print(f"  {(Path(folder) / 'm').stat().st_size / 1e6:.1f} MB")
+    start = perf_counter()
+    model.decision_function(X)
+    print(f"  {perf_counter() - start:.2f} s to score them")
+    for budget in (2.0, 10.0, 30.0):
+        start = perf_counter()
+        model = AUCClassifier(time_budget=budget, random_state=0).fit(X, y)
+        took = perf_counter() - start
+        print(f"  budget {budget:.0f} s: {took:.1f} s, AUC {model.auc_.value:.4f}")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    what, *rest = sys.argv[1:] or ["help"]
+    if what == "speed":
+        speed()
+    elif what in ("run", "autogluon", "report") and rest:
+        path, *names = rest
+        only: list[str] = []
+        if "--only" in names:
+            at = names.index("--only")
+            only = names[at + 1].split(";")
+            names = names[:at] + names[at + 2 :]
+        if what == "run":
+            run(Path(path), names, only)
+        elif what == "autogluon":
+            autogluon(Path(path), names)
+        else:
+            report(Path(path), names[0] if names else None)
+    else:
+        print(__doc__)
+
+
+if __name__ == "__main__":
+    main()
