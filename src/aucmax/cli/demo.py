@@ -1,4 +1,4 @@
-"""``aucmax demo``: what the library does, on data that need no download."""
+"""``aucmax demo``: a table and a stream, on data that need no download."""
 
 import json
 from collections.abc import Iterator
@@ -9,25 +9,28 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import aucmax
-from aucmax import SOLAM, SPAM
+from aucmax import AUCClassifier, AUCStream
 from aucmax.cli.screen import Screen, table
-from aucmax.cli.warmup import compile_kernels
-from aucmax.metrics import auc_interval, auc_test, roc_curve
+from aucmax.metrics import AUCInterval, AUCTest, auc_interval, auc_test
 
 Features: TypeAlias = NDArray[Any]
 Labels: TypeAlias = NDArray[np.bool_]
 
+SPLITS = 3  # of the table: the seed, and the two after it
 _TEST_ROWS = 200_000  # enough for an interval of about ±0.006 at 1 % positives
 _CHUNK = 50_000
+_LOOKS = 12  # at the stream, as it comes by
 _N_FEATURES = 24
 _POSITIVES = 0.01
+_BOOSTING, _LOGISTIC = "gradient boosting", "logistic regression, balanced"
 
 
 class Result(NamedTuple):
@@ -36,40 +39,35 @@ class Result(NamedTuple):
     name: str
     seconds: float  # to train
     scores: NDArray[np.float64]  # of the test rows
-    auc: float
-    low: float
-    high: float
+    auc: AUCInterval
 
 
-class Contest(NamedTuple):
-    """Several models on the same data."""
+class Split(NamedTuple):
+    """Models on the same rows of a table, ours first."""
 
-    data: str
-    positive: str  # the class that is to come out on top
+    seed: int
     train_rows: int
     y: Labels  # of the test rows
     results: list[Result]
-    note: str
 
-    def summary(self) -> dict[str, Any]:
-        """Return what is worth keeping, for JSON."""
-        return {
-            "data": self.data,
-            "positive": self.positive,
-            "train_rows": self.train_rows,
-            "test_rows": self.y.size,
-            "test_positives": int(self.y.sum()),
-            "models": [
-                {
-                    "name": result.name,
-                    "auc": result.auc,
-                    "low": result.low,
-                    "high": result.high,
-                    "train_seconds": round(result.seconds, 4),
-                }
-                for result in self.results
-            ],
-        }
+    def ahead(self) -> list[AUCTest]:
+        """Return by how much ours is above each of the others."""
+        ours, *others = self.results
+        return [auc_test(self.y, ours.scores, other.scores) for other in others]
+
+
+class Stream(NamedTuple):
+    """A stream in one pass, and a model of all its rows at once."""
+
+    rows: int
+    y: Labels  # of the test rows
+    results: list[Result]
+    looks: list[tuple[int, AUCInterval]]  # rows learnt so far, AUC
+
+    def ahead(self) -> AUCTest:
+        """Return by how much the one pass is above the other model."""
+        ours, other = self.results
+        return auc_test(self.y, ours.scores, other.scores)
 
 
 def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
@@ -79,22 +77,14 @@ def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
     screen = Screen(quiet=as_json)
     screen.print(f"aucmax {aucmax.__version__}: rankers that maximise AUC\n")
     with screen.step("Compiling (at the first start only)"):
-        compile_seconds = compile_kernels(
-            ["SPAM", "SOLAM"], [np.asarray], detours=False
-        )
-
-    tumours = breast_cancer(seed)
-    show(tumours, screen)
-    stream, spam, X_test = rare_positives(rows, seed, screen)
-    show(stream, screen)
-
-    model = output / "spam.aucmax"
-    spam.save(model)
-    if not np.array_equal(
-        aucmax.load(model).decision_function(X_test), stream.results[0].scores
-    ):
-        raise RuntimeError(f"{model} gives other scores than the model saved to it.")
-    picture = draw(stream, output / "roc.png")
+        compile_seconds = _compile()
+    splits, blend = digits(seed, screen)
+    show_table(splits, blend, screen)
+    stream = rare_positives(rows, seed, screen)
+    show_stream(stream, screen)
+    model = output / "digits.aucmax"
+    blend.save(model)
+    picture = draw(splits[0], stream, output / "demo.png")
     seconds = perf_counter() - start
     farewell(model, picture, seconds, screen)
     if as_json:
@@ -103,75 +93,76 @@ def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
             "seed": seed,
             "seconds": round(seconds, 2),
             "compile_seconds": round(compile_seconds, 2),
-            "contests": [tumours.summary(), stream.summary()],
+            "table": [_split_summary(split) for split in splits],
+            "stream": _stream_summary(stream),
             "model": str(model),
             "picture": None if picture is None else str(picture),
         }
         print(json.dumps(report, indent=2))
 
 
-def breast_cancer(seed: int) -> Contest:
-    """Train all models on one half of a small real set, test them on the other."""
-    X, benign = load_breast_cancer(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, benign == 0, test_size=0.5, stratify=benign, random_state=seed
-    )
-    models = {"SPAM": SPAM(random_state=seed), "SOLAM": SOLAM(random_state=seed)}
-    return Contest(
-        data="Wisconsin breast cancer, 30 features",
-        positive="malignant",
-        train_rows=len(y_train),
-        y=y_test,
-        results=[
-            compete(name, model, X_train, y_train, X_test, y_test)
-            for name, model in (models | rivals(seed)).items()
-        ],
-        note="SPAM and SOLAM see the raw features; the others need standardised ones "
-        "and get them (their seconds include it).",
-    )
+def _compile() -> float:
+    """Use both on a few rows; return the seconds taken."""
+    start = perf_counter()
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4)), np.arange(60) % 3 == 0
+    auc_interval(y, AUCClassifier(random_state=0).fit(X, y).decision_function(X))
+    AUCStream().partial_fit(X.astype(np.float32), y)
+    return perf_counter() - start
 
 
-def rare_positives(
-    n_rows: int, seed: int, screen: Screen
-) -> tuple[Contest, SPAM, Features]:
-    """Train SPAM and SOLAM on a stream as it comes by, the others on all its rows."""
+def digits(seed: int, screen: Screen) -> tuple[list[Split], AUCClassifier]:
+    """Train on halves of a small real set, test on the others."""
+    X, digit = load_digits(return_X_y=True)
+    splits, blend = [], AUCClassifier()
+    for k in range(seed, seed + SPLITS):
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, digit % 2 == 1, test_size=0.5, stratify=digit, random_state=k
+        )
+        blend = AUCClassifier(random_state=k)
+        models = {
+            "AUCClassifier": blend,
+            _BOOSTING: HistGradientBoostingClassifier(random_state=k),
+            _LOGISTIC: _logistic(),
+        }
+        with screen.step(f"Digits, seed {k}"):
+            results = [
+                compete(name, model, X_train, y_train, X_test, y_test)
+                for name, model in models.items()
+            ]
+        splits.append(Split(k, len(y_train), y_test, results))
+    return splits, blend
+
+
+def rare_positives(n_rows: int, seed: int, screen: Screen) -> Stream:
+    """Learn a stream as it comes by, then fit another model to all of its rows."""
     X_test, y_test = (
         np.concatenate(parts)
         for parts in zip(*rare_stream(_TEST_ROWS, seed, part=1), strict=True)
     )
-    # The stream is kept for the rivals only.
+    # The stream is kept for the rival only.
     X, y = np.empty((n_rows, _N_FEATURES), np.float32), np.empty(n_rows, np.bool_)
-    ours = {"SPAM": SPAM(), "SOLAM": SOLAM()}
-    seconds = dict.fromkeys(ours, 0.0)
-    done = 0
-    with screen.step("SPAM and SOLAM, one pass", n_rows) as advance:
+    ours, seconds, done = AUCStream(), 0.0, 0
+    looks: list[tuple[int, AUCInterval]] = []
+    ends = np.unique(np.geomspace(min(1000, n_rows), n_rows, _LOOKS).astype(int))
+    with screen.step("AUCStream, one pass", n_rows) as advance:
         for X_chunk, y_chunk in rare_stream(n_rows, seed, part=0):
-            for name, model in ours.items():
-                start = perf_counter()
-                model.partial_fit(X_chunk, y_chunk, classes=[False, True])
-                seconds[name] += perf_counter() - start
             here = slice(done, done + len(y_chunk))
             X[here], y[here] = X_chunk, y_chunk
-            done = here.stop
+            inside = ends[(ends > done) & (ends < here.stop)] - done
+            for part in np.split(np.arange(len(y_chunk)), inside):
+                start = perf_counter()
+                ours.partial_fit(X_chunk[part], y_chunk[part], classes=[False, True])
+                seconds += perf_counter() - start
+                done += len(part)
+                if done in ends:
+                    scores = ours.decision_function(X_test)
+                    looks.append((done, auc_interval(y_test, scores)))
             advance(len(y_chunk))
-    results = [
-        judge(name, model, seconds[name], X_test, y_test)
-        for name, model in ours.items()
-    ]
-    for name, model in rivals(seed).items():
-        with screen.step(name):
-            results.append(compete(name, model, X, y, X_test, y_test))
-    contest = Contest(
-        data=f"Generated stream with rare positives, {_N_FEATURES} features",
-        positive=f"about {100 * _POSITIVES:g} % of the rows",
-        train_rows=n_rows,
-        y=y_test,
-        results=results,
-        note="SPAM and SOLAM see the raw features once, chunk by chunk, and keep "
-        "nothing; the others hold all rows in memory, standardised (their seconds "
-        "include it).",
-    )
-    return contest, ours["SPAM"], X_test
+    results = [judge("AUCStream", ours, seconds, X_test, y_test)]
+    with screen.step(_LOGISTIC.capitalize()):
+        results.append(compete(_LOGISTIC, _logistic(), X, y, X_test, y_test))
+    return Stream(n_rows, y_test, results, looks)
 
 
 def rare_stream(n_rows: int, seed: int, part: int) -> Iterator[tuple[Features, Labels]]:
@@ -196,16 +187,9 @@ def rare_stream(n_rows: int, seed: int, part: int) -> Iterator[tuple[Features, L
         yield (X * scale + offset).astype(np.float32), y
 
 
-def rivals(seed: int) -> dict[str, Any]:
-    """Return the models one would otherwise take, on standardised features."""
-    balanced = LogisticRegression(class_weight="balanced")
-    return {
-        "LogisticRegression": make_pipeline(StandardScaler(), LogisticRegression()),
-        "LogisticRegression, balanced": make_pipeline(StandardScaler(), balanced),
-        "SGDClassifier, log loss": make_pipeline(
-            StandardScaler(), SGDClassifier(loss="log_loss", random_state=seed)
-        ),
-    }
+def _logistic() -> Any:
+    balanced = LogisticRegression(class_weight="balanced", max_iter=1000)
+    return make_pipeline(StandardScaler(), balanced)
 
 
 def compete(
@@ -221,72 +205,127 @@ def judge(
     name: str, model: Any, seconds: float, X_test: Features, y_test: Labels
 ) -> Result:
     """Return what a trained model is worth on the test rows."""
-    scores = model.decision_function(X_test)
-    interval = auc_interval(y_test, scores)
-    return Result(name, seconds, scores, interval.value, interval.low, interval.high)
+    scores = np.asarray(model.decision_function(X_test))
+    return Result(name, seconds, scores, auc_interval(y_test, scores))
 
 
-def draw(contest: Contest, path: Path) -> Path | None:
-    """Draw the ROC curves; return the path, or None without matplotlib."""
+def show_table(splits: list[Split], blend: AUCClassifier, screen: Screen) -> None:
+    """Print what the table has shown, split by split."""
+    first = splits[0]
+    screen.print("\nA table: AUCClassifier", style="bold")
+    screen.print(
+        "Handwritten digits, 64 numbers each: which are odd? "
+        f"{first.train_rows:,} rows to train on, {first.y.size:,} others to test on."
+    )
+    names = [result.name for result in first.results]
+    grid = table("seed", *(f"AUC, {name}" for name in names), "ahead of both by")
+    for split in splits:
+        least = min(split.ahead(), key=lambda test: test.difference)
+        grid.add_row(
+            str(split.seed),
+            *(f"{result.auc.value:.4f}" for result in split.results),
+            f"{least.difference:+.4f} ({least.low:+.4f} to {least.high:+.4f})",
+        )
+    screen.show(grid)
+    seconds = [split.results[0].seconds for split in splits]
+    screen.print(
+        f"In brackets: 95 % interval on the same rows (DeLong). It took "
+        f"{max(seconds):.1f} s at most, the others "
+        f"{max(r.seconds for s in splits for r in s.results[1:]):.1f} s. No settings.",
+        style="dim",
+    )
+    screen.print(f"\nWhat the last one says of itself:\n{blend.explain()}")
+
+
+def show_stream(stream: Stream, screen: Screen) -> None:
+    """Print what the stream has shown."""
+    screen.print("\nA stream: AUCStream", style="bold")
+    screen.print(
+        f"Generated: {stream.rows:,} rows of {_N_FEATURES} features in odd units, "
+        f"{100 * _POSITIVES:g} % positive; {stream.y.size:,} others to test on."
+    )
+    grid = table("model", "AUC", "95 % interval", "seconds")
+    for result in stream.results:
+        area = result.auc
+        grid.add_row(
+            result.name,
+            f"{area.value:.4f}",
+            f"{area.low:.4f}–{area.high:.4f}",
+            f"{result.seconds:.1f}",
+        )
+    screen.show(grid)
+    test = stream.ahead()
+    screen.print(
+        "AUCStream sees raw rows once and keeps none; the other holds all of them, "
+        f"standardised. On the same rows: {test.difference:+.4f}, 95 % interval "
+        f"{test.low:+.4f} to {test.high:+.4f}.\n",
+        style="dim",
+    )
+
+
+def draw(split: Split, stream: Stream, path: Path) -> Path | None:
+    """Draw both; return the path, or None without matplotlib."""
     if find_spec("matplotlib") is None:
         return None
-    from aucmax.report.roc import Curve, roc_figure, save_figure
+    from aucmax.report.demo import demo_figure
+    from aucmax.report.roc import Curve, save_figure
 
-    curves = []
-    for result in contest.results:
-        fpr, tpr, _ = roc_curve(contest.y, result.scores)
-        curves.append(Curve(result.name, fpr, tpr, result.auc, result.low, result.high))
-    save_figure(roc_figure(curves, contest.data), path)
+    curves = [
+        Curve.of(result.name, split.y, result.scores, result.auc)
+        for result in split.results
+    ]
+    _, other = stream.results
+    save_figure(demo_figure(curves, stream.looks, other.name, other.auc), path)
     return path
-
-
-def show(contest: Contest, screen: Screen) -> None:
-    """Print a table of the models, and what to think of it."""
-    models = table("model", "AUC", "95 % interval", "seconds")
-    best = max(contest.results, key=lambda result: result.auc)
-    for result in contest.results:
-        models.add_row(
-            result.name,
-            f"{result.auc:.4f}",
-            f"{result.low:.4f}–{result.high:.4f}",
-            f"{result.seconds:.3f}",
-            style="bold" if result is best else "",
-        )
-    screen.print(f"\n{contest.data}", style="bold")
-    screen.print(
-        f"{contest.train_rows:,} rows to train on, {contest.y.size:,} to test on; "
-        f"positive: {contest.positive}"
-    )
-    screen.show(models)
-    screen.print(contest.note, style="dim")
-    screen.print(_verdict(contest) + "\n")
 
 
 def farewell(model: Path, picture: Path | None, seconds: float, screen: Screen) -> None:
     """Say where things are and what to do with them."""
-    lines = [f"Model:   {model} (loaded again, it gives the same scores)"]
+    lines = [f"Model:   {model} (one file that can run nothing)"]
     if picture is None:
         lines += ["No picture: matplotlib is missing; pip install 'aucmax[plot]'"]
     else:
         lines += [f"Picture: {picture}"]
     lines += [
-        f"All in all {seconds:.1f} s. To go on, in Python:",
+        f"All in all {seconds:.0f} s. To go on, in Python:",
         "",
         "    import aucmax",
         f"    model = aucmax.load({str(model)!r})",
         "    model.decision_function(X)  # scores: higher ranks higher",
-        "    model.partial_fit(X, y)     # learns on from where it stopped",
+        "",
+        "or with a file of your own:",
+        "",
+        "    aucmax train table.csv -o model.aucmax --label NAME --holdout 0.2",
     ]
     screen.print("\n".join(lines), wrap=False)
 
 
-def _verdict(contest: Contest) -> str:
-    """Compare the best of ours with the best rival on the same test rows."""
-    by_area = sorted(contest.results, key=lambda result: -result.auc)
-    ours = next(result for result in by_area if result.name in aucmax.ESTIMATORS)
-    rival = next(result for result in by_area if result.name not in aucmax.ESTIMATORS)
-    test = auc_test(contest.y, ours.scores, rival.scores)
-    return (
-        f"{ours.name} minus {rival.name}, on the same rows: {test.difference:+.4f}, "
-        f"95 % interval {test.low:+.4f} to {test.high:+.4f}."
-    )
+def _result_summary(result: Result) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "auc": result.auc.value,
+        "low": result.auc.low,
+        "high": result.auc.high,
+        "train_seconds": round(result.seconds, 4),
+    }
+
+
+def _split_summary(split: Split) -> dict[str, Any]:
+    return {
+        "seed": split.seed,
+        "train_rows": split.train_rows,
+        "test_rows": split.y.size,
+        "models": [_result_summary(result) for result in split.results],
+        "ahead": [test._asdict() for test in split.ahead()],
+    }
+
+
+def _stream_summary(stream: Stream) -> dict[str, Any]:
+    return {
+        "train_rows": stream.rows,
+        "test_rows": stream.y.size,
+        "test_positives": int(stream.y.sum()),
+        "models": [_result_summary(result) for result in stream.results],
+        "ahead": stream.ahead()._asdict(),
+        "looks": [[rows, area.value] for rows, area in stream.looks],
+    }

@@ -196,7 +196,7 @@ def demo(
     seed: _Seed = 0,
     as_json: _Json = False,
 ) -> None:
-    """Train on a real set and on a stream with rare positives; compare, save, draw."""
+    """Show what it can do, on a table and on a stream; compare, save, draw."""
     from aucmax.cli.demo import run
 
     run(output, rows, seed, as_json)

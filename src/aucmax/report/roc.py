@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from aucmax.files import write_atomically
+from aucmax.metrics import AUCInterval, roc_curve
 
 # Okabe and Ito's colours, told apart by the colour-blind too; no yellow on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LONGEST = 90  # letters of a headline
 # Good models have almost the same curve: dashes let the one below show through.
-_DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
+DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
 
 
 class Curve(NamedTuple):
@@ -32,6 +33,14 @@ class Curve(NamedTuple):
     auc: float
     low: float  # ends of its 95 % interval
     high: float
+
+    @classmethod
+    def of(
+        cls, name: str, y: ArrayLike, score: ArrayLike, area: AUCInterval
+    ) -> "Curve":
+        """Return the curve of some scores, whose area is known."""
+        fpr, tpr, _ = roc_curve(y, score)
+        return cls(name, fpr, tpr, area.value, area.low, area.high)
 
 
 def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> Any:
@@ -60,7 +69,7 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
         axes.plot(chance, chance, color="0.6", linewidth=1.0, linestyle="dotted")
     by_area = sorted(curves, key=lambda curve: -curve.auc)
     for curve, colour, dashes in zip(
-        by_area, cycle(COLOURS), cycle(_DASHES), strict=False
+        by_area, cycle(COLOURS), cycle(DASHES), strict=False
     ):
         label = f"{curve.auc:.4f} ({curve.low:.4f}–{curve.high:.4f})  {curve.name}"
         for axes in (linear, logarithmic):
@@ -85,7 +94,7 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
     logarithmic.set(xscale="log", xlim=(least_fpr, 1.0), title="The top of the ranking")
     logarithmic.set_box_aspect(1)
     for axes in (linear, logarithmic):
-        _dress(axes)
+        dress_roc(axes)
     return figure
 
 
@@ -102,7 +111,8 @@ def take_literally(texts: Iterable[Any]) -> None:
         text.set_text(text.get_text().encode(errors="replace").decode())
 
 
-def _dress(axes: Any) -> None:
+def dress_roc(axes: Any) -> None:
+    """Label the axes of a ROC curve."""
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("False positive rate")
     axes.set_ylabel("True positive rate")
