@@ -442,7 +442,7 @@ def test_text_in_another_encoding_is_remarked_upon(tmp_path):
 
 def test_queries_are_noted_once(tmp_path):
     data = tmp_path / "a.svm"
-    data.write_text("1 qid:1 1:1\n-1 qid:1 1:0.5\n" * 20)
+    data.write_text("1 qid:1 1:1 2:1\n-1 qid:1 1:0.5 2:1\n" * 20)
     command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
     result = invoke(*command, "--passes", "3", "--test", data)
     assert result.exit_code == 0, result.stderr

@@ -327,10 +327,7 @@ def test_rows_are_visited_without_counting_references(layout, monkeypatch):
     # A kernel out of the cache cannot be looked into.
     update = njit(error_model="numpy", nogil=True)(spam.update.py_func)
     monkeypatch.setattr(spam, "update", update)
-    for method in ("fit", "partial_fit"):
-        getattr(SPAM(), method)(layout(X), y)
-    codes = list(update.inspect_llvm().values())
-    assert len(codes) == 2
-    for code in codes:
-        assert "NRT_incref" in code  # that is how it is spelt
-        assert len(increfs(code)) <= 2
+    SPAM().partial_fit(layout(X), y)  # all that fit does, and running moments
+    (code,) = update.inspect_llvm().values()
+    assert "NRT_incref" in code  # that is how it is spelt
+    assert len(increfs(code)) <= 2
