@@ -6,11 +6,17 @@ in this order two processes hardly ever compile the same kernel.
 """
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
 
 import aucmax
+
+# Before NumPy is there: two processes whose products are shared out to two threads each
+# wait for one another. Processes that tests start inherit it.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # To compile makes many objects that stay: not to look through them again and again
 # saves a tenth of the time.

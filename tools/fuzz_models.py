@@ -54,6 +54,7 @@ LINES = "1 1:0.5 4:2\n0 2:1 3:-1\n1 1:2 5:1\n"
 def kinds() -> list[Any]:
     """Return small learners, of each kind that has a state of its own."""
     small = {"buffer_size": 3, "max_iter": 2, "random_state": 0, "cv": 2}
+    small["n_batches"] = 5
     few = {"n_components": 3, "first_rows": 10, "rank": 2}
     found = [getattr(aucmax, name)() for name in aucmax.ESTIMATORS if name != "Chain"]
     found += [

@@ -27,7 +27,7 @@ def kernel_matrix(X, sigma):
 
 @pytest.mark.parametrize("loss", PAIRS)
 def test_the_minimum_over_all_functions_of_the_space(loss):
-    X, y = moons()
+    X, y = moons(30)
     K, l2 = kernel_matrix(X, 0.7 * np.sqrt(2)), 0.05
 
     def objective(beta):
@@ -39,7 +39,7 @@ def test_the_minimum_over_all_functions_of_the_space(loss):
     assert model.sigma_ == pytest.approx(0.7 * np.sqrt(2))
     assert objective(model.dual_coef_) == pytest.approx(model.objective_, rel=1e-6)
     best = minimize(
-        objective, np.zeros(60), method="L-BFGS-B", options={"maxfun": 10**6}
+        objective, np.zeros(30), method="L-BFGS-B", options={"maxfun": 10**6}
     )
     assert model.objective_ <= best.fun + 1e-7
     assert_allclose(

@@ -221,7 +221,7 @@ def test_demo_leaves_a_model_and_a_picture(demonstration):
 def test_demo_speaks_to_people_and_does_without_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setattr(demo, "_TEST_ROWS", 20_000)
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    result = invoke("demo", "--rows", "20000", "--output", str(tmp_path))
+    result = invoke("demo", "--rows", "5000", "--output", str(tmp_path))
     assert result.exit_code == 0
     for words in ("malignant", "95 % interval", "raw features", "standardised"):
         assert words in result.output

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import config
 
 import aucmax
 from aucmax.core import jit
@@ -30,16 +31,14 @@ def total(values):
         s += value
     return s
 
-def main(name, *kinds):
+def main(name, kind):
     open(name + ".ready", "w").close()
     while not os.path.exists(os.path.join(os.path.dirname(name), "go")):
         time.sleep(0.001)
-    for kind in kinds:
-        print(total(np.array([3, 1, 2], kind)))
-    print(sum(total.stats.cache_hits.values()))
+    print(total(np.array([3, 1, 2], kind)))
 """
 KERNEL = "import sys, tiny; tiny.main(*sys.argv[1:])"
-RIGHT = "6.0"
+RIGHT = 6.0
 
 
 def environment(**changes):
@@ -64,23 +63,37 @@ def start(code, *arguments, **changes):
 def finish(process):
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    return output.split()
+    return float(output)
 
 
-def start_kernel(folder, name, *kinds, **changes):
+def source_of(folder):
     source = folder / "tiny.py"
     if not source.exists():  # else another process may be about to read it
         source.write_text(TINY)
-    path = os.pathsep.join([str(folder), *changes.pop("path", [])])
-    return start(KERNEL, str(folder / name), *kinds, PYTHONPATH=path, **changes)
+    return source
+
+
+def start_kernel(folder, kind, cache):
+    source_of(folder)
+    path = os.pathsep.join([str(folder), str(PACKAGE.parent)])
+    changes = {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(cache)}
+    return start(KERNEL, str(folder / kind), kind, **changes)
 
 
 def run_kernel(folder, *kinds):
-    (folder / "go").touch()
-    cache = str(folder / "cache")
-    process = start_kernel(folder, "one", *kinds, NUMBA_CACHE_DIR=cache)
-    *results, hits = finish(process)
-    return results, int(hits)
+    """Return the sums of all kinds, and how often the cache had the code.
+
+    A module that is loaded once more knows nothing of what was compiled before, so that
+    there is no need for another process.
+    """
+    spec = importlib.util.spec_from_file_location("tiny", source_of(folder))
+    tiny = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "CACHE_DIR", str(folder / "cache"))
+        patch.setitem(sys.modules, "tiny", tiny)  # code from the cache asks for it
+        spec.loader.exec_module(tiny)
+        results = [tiny.total(np.array([3, 1, 2], kind)) for kind in kinds]
+    return results, sum(tiny.total.stats.cache_hits.values())
 
 
 def files(cache, pattern="*.nb*"):
@@ -89,15 +102,13 @@ def files(cache, pattern="*.nb*"):
 
 def test_processes_that_start_at_once(tmp_path):
     kinds = ["f8", "f4", "i8", "i4"]
-    cache = str(tmp_path / "cache")
-    processes = [
-        start_kernel(tmp_path, kind, kind, NUMBA_CACHE_DIR=cache) for kind in kinds
-    ]
+    cache = tmp_path / "cache"
+    processes = [start_kernel(tmp_path, kind, cache) for kind in kinds]
     while len(list(tmp_path.glob("*.ready"))) < len(kinds):
         assert all(process.poll() is None for process in processes)
     (tmp_path / "go").touch()
     for process in processes:
-        assert finish(process)[0] == RIGHT
+        assert finish(process) == RIGHT
     # What they have left behind serves all types, each with its own code.
     assert run_kernel(tmp_path, *kinds) == ([RIGHT] * 4, 4)
 
@@ -130,13 +141,13 @@ def test_a_missing_data_file(tmp_path):
 
 def test_a_folder_that_goes_away(tmp_path):
     cache = tmp_path / "cache"
-    process = start_kernel(tmp_path, "one", "f8", NUMBA_CACHE_DIR=str(cache))
-    while not (tmp_path / "one.ready").exists():
+    process = start_kernel(tmp_path, "f8", cache)
+    while not (tmp_path / "f8.ready").exists():
         assert process.poll() is None
     shutil.rmtree(cache)
     cache.touch()  # no folder can be made there
     (tmp_path / "go").touch()
-    assert finish(process)[0] == RIGHT
+    assert finish(process) == RIGHT
 
 
 FIT = """
@@ -185,7 +196,7 @@ def test_nowhere_to_write(read_only_copy, cache, tmp_path):
     if cache:  # compiling a fit takes its time: once is enough
         changes["NUMBA_CACHE_DIR"] = str(tmp_path / cache)
         code = code.partition("X = ")[0] + THRESHOLD
-    assert finish(start(code, **changes)) == ["1.0"]
+    assert finish(start(code, **changes)) == 1.0
     assert not list(read_only_copy.rglob("*.nb*"))
 
 

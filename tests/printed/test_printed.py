@@ -34,7 +34,7 @@ ONLY = {"precondition": False, "schedule": "printed"}
 EXPLICIT = {"step": "explicit"}
 
 
-def rows_of(seed, start="mixed", n=150, d=6, norm=None):
+def rows_of(seed, start="mixed", n=100, d=6, norm=None):
     """Return rows, some values zero and some rows twice, and labels +1 and -1."""
     rng = np.random.default_rng(seed)
     X = 0.4 * rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
