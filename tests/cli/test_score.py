@@ -248,6 +248,20 @@ def test_svmlight_gives_a_score_a_line(svmlight):
     assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
 
 
+def test_features_that_the_model_does_not_know_are_counted(svmlight, tmp_path):
+    folder, *_ = svmlight
+    wide = tmp_path / "wide.svm"
+    wide.write_text("+1 1:2 9:0 10:1\n-1 2:1 70:3 123:4\n+1 9:0\n-1 1:1\n")
+    model = folder / "m.aucmax"
+    for command in (("score", model, wide), ("evaluate", model, wide)):
+        result = invoke(*command)
+        assert result.exit_code == 0
+        noted = "2 rows have features beyond the 5 that the model knows, up to number "
+        assert noted + "123: these do not count" in result.stderr
+    wide.write_text("+1 1:2 5:1\n-1 2:1\n")
+    assert invoke("score", model, wide).stderr == ""
+
+
 def test_svmlight_needs_no_labels(svmlight, tmp_path):
     folder, *_ = svmlight
     rows = (folder / "rows.svm").read_text().splitlines()
