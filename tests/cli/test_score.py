@@ -14,6 +14,7 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -312,6 +313,28 @@ def test_what_is_wrong_is_one_line(model, data, arguments, words):
 
 def aucmax_command(*arguments):
     return [sys.executable, "-m", "aucmax", *map(str, arguments)]
+
+
+def test_an_index_of_pandas_is_carried_and_no_feature(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.standard_normal(60), "kind": list("abc") * 20})
+    frame["kind"] = frame["kind"].astype("category")
+    frame["y"] = frame["x"] + rng.normal(0, 0.5, 60) > 0
+    frame.index = rng.permutation(60) * 7  # it tells nothing, in any order
+    data, model = tmp_path / "rows.parquet", tmp_path / "m.aucmax"
+    frame.to_parquet(data)
+    command = ("train", data, "-o", model, "--label", "y", "--algorithm")
+    assert invoke(*command, "LeastSquaresAUC").exit_code == 0
+    assert "__index_level_0__" not in Model.load(model).names()
+    output = tmp_path / "scored.parquet"
+    assert invoke("score", model, data, "-o", output).exit_code == 0
+    scored = pd.read_parquet(output)
+    pd.testing.assert_frame_equal(scored.drop(columns="score"), frame)
+    frame.reset_index(drop=True).to_parquet(data)  # an index that needs no column
+    assert invoke("score", model, data, "-o", output).exit_code == 0
+    again = pd.read_parquet(output)
+    assert again["score"].tolist() == scored["score"].tolist()
+    assert isinstance(again.index, pd.RangeIndex)
 
 
 def test_a_pipeline(model, data):

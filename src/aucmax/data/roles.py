@@ -37,6 +37,7 @@ _NAMED_ID = re.compile(
     r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
     re.IGNORECASE,
 )
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file
 
 
 class Sample(NamedTuple):
@@ -117,6 +118,8 @@ def _find(name: str, sample: Sample) -> Column:
         "distinct": _distinct(sample),
     }
     enough = sample.rows >= _FEW_ROWS
+    if _INDEX.fullmatch(name):
+        return Column(role=IDENTIFIER, **facts)
     if known == 0 and enough:
         return Column(role=EMPTY, **facts)
     if sample.is_date:
