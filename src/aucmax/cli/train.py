@@ -32,7 +32,7 @@ from aucmax.training import (
 )
 
 # Options of readers that are lists, with commas.
-_LISTS = {"drop", "only", "categorical", "text", "numeric", "date"}
+_LISTS = {"drop", "only", "categorical", "text", "numeric", "date", "na"}
 
 
 def run(
@@ -210,7 +210,8 @@ def reader_options(settings: Sequence[str], **flags: Any) -> dict[str, Any]:
             if name in options:
                 raise ValueError(f"{name} is given twice.")
             options[name] = value
-    for name in _LISTS & options.keys():
-        if not isinstance(options[name], list):
-            options[name] = str(options[name]).split(",")
+    for setting in settings:  # as it stands: a column may be called true, or 007
+        name, _, value = setting.partition("=")
+        if name in _LISTS and not isinstance(options[name], list):
+            options[name] = value.split(",")
     return options

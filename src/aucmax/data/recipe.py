@@ -5,6 +5,7 @@ from itertools import pairwise
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from aucmax.data.absent import check_words
 from aucmax.data.notation import DATES, NUMBERS
 from aucmax.data.origin import Origin
 from aucmax.data.roles import Column
@@ -94,6 +95,10 @@ def _check_table(reading: dict[str, Any]) -> None:
     one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
     if delimiter is not None and not one:
         raise _odd("delimiter", delimiter)
+    try:
+        check_words(schema.na)
+    except ValueError as error:
+        raise _odd("na", schema.na) from error
     if not 0 < schema.hash_size < 1 << 31:
         raise _odd("hash_size", schema.hash_size)
     used = [*schema.needed(), *filter(None, (schema.label, schema.weight))]
