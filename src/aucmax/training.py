@@ -36,6 +36,7 @@ from aucmax.data.recipe import Judgement
 from aucmax.data.spreads import Spreads
 from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
+from aucmax.data.words import Word
 from aucmax.files import discard, refuse_overwriting, refuse_twice, sole_writer
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -234,6 +235,7 @@ def _train(
     finally:
         lines.close()
     run.spreads = _telling(run)
+    run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save(run.estimator, output, recipe)
     discard(checkpoint)
@@ -262,6 +264,7 @@ class _Run:
     progress: Progress
     origin: Origin
     spreads: Spreads
+    words: Sequence[Word] = ()
 
     @property
     def streams(self) -> bool:
@@ -285,6 +288,7 @@ class _Run:
             },
             "origin": self.origin._asdict(),
             "spreads": self.spreads._asdict(),
+            "words": [word._asdict() for word in self.words],
         }
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from aucmax.cli.screen import Screen, columns_table, judgement, leaderboard, table
 from aucmax.core.formula import Formula
 from aucmax.data.spreads import Spreads
+from aucmax.data.words import Word
 from aucmax.front.stream import Standing
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
@@ -68,7 +69,7 @@ def describe(path: Path) -> dict[str, Any]:
         "judged": recipe.get("judged"),
         "columns": recipe.get("input", {}).get("roles") or None,
         "intercept": formula.intercept,
-        "largest_weights": _largest(formula, Spreads.told(recipe), names),
+        "largest_weights": _largest(formula, recipe, names),
     }
 
 
@@ -94,25 +95,32 @@ def _chosen(estimator: Any) -> dict[str, Any] | None:
 
 
 def _largest(
-    formula: Formula, spreads: Spreads, names: list[str]
+    formula: Formula, recipe: dict[str, Any], names: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the weights with the most say: by weight times spread, if it is known."""
+    """Return the weights with the most say: by weight times spread, if it is known.
+
+    The weight of a hashed feature is that of its most frequent word, if it is known.
+    """
     indices, weights = formula.slopes()
-    spread = spreads.among(indices)
+    spread, words = Spreads.told(recipe).among(indices), Word.told(recipe)
     known = bool(spread.any())
     say = weights * spread if known else weights
     some = np.flatnonzero(say)
     largest = some[np.argsort(-np.abs(say[some]), kind="stable")[:_MOST_WEIGHTS]]
-    return [
-        {
-            "feature": names[indices[k]],
-            "index": int(indices[k]),
-            "weight": float(weights[k]),
-            "spread": float(spread[k]) if known else None,
-            "standardised": float(say[k]) if known else None,
-        }
-        for k in largest
-    ]
+    entries = []
+    for k in largest:
+        index = int(indices[k])
+        _, sign, name = words.get(index, Word(index, 1, names[index]))
+        entries.append(
+            {
+                "feature": name,
+                "index": index,
+                "weight": sign * float(weights[k]),
+                "spread": float(spread[k]) if known else None,
+                "standardised": sign * float(say[k]) if known else None,
+            }
+        )
+    return entries
 
 
 def _formula(estimator: Any) -> Formula:

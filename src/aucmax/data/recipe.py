@@ -12,6 +12,7 @@ from aucmax.data.roles import Column
 from aucmax.data.schema import MOST_HASHED, Schema, Wishes
 from aucmax.data.spreads import Spreads
 from aucmax.data.task import Task
+from aucmax.data.words import Word
 
 _FORMATS = ("svmlight", "csv", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
@@ -56,6 +57,11 @@ def _check_told(recipe: dict[str, Any]) -> None:
     judged = recipe.get("judged")
     if judged is not None and judged["auc"].keys() != {"value", "low", "high"}:
         raise _odd("judged", judged)
+    words = recipe.get("words")
+    if words is not None and not (
+        isinstance(words, list) and all(_fits_fields(word, Word) for word in words)
+    ):
+        raise _odd("words", words)
     places, sizes = Spreads.told(recipe)
     rising = all(a < b < 1 << 31 for a, b in pairwise([-1, *places]))
     if not rising or len(places) != len(sizes) or not all(s > 0.0 for s in sizes):

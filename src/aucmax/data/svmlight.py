@@ -7,7 +7,7 @@ knows good lines only: what is wrong with another one, slow and plain code finds
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
@@ -151,6 +151,10 @@ class SvmlightSource:
             "max_features": self._max_features,
             "dtype": self._dtype.name,
         }
+
+    def words(self, features: Collection[int]) -> list[Any]:
+        """Return none: features have numbers only."""
+        return []
 
     def feature_names(self) -> list[str] | None:
         """Return None: features have numbers only."""

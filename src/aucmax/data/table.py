@@ -6,7 +6,7 @@ features.
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ from aucmax.data.schema import (
 )
 from aucmax.data.spans import Float, Spans, decode
 from aucmax.data.task import Task
+from aucmax.data.words import Word, words_behind
 
 
 class TableSource:
@@ -175,6 +176,17 @@ class TableSource:
             "dtype": self.dtype.name,
             **self.schema.to_json(),
         }
+
+    def words(self, features: Collection[int]) -> list[Word]:
+        """Return the words behind hashed features, as far as the first rows tell."""
+        schema = self.schema
+        if not schema.hashed:
+            return []
+        names, samples, _ = self._look()
+        cells = {
+            name: sample.listed for name, sample in zip(names, samples, strict=True)
+        }
+        return words_behind(schema, cells, features)
 
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
