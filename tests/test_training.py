@@ -496,10 +496,13 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
     content = Path(path).read_bytes()
     reader = {"format": format}
     if format == "csv":
-        rows = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
-        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+        rows = [
+            ",".join(map(repr, row)) + f",one of {k % 7}{k % 7}"
+            for k, row in enumerate(np.c_[X, y].tolist())
+        ]
+        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y", "note"])
         content = "\n".join([names, *rows]).encode()
-        reader["label"] = "y"
+        reader |= {"label": "y", "text": ["note"]}
     monkeypatch.setattr(text, "BLOCK", 3000)
     monkeypatch.setattr(text, "_FIRST", 200)
     monkeypatch.setattr("aucmax.data.csv.CsvSource._block", 3000)
@@ -524,3 +527,6 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
             stops += 1
     assert stops > 2
     assert output.read_bytes() == whole.read_bytes()
+    words = load_with_recipe(whole)[1]["words"]
+    assert bool(words) == (format == "csv")
+    assert all(word["name"].startswith("note: ") for word in words)

@@ -235,7 +235,8 @@ def _train(
     finally:
         lines.close()
     run.spreads = _telling(run)
-    run.words = run.source.words(run.spreads.features)
+    with suppress(OSError, ValueError):  # a file may be gone: names are not worth it
+        run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save(run.estimator, output, recipe)
     discard(checkpoint)

@@ -80,12 +80,14 @@ def _chosen(estimator: Any) -> dict[str, Any] | None:
         scores = learner.scores_
         means = scores.mean(axis=1)
         best = int(means.argmax())
-        error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+        folds, error = scores.shape[1], None
+        if folds > 1:
+            error = float(scores[best].std(ddof=1) / np.sqrt(folds))
         found = {
             "loss": getattr(learner, "loss_", None),
             "l2": float(learner.l2_),
             "auc": float(means[best]),
-            "error": float(error) if scores.shape[1] > 1 else None,
+            "error": error,
         }
     # It has chosen nothing, or a file holds something else than what was found.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
