@@ -18,6 +18,7 @@ import aucmax
 from aucmax import training
 from aucmax.data import text
 from aucmax.data.chunk import Chunk, Position
+from aucmax.data.origin import file_digest
 from aucmax.model import load_with_recipe, save
 from aucmax.training import Observer, Plan, StoppedError, build, choose, held_out, train
 from data import scattered
@@ -199,11 +200,11 @@ def test_where_a_large_file_is_looked_at(tmp_path):
     path = tmp_path / "rows"
     content = bytes(4_000_000)
     path.write_bytes(content)
-    first = training._digest(path)
+    first = file_digest(path)
     for place in (0, 65_535, 2_285_714, 3_999_999):
         path.write_bytes(content[:place] + b"1" + content[place + 1 :])
-        assert training._digest(path) != first
-    assert training._digest(tmp_path / "absent") == ""
+        assert file_digest(path) != first
+    assert file_digest(tmp_path / "absent") == ""
 
 
 def test_a_checkpoint_of_an_earlier_version_or_a_damaged_one(data, tmp_path):
@@ -441,8 +442,6 @@ def test_names_and_parameters():
 def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
     path, *_ = data
     whole = model_of(Plan([path], "SPAM", passes=2), tmp_path / "whole.aucmax")
-    from aucmax import training
-
     write, warnings = training.save, []
 
     class Listener(Observer):
@@ -501,10 +500,13 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
     content = Path(path).read_bytes()
     reader = {"format": format}
     if format == "csv":
-        rows = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
-        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+        rows = [
+            ",".join(map(repr, row)) + f",one of {k % 7}{k % 7}"
+            for k, row in enumerate(np.c_[X, y].tolist())
+        ]
+        names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y", "note"])
         content = "\n".join([names, *rows]).encode()
-        reader["label"] = "y"
+        reader |= {"label": "y", "text": ["note"]}
     monkeypatch.setattr(text, "BLOCK", 3000)
     monkeypatch.setattr(text, "_FIRST", 200)
     monkeypatch.setattr("aucmax.data.csv.CsvSource._block", 3000)
@@ -529,3 +531,6 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
             stops += 1
     assert stops > 2
     assert output.read_bytes() == whole.read_bytes()
+    words = load_with_recipe(whole)[1]["words"]
+    assert bool(words) == (format == "csv")
+    assert all(word["name"].startswith("note: ") for word in words)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from aucmax.data.badlines import BadLines
 from aucmax.data.batch import Positive, read_labels, take
 from aucmax.data.chunk import Source
+from aucmax.data.origin import HEAD, Origin
 from aucmax.metrics._steps import Steps, steps
 from aucmax.metrics.area import partial_area
 from aucmax.metrics.delong import AUCInterval, auc_interval, interval
@@ -42,6 +43,7 @@ class Judged(NamedTuple):
     group: NDArray[np.int32] | None  # the place of each row's group in ``groups``
     groups: list[str]
     weight: Scores | None  # of each row, if the data have weights
+    learnt: list[str]  # files with rows that the model was trained on, as far as known
 
 
 class Top(NamedTuple):
@@ -139,7 +141,10 @@ def collect(
         task = wanted_task(positive, source)
     scores, sides, weights, codes = [], [], [], []
     place: dict[str, int] = {}
+    heads: dict[str, Any] = {}
     for chunk, some in scored(model, source, watch):
+        if some.size and chunk.file not in heads:
+            heads[chunk.file] = chunk.X[:HEAD]
         if chunk.y is not None and not task.settled:
             task = task.settle(chunk.y)
         side, kept, lines = read_labels(chunk, task)
@@ -165,6 +170,7 @@ def collect(
         np.concatenate(codes) if by is not None else None,
         [str(value) for value in place],
         _joined(weights, source),
+        Origin.told(model.recipe).among(heads),
     )
 
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -31,9 +30,13 @@ from aucmax.data.batch import Batch, Positive, labelled
 from aucmax.data.chunk import START, BadLine, Chunk, Position, Source
 from aucmax.data.collect import join, widened
 from aucmax.data.open import open_data, reopen
+from aucmax.data.origin import Origin, file_digest, row_hashes
 from aucmax.data.prefetch import prefetch, ticking
+from aucmax.data.recipe import Judgement
+from aucmax.data.spreads import Spreads
 from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
+from aucmax.data.words import Word
 from aucmax.files import discard, refuse_overwriting, refuse_twice, sole_writer
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
@@ -43,8 +46,8 @@ _MEMORY_SHARE = 8  # data that would take more than this part of the memory are 
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 _PATIENCE = 0.2  # seconds to wait for data before looking around
+_TOLD = 20  # features whose spreads are kept, to tell which ones have the most say
 _KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
-_SAMPLES, _SAMPLE = 8, 1 << 16  # blocks of a file and their bytes, to know it again
 _ROOM = (
     8  # one part in so many more features than seen, while their number is not known
 )
@@ -76,7 +79,7 @@ class Plan:
     reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
     on_bad_line: str = "fail"  # or "skip", "quarantine"
     size: int | None = None  # of the data: they must not change either
-    digests: list[str] | None = None  # of each file, see _digest
+    digests: list[str] | None = None  # of each file, see file_digest
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Return what is not as in another plan, given as a dictionary."""
@@ -231,6 +234,9 @@ def _train(
             held = _at_once(run, lines, observer)
     finally:
         lines.close()
+    run.spreads = _telling(run)
+    with suppress(OSError, ValueError):  # a file may be gone: names are not worth it
+        run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save(run.estimator, output, recipe)
     discard(checkpoint)
@@ -240,6 +246,9 @@ def _train(
         raise ValueError(
             f"{output} is written, but could not be judged: {error}"
         ) from error
+    if judged is not None:
+        recipe["judged"] = judged
+        save(run.estimator, output, recipe)
     return Result(run.estimator, recipe, run.progress, judged, resumed)
 
 
@@ -254,6 +263,9 @@ class _Run:
     estimator: Any
     passes: int
     progress: Progress
+    origin: Origin
+    spreads: Spreads
+    words: Sequence[Word] = ()
 
     @property
     def streams(self) -> bool:
@@ -275,6 +287,9 @@ class _Run:
                 "passes": self.passes if self.streams else None,
                 "progressive_auc": progress.auc,
             },
+            "origin": self.origin._asdict(),
+            "spreads": self.spreads._asdict(),
+            "words": [word._asdict() for word in self.words],
         }
 
 
@@ -309,7 +324,26 @@ def _begin(plan: Plan) -> _Run:
             raise ValueError("A pipe can be read once only: --passes 1, or use a file.")
     elif plan.passes is not None:
         configured(estimator, {"max_iter": passes})
-    return _Run(plan, source, chain(seen, chunks), task, estimator, passes, Progress())
+    return _Run(
+        plan,
+        source,
+        chain(seen, chunks),
+        task,
+        estimator,
+        passes,
+        Progress(),
+        Origin.of(plan.digests or [], first.X),
+        Spreads.of(first.X),
+    )
+
+
+def _telling(run: _Run) -> Spreads:
+    """Return the spreads that people will ask for: of the features that say most."""
+    try:
+        features, weights = run.estimator._formula().slopes()
+    except TypeError:  # more than one formula
+        return Spreads()
+    return run.spreads.largest(features, weights, _TOLD)
 
 
 def wanted_task(positive: str | None, source: Source) -> Task:
@@ -402,7 +436,8 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
             "the same options and data, or delete that file to begin anew."
         )
     task = Task.from_json(recipe["task"])
-    return _Run(settled, source, None, task, estimator, passes, progress)
+    told = Origin.told(recipe), Spreads.told(recipe)
+    return _Run(settled, source, None, task, estimator, passes, progress, *told)
 
 
 def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:
@@ -425,24 +460,7 @@ def _digests(source: Source) -> list[str] | None:
     """Return what tells each file from another of its size; None for a pipe."""
     if source.size is None:
         return None
-    return [_digest(Path(name)) for name in source.files]
-
-
-def _digest(path: Path) -> str:
-    """Return a digest of some blocks of a file: the first, the last, some between.
-
-    To read all of it would take as long as to learn from it; what is sorted, edited or
-    made anew differs nearly everywhere.
-    """
-    if not path.is_file():
-        return ""
-    with open(path, "rb") as file:
-        last = max(path.stat().st_size - _SAMPLE, 0)
-        found = sha256()
-        for place in sorted({last * k // (_SAMPLES - 1) for k in range(_SAMPLES)}):
-            file.seek(place)
-            found.update(file.read(_SAMPLE))
-    return found.hexdigest()
+    return [file_digest(Path(name)) for name in source.files]
 
 
 class _Saver:
@@ -628,6 +646,7 @@ def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:
     batch = Batch.of(learnt)
     del learnt
     _check_classes(run)
+    run.spreads = Spreads.of(batch.X)
     observer.fitting(run.plan.algorithm)
     run.estimator.fit(batch.X, batch.positive, sample_weight=batch.weight)
     return kept
@@ -668,22 +687,9 @@ def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
 
 def held_out(X: Any, share: float, seed: int) -> Positive:
     """Return which rows to hold out: by what is in them, so equal rows go together."""
-    rows = sparse.csr_array(X)
-    value = np.ascontiguousarray(rows.data, np.float64).view(np.uint64)
-    mixed = _mix(value ^ _mix(rows.indices.astype(np.uint64) + np.uint64(seed + 1)))
-    mixed[rows.data == 0.0] = 0
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    hashes = _mix(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    hashes = row_hashes(X, seed)
     chosen: Positive = (hashes >> np.uint64(11)) * 2.0**-53 < share
     return chosen
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the output of the generator SplitMix64 (Steele, Lea, Flood 2014) at x."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 def _judge(
@@ -716,13 +722,13 @@ def _judge(
         side = "positive" if positive.all() else "negative"
         raise ValueError(f"there are {side} rows only to judge by, and no others.")
     interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
-    return {
-        "on": "test" if test else "holdout",
-        "rows": len(positive),
-        "positives": int(positive.sum()),
-        "weighted": weighted,
-        "auc": {"value": interval.value, "low": interval.low, "high": interval.high},
-    }
+    return Judgement(
+        "test" if test else "holdout",
+        len(positive),
+        int(positive.sum()),
+        weighted,
+        {"value": interval.value, "low": interval.low, "high": interval.high},
+    )._asdict()
 
 
 def _batches(source: Source, task: Task) -> Iterator[Batch]:

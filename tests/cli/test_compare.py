@@ -143,6 +143,18 @@ def test_one_feature_is_one(tmp_path):
     assert "40 rows, 1 feature\nPositive: 1 (14 of 40 rows, 35 %)" in result.stdout
 
 
+def test_a_log_hears_of_long_work(table, monkeypatch):
+    command = (table, "--algorithm", "LeastSquaresAUC", "--label", "kind", "--folds", 2)
+    monkeypatch.setattr("aucmax.cli.compare._SILENCE", np.inf)
+    assert invoke(*command, "--json").stderr == ""
+    monkeypatch.setattr("aucmax.cli.compare._SILENCE", 0.0)
+    result = invoke(*command, "--json")
+    assert result.stderr.splitlines() == [
+        f"LeastSquaresAUC: {done} of 2 fits" for done in range(3)
+    ]
+    json.loads(result.stdout)
+
+
 def test_help_names_what_is_to_be_given():
     result = invoke("-h")
     options = result.stdout.partition("Options:")[2]

@@ -1,5 +1,6 @@
 """aucmax evaluate: the measures of the package, on the scores of the model."""
 
+import gzip
 import json
 import re
 
@@ -327,3 +328,15 @@ def test_what_an_error_advises_is_an_option_of_the_command(model, tmp_path):
             said = re.sub("in training,? --[a-z]+", "", result.stderr)
             for option in re.findall("--[a-z-]+", said):
                 assert option in invoke(verb, "-h").stdout, (verb, name, said)
+
+
+def test_rows_that_the_model_was_trained_on_are_known_again(model, data, tmp_path):
+    mine = model.parent / "train.csv"
+    noted = f"Note: {mine}: these are rows that the model was trained on"
+    assert noted in invoke("evaluate", model, mine).stderr
+    copy = tmp_path / "copy.csv.gz"  # under another name, packed, and only a part
+    copy.write_bytes(gzip.compress(b"".join(mine.read_bytes().splitlines(True)[:150])))
+    skip = ("--on-bad-line", "skip")  # a town has two lines
+    assert report(model, data, copy, *skip)["trained_on"] == [str(copy)]
+    assert report(model, data)["trained_on"] == []
+    assert "trained on" not in invoke("evaluate", model, data).stderr

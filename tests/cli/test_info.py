@@ -2,14 +2,19 @@
 
 import json
 import sys
+from datetime import datetime
 
 import numpy as np
 import pytest
 
 import aucmax
+from aucmax.model import load_with_recipe, save
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
+from aucmax.training import Plan, train
 from commands import fields, invoke, table, write_table
+
+READER = {"label": "clicked"}
 
 
 def test_info_says_it_all(model):
@@ -24,10 +29,17 @@ def test_info_says_it_all(model):
     assert found["task"] == "yes against no"
     assert found["bytes"] == model.stat().st_size
     assert found["format_version"] == VERSION
-    sizes = [abs(entry["weight"]) for entry in found["largest_weights"]]
+    sizes = [abs(entry["standardised"]) for entry in found["largest_weights"]]
     assert sizes == sorted(sizes, reverse=True)
-    features = {entry["feature"] for entry in found["largest_weights"]}
-    assert {"age", "income", "town=York"} < features
+    entries = {entry["feature"]: entry for entry in found["largest_weights"]}
+    assert {"age", "income", "town=York"} < entries.keys()
+    ages = np.array([int(row.split(",")[0]) for row in table()])
+    age = entries["age"]
+    assert age["spread"] == pytest.approx(ages.std(), rel=1e-5)
+    assert age["standardised"] == pytest.approx(age["weight"] * ages.std(), rel=1e-5)
+    written = datetime.fromisoformat(found["written"]).timestamp()
+    assert written == int(model.stat().st_mtime)
+    assert found["chosen"] is found["judged"] is None
 
 
 def test_info_for_people(model):
@@ -35,6 +47,31 @@ def test_info_for_people(model):
     assert result.exit_code == 0
     for words in ("LeastSquaresAUC", "yes against no", "rows: 300", "town=York", "l2="):
         assert words in result.stdout
+
+
+def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
+    data = write_table(tmp_path / "train.csv", table())
+    path = tmp_path / "m.aucmax"
+    plan = Plan([str(data)], "LeastSquaresAUCCV", holdout=0.3, reader=READER)
+    judged = train(plan, path).judged
+    found = json.loads(invoke("info", path, "--json").stdout)
+    model = aucmax.load(path)
+    assert found["judged"] == judged
+    assert found["chosen"]["l2"] == model.l2_
+    assert found["chosen"]["auc"] == model.path_["auc"].max()
+    assert found["chosen"]["error"] == model.path_["error"][model.path_["auc"].argmax()]
+    text = " ".join(invoke("info", path).stdout.split())
+    assert f"AUC {judged['auc']['value']:.4f}, 95 % interval" in text
+    assert f"on {judged['rows']} rows held out" in text
+    assert f"l2 = {model.l2_:.4g}: AUC {found['chosen']['auc']:.4f} ± " in text
+    # Of a file that does not say, nothing is said; numbers that make no sense are none.
+    model.scores_ = np.zeros(())
+    _, recipe = load_with_recipe(path)
+    save(model, path, {key: recipe[key] for key in ("input", "task", "training")})
+    found = json.loads(invoke("info", path, "--json").stdout)
+    assert found["chosen"] is found["judged"] is None
+    assert {entry["spread"] for entry in found["largest_weights"]} == {None}
+    assert invoke("info", path).exit_code == 0
 
 
 def test_info_of_a_model_made_in_python(tmp_path):

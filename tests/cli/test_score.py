@@ -14,6 +14,7 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -248,6 +249,20 @@ def test_svmlight_gives_a_score_a_line(svmlight):
     assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
 
 
+def test_features_that_the_model_does_not_know_are_counted(svmlight, tmp_path):
+    folder, *_ = svmlight
+    wide = tmp_path / "wide.svm"
+    wide.write_text("+1 1:2 9:0 10:1\n-1 2:1 70:3 123:4\n+1 9:0\n-1 1:1\n")
+    model = folder / "m.aucmax"
+    for command in (("score", model, wide), ("evaluate", model, wide)):
+        result = invoke(*command)
+        assert result.exit_code == 0
+        noted = "2 rows have features beyond the 5 that the model knows, up to number "
+        assert noted + "123: these do not count" in result.stderr
+    wide.write_text("+1 1:2 5:1\n-1 2:1\n")
+    assert invoke("score", model, wide).stderr == ""
+
+
 def test_svmlight_needs_no_labels(svmlight, tmp_path):
     folder, *_ = svmlight
     rows = (folder / "rows.svm").read_text().splitlines()
@@ -298,6 +313,28 @@ def test_what_is_wrong_is_one_line(model, data, arguments, words):
 
 def aucmax_command(*arguments):
     return [sys.executable, "-m", "aucmax", *map(str, arguments)]
+
+
+def test_an_index_of_pandas_is_carried_and_no_feature(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.standard_normal(60), "kind": list("abc") * 20})
+    frame["kind"] = frame["kind"].astype("category")
+    frame["y"] = frame["x"] + rng.normal(0, 0.5, 60) > 0
+    frame.index = rng.permutation(60) * 7  # it tells nothing, in any order
+    data, model = tmp_path / "rows.parquet", tmp_path / "m.aucmax"
+    frame.to_parquet(data)
+    command = ("train", data, "-o", model, "--label", "y", "--algorithm")
+    assert invoke(*command, "LeastSquaresAUC").exit_code == 0
+    assert "__index_level_0__" not in Model.load(model).names()
+    output = tmp_path / "scored.parquet"
+    assert invoke("score", model, data, "-o", output).exit_code == 0
+    scored = pd.read_parquet(output)
+    pd.testing.assert_frame_equal(scored.drop(columns="score"), frame)
+    frame.reset_index(drop=True).to_parquet(data)  # an index that needs no column
+    assert invoke("score", model, data, "-o", output).exit_code == 0
+    again = pd.read_parquet(output)
+    assert again["score"].tolist() == scored["score"].tolist()
+    assert isinstance(again.index, pd.RangeIndex)
 
 
 def test_whoever_reads_may_go_away(model, tmp_path):

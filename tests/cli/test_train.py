@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -445,3 +446,38 @@ def test_queries_are_noted_once(tmp_path):
     assert result.exit_code == 0, result.stderr
     assert result.stderr.startswith(f"Note: {data}: qid is passed over")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Return a table with a column of 100,000 values, each in one row."""
+    path = tmp_path_factory.mktemp("wide") / "wide.csv"
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(100_000)
+    y = x + rng.standard_normal(100_000) > 1.0
+    lines = zip(range(100_000), x.tolist(), y.tolist(), strict=True)
+    text = "".join(f"u{k},{value:.2f},{label:d}\n" for k, value, label in lines)
+    path.write_text("who,x,y\n" + text)
+    return path
+
+
+WIDE = ("--label", "y", "--input", "categorical=who")
+
+
+@pytest.mark.parametrize("name", ["LeastSquaresAUCCV", "BAMCV"])
+def test_many_values_of_a_category_fill_no_matrix(wide, tmp_path, name):
+    few = ("--param", "l2s=[1.0]", "--param", "cv=2")
+    command = ("train", wide, "-o", tmp_path / "m.aucmax", *WIDE, "--algorithm", name)
+    result = invoke(*command, *few, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["features"] > 100_000
+    assert os.path.getsize(tmp_path / "m.aucmax") < 50e6
+
+
+@pytest.mark.parametrize("name", ["LeastSquaresAUC", "OPAUC", "AdaOAM", "CBR"])
+def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
+    command = ("train", wide, "-o", tmp_path / "m.aucmax", *WIDE, "--algorithm", name)
+    result = invoke(*command)
+    assert result.exit_code == 1
+    assert re.search(r"d x d .* features would take .*(SPAM|diag)", result.stderr)
+    assert os.listdir(tmp_path) == []

@@ -120,6 +120,28 @@ def test_aucs_are_those_of_the_same_folds_by_hand():
         assert 0.0 < row.seconds < 60.0
 
 
+def test_logistic_regression_gets_to_its_minimum_on_a_table():
+    """Numbers far from zero, of all units, and categories: one-hot, in CSR."""
+    rng = np.random.default_rng(0)
+    n = 400
+    job = np.eye(30)[rng.integers(0, 30, n)]
+    numbers = rng.standard_normal((n, 3))
+    y = numbers.sum(axis=1) + job @ rng.standard_normal(30) + rng.normal(0, 1, n) > 0
+    X = np.c_[numbers * [1.0, 1e-3, 1e4] + [2020.0, 5.0, 1e6], job]
+    dense = compare(X, y, ["balanced-logistic"], folds=3)
+    table = compare(sparse.csr_array(X), y, ["balanced-logistic"], folds=3)
+    assert sparse.issparse(experiment._suited(sparse.csr_array(X)))
+    for result in (dense, table):
+        (row,) = result.rows
+        assert not row.warnings
+        assert row.error is None
+    for one, other in zip(dense.trials, table.trials, strict=True):
+        assert one.auc == pytest.approx(other.auc, abs=0.002)  # C holds back more
+    texts = sparse.random_array((60, 500), density=0.01, rng=rng, format="csr")
+    words = compare(texts, rng.random(60) < 0.5, ["balanced-logistic"], folds=2)
+    assert words.rows[0].error is None
+
+
 def test_sparse_and_dense_rows_give_the_same():
     X, y = scattered(200)
     dense = compare(X, y == 1, ["SPAM"], folds=3)

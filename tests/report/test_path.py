@@ -21,18 +21,44 @@ def test_the_path_is_what_is_drawn(tmp_path):
     for fold in model.scores_.T:
         assert any(np.array_equal(y, fold) for y in drawn)
     assert f"{model.path_['auc'].max():.4f}" in area.get_title()
-    largest = np.abs(model.coef_path_).max(axis=0).argmax()
+    (band,) = area.collections
+    low = (model.path_["auc"] - model.path_["error"]).min()
+    assert band.get_paths()[0].vertices[:, 1].min() == low
+    told = [text.get_text() for text in area.get_legend().get_texts()]
+    assert told == ["one fold", "mean of 5 folds", "± one standard error"]
+    scaled = model.coef_path_ * model.scale_
+    largest = np.abs(scaled).max(axis=0).argmax()
     legend = [text.get_text() for text in weights.get_legend().get_texts()]
     assert legend[0] == f"feature {largest}"
     assert len(legend) == 8
     paths = [line.get_ydata() for line in weights.get_lines()]
-    for path in model.coef_path_.T:
+    for path in scaled.T:
         assert any(np.array_equal(y, path) for y in paths)
     save_figure(figure, tmp_path / "path.png")
     assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_few_features_without_names():
-    figure = path_figure(LeastSquaresAUCCV(5).fit(*gaussian(100, 2)))
-    legend = figure.axes[1].get_legend().get_texts()
-    assert {text.get_text() for text in legend} == {"0", "1"}
+    model = LeastSquaresAUCCV(5).fit(*gaussian(100, 2))
+
+    def legend(figure):
+        return {text.get_text() for text in figure.axes[1].get_legend().get_texts()}
+
+    assert legend(path_figure(model)) == {"0", "1"}
+    names = ["job=student", "a name that is " + "very " * 9 + "long"]
+    short = "a name that is very very ve…"
+    assert legend(path_figure(model, names=names)) == {"job=student", short}
+
+
+def test_no_unit_matters():
+    X, y = gaussian(200, 3)
+    unit = np.array([1e-3, 1.0, 1e5])
+
+    def largest(X):
+        figure = path_figure(LeastSquaresAUCCV(5).fit(X, y))
+        lines = figure.axes[1].get_lines()
+        return {line.get_label(): line.get_ydata()[-1] for line in lines}
+
+    one, other = largest(X), largest(X * unit)
+    for feature in "012":
+        assert one[feature] == pytest.approx(other[feature], rel=1e-6)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from rich.progress import (
     Progress,
     SpinnerColumn,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
@@ -28,6 +30,7 @@ from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_n
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.training import wanted_task
 
+_SILENCE = 2.0  # seconds
 _CLEAR = 0.05  # a p-value below this one is a difference
 
 
@@ -71,18 +74,34 @@ def run(
 def _bar(fits: int) -> Iterator[Callable[[str, int], None]]:
     """Show which algorithm is at work, how many fits are done, and the time left."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(fits, console)
+        return
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
     ) as bars:
         bar = bars.add_task("", total=fits)
         yield lambda name, done: bars.update(bar, description=name, completed=done)
+
+
+def _lines(fits: int, console: Console) -> Callable[[str, int], None]:
+    """Return what says a line now and then, for who keeps a log."""
+    said = monotonic()
+
+    def watch(name: str, done: int) -> None:
+        nonlocal said
+        if monotonic() - said >= _SILENCE:
+            console.print(f"{name}: {done:,} of {some(fits, 'fit')}", markup=False)
+            said = monotonic()
+
+    return watch
 
 
 def _load(

@@ -65,12 +65,18 @@ def run(
     if as_json:
         report: dict[str, Any] = {"model": str(model), "data": source.files}
         report |= found.to_json() | {"by": by, "bad_lines": bad.count}
+        report["trained_on"] = judged.learnt
         report["seconds"] = round(seconds, 3)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         show(found, bad.count, by, screen)
     if remark := bad.remark():
         screen.warn(remark)
+    if judged.learnt:
+        screen.warn(
+            f"Note: {', '.join(judged.learnt)}: these are rows that the model was "
+            "trained on. Expect less of others."
+        )
     if plot is not None:  # last: what goes wrong here must not cost the numbers
         _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
         screen.print(f"Picture: {plot}", wrap=False)

@@ -1,14 +1,18 @@
 """``aucmax info``: what is in a model file."""
 
 import json
+from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from aucmax.cli.screen import Screen, columns_table, leaderboard, table
+from aucmax.cli.screen import Screen, columns_table, judgement, leaderboard, table
 from aucmax.core.formula import Formula
+from aucmax.data.spreads import Spreads
+from aucmax.data.words import Word
 from aucmax.front.stream import Standing
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
@@ -31,11 +35,14 @@ def describe(path: Path) -> dict[str, Any]:
     estimator, recipe = model.estimator, model.recipe or {}
     formula, names = _formula(estimator), model.names()
     board = getattr(estimator, "leaderboard_", None)
-    weights, units, indices = formula.weights, formula.units, formula.indices()
-    largest = np.argsort(-np.abs(weights), kind="stable")[:_MOST_WEIGHTS]
+    units, about = formula.units, path.stat()
     return {
         "model": str(path),
-        "bytes": path.stat().st_size,
+        "bytes": about.st_size,
+        # Of the file: a date in it would make two files of one training.
+        "written": datetime.fromtimestamp(about.st_mtime)
+        .astimezone()
+        .isoformat(timespec="seconds"),
         "format_version": VERSION,  # the only one that can be loaded
         "class": type(estimator).__name__,
         "parameters": {
@@ -47,7 +54,7 @@ def describe(path: Path) -> dict[str, Any]:
         "task": str(model.task()),
         "classes": estimator.classes_.tolist(),
         "features": model.width,
-        "nonzero": int(np.count_nonzero(weights)),
+        "nonzero": int(np.count_nonzero(formula.weights)),
         "units": None if units is None else [units.kind, len(units.amplitudes)],
         "n_iter": estimator.n_iter_,
         "goes_on": estimator._goes_on,
@@ -57,19 +64,65 @@ def describe(path: Path) -> dict[str, Any]:
             for name, value in recipe.get("input", {}).items()
             if isinstance(value, bool | int | float | str)
         },
+        "chosen": _chosen(estimator),
         "training": recipe.get("training"),
+        "judged": recipe.get("judged"),
         "columns": recipe.get("input", {}).get("roles") or None,
         "intercept": formula.intercept,
-        "largest_weights": [
-            {
-                "feature": names[indices[k]],
-                "index": int(indices[k]),
-                "weight": float(weights[k]),
-            }
-            for k in largest
-            if weights[k] != 0.0
-        ],
+        "largest_weights": _largest(formula, recipe, names),
     }
+
+
+def _chosen(estimator: Any) -> dict[str, Any] | None:
+    """Return what cross-validation has chosen, and its AUC on the folds left out."""
+    learner = getattr(estimator, "learner_", estimator)
+    try:
+        scores = learner.scores_
+        means = scores.mean(axis=1)
+        best = int(means.argmax())
+        folds, error = scores.shape[1], None
+        if folds > 1:
+            error = float(scores[best].std(ddof=1) / np.sqrt(folds))
+        found = {
+            "loss": getattr(learner, "loss_", None),
+            "l2": float(learner.l2_),
+            "auc": float(means[best]),
+            "error": error,
+        }
+    # It has chosen nothing, or a file holds something else than what was found.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+    numbers = [value for value in found.values() if isinstance(value, float)]
+    return found if all(map(isfinite, numbers)) else None
+
+
+def _largest(
+    formula: Formula, recipe: dict[str, Any], names: list[str]
+) -> list[dict[str, Any]]:
+    """Return the weights with the most say: by weight times spread, if it is known.
+
+    The weight of a hashed feature is that of its most frequent word, if it is known.
+    """
+    indices, weights = formula.slopes()
+    spread, words = Spreads.told(recipe).among(indices), Word.told(recipe)
+    known = bool(spread.any())
+    say = weights * spread if known else weights
+    some = np.flatnonzero(say)
+    largest = some[np.argsort(-np.abs(say[some]), kind="stable")[:_MOST_WEIGHTS]]
+    entries = []
+    for k in largest:
+        index = int(indices[k])
+        _, sign, name = words.get(index, Word(index, 1, names[index]))
+        entries.append(
+            {
+                "feature": name,
+                "index": index,
+                "weight": sign * float(weights[k]),
+                "spread": float(spread[k]) if known else None,
+                "standardised": sign * float(say[k]) if known else None,
+            }
+        )
+    return entries
 
 
 def _formula(estimator: Any) -> Formula:
@@ -90,25 +143,26 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     lines = {
         "class": found["class"],
         "parameters": given,
+        "chosen": found["chosen"] and _choice(**found["chosen"]),
         "positive": found["task"] if training else f"{found['task']} ({classes})",
         "features": f"{found['features']:,}, {found['nonzero']:,} weights are not zero",
-        "trained": "in Python: the file does not say on what",
+        "trained": _list(training or {}) or "in Python: the file does not say on what",
+        "judged": found["judged"] and judgement(found["judged"]),
+        "input": _list(found["input"]),
         "file": f"{found['bytes']:,} bytes, format version {found['format_version']}",
+        "written": found["written"].replace("T", " "),
     }
     if found["units"] is not None:
         kind, count = found["units"]
         lines["features"] = f"{found['features']:,}, then {count:,} of a {kind} map"
-    if training is not None:
-        lines["trained"] = _list(training)
-    if found["input"]:
-        lines["input"] = _list(found["input"])
     if found["goes_on"]:
         lines["file"] += ", can be trained on"
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for name, text in lines.items():
-        grid.add_row(name, text)
+        if text:
+            grid.add_row(name, text)
     screen.show(grid)
     if found["columns"] and (columns := columns_table(found["columns"])):
         screen.show(columns)
@@ -116,10 +170,26 @@ def show(found: dict[str, Any], screen: Screen) -> None:
         screen.show(leaderboard([Standing(**line) for line in found["leaderboard"]]))
     if not found["largest_weights"]:
         return
-    heads = table("largest weights: feature", "weight")
-    for entry in found["largest_weights"]:
-        heads.add_row(entry["feature"], f"{entry['weight']:.6g}")
-    screen.show(heads)
+    screen.show(_weights_table(found["largest_weights"]))
+
+
+def _weights_table(entries: list[dict[str, Any]]) -> Table:
+    if entries[0]["standardised"] is None:
+        grid = table("largest weights: feature", "weight")
+        for entry in entries:
+            grid.add_row(entry["feature"], f"{entry['weight']:.6g}")
+        return grid
+    grid = table("most say in the score: feature", "weight × spread", "weight")
+    for entry in entries:
+        say, weight = f"{entry['standardised']:+.4g}", f"{entry['weight']:.6g}"
+        grid.add_row(entry["feature"], say, weight)
+    return grid
+
+
+def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:
+    words = "" if loss is None else f"{loss.replace('_', ' ')} loss, "
+    sure = "" if error is None else f" ± {error:.4f}"
+    return f"{words}l2 = {l2:.4g}: AUC {auc:.4f}{sure} on the folds left out"
 
 
 def _list(values: dict[str, Any]) -> str:

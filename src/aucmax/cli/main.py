@@ -254,7 +254,7 @@ def train(
             metavar="KEY=VALUE",
             help="Of the reader: format, dtype, drop, only, weight, categorical, "
             "text, numeric, date, encode=auto|hash|onehot, hash_size, delimiter, "
-            "header, zero_based.",
+            "decimal, na, header, zero_based.",
         ),
     ] = [],  # noqa: B006
     holdout: Annotated[

@@ -210,6 +210,16 @@ def columns_table(roles: Sequence[Mapping[str, Any]]) -> Table | None:
     return grid
 
 
+def judgement(judged: Mapping[str, Any]) -> str:
+    """Return how good a model was on rows that it had not learnt."""
+    area, weighted = judged["auc"], "weighted " if judged["weighted"] else ""
+    return (
+        f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
+        f"{area['high']:.4f}, on {judged['rows']:,} {weighted}rows "
+        + ("of the test data" if judged["on"] == "test" else "held out")
+    )
+
+
 def leaderboard(lines: Sequence[Any]) -> Table:
     """Return how the members of a race stand."""
     grid = table("member", "rows", "progressive AUC", "behind", "weight")

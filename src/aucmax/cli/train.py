@@ -11,7 +11,14 @@ from typing import Any
 from rich.console import Console
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Meter, columns_table, leaderboard, reading, some
+from aucmax.cli.screen import (
+    Meter,
+    columns_table,
+    judgement,
+    leaderboard,
+    reading,
+    some,
+)
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
 from aucmax.training import (
@@ -25,7 +32,7 @@ from aucmax.training import (
 )
 
 # Options of readers that are lists, with commas.
-_LISTS = {"drop", "only", "categorical", "text", "numeric", "date"}
+_LISTS = {"drop", "only", "categorical", "text", "numeric", "date", "na"}
 
 
 def run(
@@ -154,13 +161,7 @@ def _report(result: Result, output: Path, seconds: float) -> str:
             "ranked before it was learnt."
         ]
     if result.judged is not None:
-        area = result.judged["auc"]
-        weighted = "weighted " if result.judged["weighted"] else ""
-        lines += [
-            f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
-            f"{area['high']:.4f}, on {result.judged['rows']:,} {weighted}rows "
-            + ("of the test data." if result.judged["on"] == "test" else "held out.")
-        ]
+        lines += [f"{judgement(result.judged)}."]
     lines += [f"Model: {output}"]
     return "\n".join(lines)
 
@@ -209,7 +210,8 @@ def reader_options(settings: Sequence[str], **flags: Any) -> dict[str, Any]:
             if name in options:
                 raise ValueError(f"{name} is given twice.")
             options[name] = value
-    for name in _LISTS & options.keys():
-        if not isinstance(options[name], list):
-            options[name] = str(options[name]).split(",")
+    for setting in settings:  # as it stands: a column may be called true, or 007
+        name, _, value = setting.partition("=")
+        if name in _LISTS and not isinstance(options[name], list):
+            options[name] = value.split(",")
     return options

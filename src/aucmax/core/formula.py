@@ -44,3 +44,12 @@ class Formula(NamedTuple):
         """Return which feature of x each weight is of."""
         every = np.arange(len(self.weights))
         return every if self.scaling is None else self.scaling.columns
+
+    def slopes(self) -> tuple[Any, Float]:
+        """Return features of x, and what the score gains by one more unit of each.
+
+        What units add is left out: it is not the same everywhere.
+        """
+        if self.scaling is None:
+            return self.indices(), self.weights
+        return self.indices(), self.weights * self.scaling.unit

@@ -5,7 +5,7 @@ chunk has ended, and cuts the rest of the data as it did before, so that a run t
 interrupted sees the very chunks it would have seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
@@ -84,6 +84,9 @@ class Source(Protocol):
 
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how text becomes features: enough to read other files."""
+
+    def words(self, features: Collection[int]) -> list[Any]:
+        """Return the words behind hashed features, see :class:`~words.Word`."""
 
     def feature_names(self) -> list[str] | None:
         """Return what each column of X is, if the data say so."""

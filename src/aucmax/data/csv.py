@@ -58,6 +58,12 @@ class CsvSource(TableSource):
         line is a bad one; or it is the mean of the column over all data, which are read
         once more for it; or zero. A missing category is one of its values with "auto",
         else no feature.
+    na : sequence of str, default=()
+        More words for a missing value; one that is a number stands for all that are
+        equal to it, so that -999 means -999.0 too.
+    decimal : {",", "."}, default=None
+        The sign of decimals, where a number has a comma: of 1,234 nobody can tell. By
+        default what most values of a column suggest.
     dtype : type, default=None
         The float type of X; that of the recipe, else float64.
     keep_text : bool, default=False
@@ -94,6 +100,8 @@ class CsvSource(TableSource):
         date: Sequence[str] = (),
         hash_size: int | None = None,
         missing: Missing = "auto",
+        na: Sequence[str] = (),
+        decimal: str | None = None,
         dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
@@ -117,6 +125,8 @@ class CsvSource(TableSource):
                 encode,
                 hash_size,
                 missing,
+                na,
+                decimal,
             ),
             dtype=dtype,
             keep_text=keep_text,
@@ -189,7 +199,10 @@ class CsvSource(TableSource):
         with self._text.reader(number, self._block, prompt=self._prompt) as reader:
             file = self.files[number]
             named = self._wishes.named()
-            return read_head(file, reader, self.dtype, self._delimiter, header, named)
+            return read_head(
+                *(file, reader, self.dtype, self._delimiter, header, named),
+                *(self._na, self._wishes.decimal),
+            )
 
     def _read(
         self, schema: Schema, start: Position, dtype: Any, fill: Float | None

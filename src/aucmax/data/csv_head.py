@@ -1,7 +1,7 @@
 """What the first block of a CSV file tells: delimiter, names, kinds of columns."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.absent import are_absent
 from aucmax.data.chunk import Position
 from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, read_field, read_numbers
 from aucmax.data.digits import ASK, NAN, NONE
@@ -36,6 +37,7 @@ class Head:
     start: Position  # … where it begins …
     final: bool  # … and whether it is all there is
     dtype: Any  # of X, so that the kernel need not be compiled for another
+    na: Sequence[str] = ()  # words for a missing value
 
     @cached_property
     def samples(self) -> list[Sample]:
@@ -47,7 +49,7 @@ class Head:
         columns, again = self.columns, self._repeats()
         rows = len(columns[0].starts) if columns else 0
         whole = self.final and rows <= LOOKED_AT
-        found = [sample_of(spans, whole) for spans in columns]
+        found = [sample_of(spans, whole, self.na) for spans in columns]
         return [
             sample._replace(
                 others=max(sample.others - again * _is_name(name.encode()), 0)
@@ -79,6 +81,7 @@ class Head:
             encode="hash",
             hash_size=1,
             missing="zero",
+            na=list(self.na),
         )
         place = {name: i for i, name in enumerate(names)}
         scan = Scan(
@@ -90,10 +93,12 @@ class Head:
         return found
 
 
-def sample_of(spans: Spans, whole: bool) -> Sample:
+def sample_of(spans: Spans, whole: bool, na: Sequence[str] = ()) -> Sample:
     """Return what the first values of a column say of it."""
     spans = Spans(spans.data, spans.starts[:LOOKED_AT], spans.stops[:LOOKED_AT])
     numbers, verdicts = numbers_of(spans)
+    absent = are_absent(na, numbers)
+    numbers[absent], verdicts[absent] = np.nan, NAN
     return Sample(
         rows=len(numbers),
         numbers=numbers,
@@ -128,6 +133,8 @@ def read_head(
     delimiter: str | None,
     header: bool | None,
     named: Collection[str] = (),
+    na: Sequence[str] = (),
+    decimal: str | None = None,
 ) -> Head | None:
     """Look at the beginning of a file; None if there is nothing.
 
@@ -141,7 +148,7 @@ def read_head(
     first = len(block) - len(block.lstrip(b"\r\n"))
     if first == len(block):
         return None
-    sign = ord(delimiter or _guess_delimiter(file, block, first))
+    sign = ord(delimiter or _guess_delimiter(file, block, first, decimal))
     fields, body = _record(file, block, first, sign)
     start = Position(offset=reader.offset)
     head = Head(
@@ -154,10 +161,13 @@ def read_head(
         start=start,
         final=final,
         dtype=dtype,
+        na=na,
     )
     guessed = header is None
     if header is None:
-        header = not set(named).isdisjoint(head.names) or _has_names(fields, head)
+        plain = [field.replace(b",", b".") for field in fields]
+        first_line = plain if decimal == "," else fields
+        header = not set(named).isdisjoint(head.names) or _has_names(first_line, head)
     if not header:
         names = [str(i) for i in range(len(fields))]
         return replace(head, names=names, header=False, text=b"", body=start)
@@ -177,7 +187,9 @@ def _names(fields: list[bytes]) -> list[str]:
     return [decode(field).strip() or str(i) for i, field in enumerate(fields)]
 
 
-def _guess_delimiter(file: str, block: bytes, start: int) -> str:
+def _guess_delimiter(
+    file: str, block: bytes, start: int, decimal: str | None = None
+) -> str:
     if re.search(r"\.(tsv|tab)(\.\w+)?$", file, re.IGNORECASE):
         return "\t"
     inside = False
@@ -189,6 +201,8 @@ def _guess_delimiter(file: str, block: bytes, start: int) -> str:
             break
         elif byte in counts and not inside:
             counts[byte] += 1
+    likely = {byte: found for byte, found in counts.items() if chr(byte) != decimal}
+    counts = likely if any(likely.values()) else counts
     return chr(max(counts, key=lambda byte: counts[byte]))
 
 

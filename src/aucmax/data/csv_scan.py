@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.bits import trailing_zeros, without_first
 from aucmax.core.jit import inlined, kernel
+from aucmax.data.absent import as_bytes
 from aucmax.data.chunk import BadLine, Chunk, Lines, Position
 from aucmax.data.digits import (
     ASK,
@@ -117,6 +118,7 @@ class Scan:
         self._dtype, self._keep_text = dtype, keep_text
         self._largest = float(np.finfo(dtype).max)
         self._refuse = fill is None
+        self._words = as_bytes(schema.na)
         self._fill = np.zeros(len(schema.numbers)) if fill is None else fill
         n = len(names)
         roles, slots, kept = np.full(n, _SKIP), np.zeros(n, np.int64), np.full(n, -1)
@@ -169,6 +171,7 @@ class Scan:
             self._fill,
             self._refuse,
             self._largest,
+            self._words,
             np.empty((3, mask_size(len(data))), np.uint8),
             found,
         )
@@ -281,7 +284,10 @@ class Scan:
         elif problem == _NO_NUMBER:
             what = f"{label} {value} is not a number, as those at the beginning were"
             if column != self._weight:
-                what += f": in training, --input categorical={name} makes categories"
+                what += (
+                    f": in training, --input categorical={name} makes categories, "
+                    "and na=WORD takes a word for a missing value"
+                )
         elif problem == _INFINITE:
             what = f"{label} {value} is not finite, or too large for {self._dtype}"
         elif problem == _NO_LABEL:
@@ -386,6 +392,22 @@ def _is_missing(data: Bytes, start: int, stop: int) -> bool:
     return False
 
 
+@inlined
+def _is_among(data: Bytes, start: int, stop: int, words: Bytes) -> bool:
+    """Tell whether a field is one of some words, see :func:`as_bytes`."""
+    at = 0
+    while at < len(words):
+        length = int(words[at])
+        same = length == stop - start
+        at += 1
+        for i in range(length if same else 0):
+            same &= data[start + i] == words[at + i]
+        if same:
+            return True
+        at += length
+    return False
+
+
 @kernel
 def read_numbers(
     data: Bytes, starts: Ints, stops: Ints, out: Float, verdicts: Ints
@@ -402,10 +424,13 @@ def read_numbers(
 
 
 @kernel
-def mark_missing(data: Bytes, starts: Ints, stops: Ints) -> None:
-    """Make what stands for a missing value one."""
+def mark_missing(data: Bytes, starts: Ints, stops: Ints, words: Bytes) -> None:
+    """Make what stands for a missing value one; ``words`` are the user's own."""
     for i in range(len(starts)):
-        if stops[i] >= starts[i] and _is_missing(data, starts[i], stops[i]):
+        if stops[i] >= starts[i] and (
+            _is_missing(data, starts[i], stops[i])
+            or _is_among(data, starts[i], stops[i], words)
+        ):
             stops[i] = ~stops[i]
 
 
@@ -419,6 +444,7 @@ def _scan(
     fill: Float,
     refuse: bool,
     largest: float,
+    words: Bytes,
     masks: NDArray[np.uint8],
     found: _Found,
 ) -> None:
@@ -490,7 +516,7 @@ def _scan(
             if role in (_SKIP, _KEEP):
                 pass
             elif role == _CATEGORY:
-                if _is_missing(data, start, end):
+                if _is_missing(data, start, end) or _is_among(data, start, end, words):
                     absent = True
                     if refuse:
                         fault = _ABSENT
@@ -500,7 +526,11 @@ def _scan(
             else:
                 value, verdict = _number(data, start, end)
                 if verdict == NAN or (
-                    verdict == NONE and _is_missing(data, start, end)
+                    verdict == NONE
+                    and (
+                        _is_missing(data, start, end)
+                        or _is_among(data, start, end, words)
+                    )
                 ):
                     if role == _NUMBER and not refuse:
                         X[row, slots[column]] = fill[slots[column]]

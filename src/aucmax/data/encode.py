@@ -36,8 +36,8 @@ def encode(
     first = schema.n_numbers
     for j, spans in enumerate(columns.categories):
         if schema.encode == "hash":
-            prefix = _prefix(schema.categories[j])
-            _hash_values(*spans, prefix, schema.hash_size, first, tokens[j])
+            name = schema.categories[j]
+            tokens[j] = hash_values(name, spans, schema.hash_size, first)
             continue
         tail = schema.tails[j] if schema.tails else 0
         tokens[j] = _own_columns(schema, j, spans, first, tail, unknown)
@@ -124,12 +124,17 @@ def _own_columns(
         if unknown is not None and tail <= 1:
             unknown[name] += int(np.count_nonzero(new))
         if tail > 1:
-            hashed = np.empty(len(row), np.int64)
-            _hash_values(*spans, _prefix(name), tail, first + len(known), hashed)
-            row = np.where(new, hashed, row)
+            row = np.where(new, hash_values(name, spans, tail, first + len(known)), row)
         else:
             row[new] = 2 * (first + len(known)) if tail else -1
     return row
+
+
+def hash_values(name: str, spans: Spans, size: int, first: int) -> Ints:
+    """Return the tokens of ``name=value``, for the ``size`` columns from ``first``."""
+    tokens = np.empty(len(spans.starts), np.int64)
+    _hash_values(*spans, _prefix(name), size, first, tokens)
+    return tokens
 
 
 def _hash_words(name: str, spans: Spans, size: int, first: int) -> tuple[Ints, Ints]:

@@ -28,8 +28,11 @@ NUMBERS = ("percent", "thousands", "comma")
 DATES = ("ymd", "dmy", "mdy")
 
 
-def find_notation(values: list[str]) -> str:
-    """Return the notation that most of these values have; "" if there is none."""
+def find_notation(values: list[str], decimal: str | None = None) -> str:
+    """Return the notation that most of these values have; "" if there is none.
+
+    ``decimal`` is the sign of decimals, if it is known.
+    """
     if not values:
         return ""
     counts = dict.fromkeys(NUMBERS, 0)
@@ -47,7 +50,10 @@ def find_notation(values: list[str]) -> str:
         return "percent"
     # 1,234 is a thousand and some, unless others have commas that part decimals.
     odd = counts["thousands"] < counts["comma"]
-    for kind in ("comma", "thousands") if odd else ("thousands", "comma"):
+    kinds = ["comma", "thousands"] if odd else ["thousands", "comma"]
+    if decimal is not None:
+        kinds = ["comma"] if decimal == "," else ["thousands"]
+    for kind in kinds:
         if counts[kind] and counts[kind] + plain >= most:
             return kind
     return ""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import _writeable as writeable
+from aucmax.data.absent import are_absent, as_bytes
 from aucmax.data.chunk import BadLine, Chunk, Position
 from aucmax.data.csv_head import LOOKED_AT, listed, numbers_of, sample_of
 from aucmax.data.csv_scan import mark_missing
@@ -60,7 +61,7 @@ class ParquetSource(TableSource):
     paths : sequence of str
         Files, patterns, directories (of which the files with such names are read).
     label, weight, drop, only, categorical, encode, text, numeric, date, hash_size, \
-missing, dtype, extra, recipe, labelled
+missing, na, decimal, dtype, extra, recipe, labelled
         See :class:`~aucmax.data.csv.CsvSource`.
     keep_text : bool, default=False
         Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
@@ -83,6 +84,8 @@ missing, dtype, extra, recipe, labelled
         date: Sequence[str] = (),
         hash_size: int | None = None,
         missing: Missing = "auto",
+        na: Sequence[str] = (),
+        decimal: str | None = None,
         dtype: Any = None,
         keep_text: bool = False,
         extra: Sequence[str] = (),
@@ -106,6 +109,8 @@ missing, dtype, extra, recipe, labelled
                 encode,
                 hash_size,
                 missing,
+                na,
+                decimal,
             ),
             dtype=dtype,
             keep_text=keep_text,
@@ -132,7 +137,7 @@ missing, dtype, extra, recipe, labelled
         for i in sorted(used) if self._recipe is None else ():
             _check_type(self.files[0], names[i], arrow.types[i])
         whole = not more and len(self.files) == 1
-        samples = [_sample(first.column(i), whole) for i in range(len(names))]
+        samples = [_sample(column, whole, self._na) for column in first.columns]
         return names, samples, True
 
     def _read(
@@ -299,11 +304,11 @@ def _first_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
     return pa.RecordBatch.from_arrays(columns, schema=arrow), more
 
 
-def _sample(column: Any, whole: bool) -> Sample:
+def _sample(column: Any, whole: bool, na: Sequence[str]) -> Sample:
     """Return what the first values of a column say of it."""
     kind = _value_type(column.type)
     if _is_text(kind):
-        return sample_of(_words(column), whole)
+        return sample_of(_words(column, na), whole, na)
     rows = len(column)
 
     @cache
@@ -315,6 +320,7 @@ def _sample(column: Any, whole: bool) -> Sample:
     if not (_is_number(kind) or _is_date(kind)):  # or knows better
         return Sample(rows, None, rows, column.null_count, values, whole)
     numbers = _seconds(column) if _is_date(kind) else _numbers("", "", column)
+    numbers = np.where(are_absent(na, numbers), np.nan, numbers)
     missing = int(np.count_nonzero(np.isnan(numbers)))
     return Sample(rows, numbers, 0, missing, values, whole, _is_date(kind))
 
@@ -387,7 +393,7 @@ def _chunk(
     for j, name in enumerate(schema.numbers):
         column = batch.column(name)
         if _is_text(_value_type(column.type)):
-            values, missing, wrong = _written_numbers(_words(column))
+            values, missing, wrong = _written_numbers(_words(column, schema.na))
             blame(wrong, name, "the value is no number, as those at the beginning were")
         else:
             values = _numbers(file, name, column)
@@ -406,7 +412,7 @@ def _chunk(
         X[:, j] = values
     categories = []
     for name in schema.categories:
-        spans = _words(batch.column(name))
+        spans = _words(batch.column(name), schema.na)
         if fill is None and (missing := spans.stops < spans.starts).any():
             blame(missing, name, f"the value is missing (null): {remedy(True)}")
         categories.append(spans)
@@ -419,7 +425,7 @@ def _chunk(
         elif _is_number(kind):  # of other data than those the notation was found in
             others.append(_numbers(file, name, column))
         else:
-            others.append(_words(column))
+            others.append(_words(column, schema.na))
         one = others[-1]
         known = one.stops >= one.starts if isinstance(one, Spans) else ~np.isnan(one)
         if fill is None and not known.all():
@@ -491,10 +497,10 @@ def _text(batch: Any, row: int) -> bytes:
     return repr(batch.slice(row, 1).to_pylist()[0]).encode("utf-8", "replace")
 
 
-def _words(column: Any) -> Spans:
+def _words(column: Any, na: Sequence[str]) -> Spans:
     """Return a column of strings; what stands for a missing value is one."""
     spans = _spans(column)
-    mark_missing(*spans)
+    mark_missing(*spans, as_bytes(na))
     return spans
 
 

@@ -1,16 +1,32 @@
 """What a model file says of how its rows were made, before anybody acts on it."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from aucmax.data.absent import check_words
 from aucmax.data.notation import DATES, NUMBERS
+from aucmax.data.origin import Origin
 from aucmax.data.roles import Column
 from aucmax.data.schema import MOST_HASHED, Schema, Wishes
+from aucmax.data.spreads import Spreads
 from aucmax.data.task import Task
+from aucmax.data.words import Word
 
 _FORMATS = ("svmlight", "csv", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
 _LARGE = 1e300
+
+
+class Judgement(NamedTuple):
+    """How good a model was on rows that it had not learnt, when it was trained."""
+
+    on: Literal["test", "holdout"]
+    rows: int
+    positives: int
+    weighted: bool
+    auc: dict[str, float]  # value, low and high of a 95 % interval
 
 
 def check_recipe(recipe: Any) -> None:
@@ -25,10 +41,41 @@ def check_recipe(recipe: Any) -> None:
     if reading.get("dtype") not in ("float32", "float64"):
         raise _odd("dtype", reading.get("dtype"))
     Task.from_json(recipe.get("task"))
+    _check_told(recipe)
     if reading["format"] == "svmlight":
         _check_svmlight(reading)
     else:
         _check_table(reading)
+
+
+def _check_told(recipe: dict[str, Any]) -> None:
+    """Raise an error if what is only for people to know is not as we write it."""
+    for name, kind in (("origin", Origin), ("spreads", Spreads), ("judged", Judgement)):
+        told = recipe.get(name)  # not in old files
+        if told is not None and not _fits_fields(told, kind):
+            raise _odd(name, told)
+    judged = recipe.get("judged")
+    if judged is not None and judged["auc"].keys() != {"value", "low", "high"}:
+        raise _odd("judged", judged)
+    words = recipe.get("words")
+    if words is not None and not (
+        isinstance(words, list) and all(_fits_fields(word, Word) for word in words)
+    ):
+        raise _odd("words", words)
+    places, sizes = Spreads.told(recipe)
+    rising = all(a < b < 1 << 31 for a, b in pairwise([-1, *places]))
+    if not rising or len(places) != len(sizes) or not all(s > 0.0 for s in sizes):
+        raise _odd("spreads", recipe["spreads"])
+
+
+def _fits_fields(told: Any, kind: type) -> bool:
+    """Return whether a dictionary has the fields of a class, and values like them."""
+    kinds = get_type_hints(kind)
+    return (
+        isinstance(told, dict)
+        and told.keys() == kinds.keys()
+        and all(_fits(told[key], one) for key, one in kinds.items())
+    )
 
 
 def _check_svmlight(reading: dict[str, Any]) -> None:
@@ -54,6 +101,10 @@ def _check_table(reading: dict[str, Any]) -> None:
     one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
     if delimiter is not None and not one:
         raise _odd("delimiter", delimiter)
+    try:
+        check_words(schema.na)
+    except ValueError as error:
+        raise _odd("na", schema.na) from error
     if not 0 < schema.hash_size < 1 << 31:
         raise _odd("hash_size", schema.hash_size)
     used = [*schema.needed(), *filter(None, (schema.label, schema.weight))]
@@ -86,11 +137,8 @@ def _check_found(schema: Schema) -> None:
         raise _odd("flagged", schema.flagged)
     if not {*schema.spelt} <= {*schema.categories}:
         raise _odd("spelt", schema.spelt)
-    kinds = get_type_hints(Column)
     for role in schema.roles:
-        if role.keys() != kinds.keys() or not all(
-            _fits(role[key], kind) for key, kind in kinds.items()
-        ):
+        if not _fits_fields(role, Column):
             raise _odd("roles", role)
 
 
@@ -101,7 +149,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, str) and value in inner
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in inner)
-    if origin is list:
+    if origin in (list, Sequence):
         return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
     if origin is dict:
         return isinstance(value, dict) and all(

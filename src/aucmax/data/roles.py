@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.notation import DATES, find_notation, middle
+from aucmax.data.notation import DATES, NUMBERS, find_notation, middle
 
 NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "date"
 IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
@@ -37,6 +37,7 @@ _NAMED_ID = re.compile(
     r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
     re.IGNORECASE,
 )
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file
 
 
 class Sample(NamedTuple):
@@ -87,12 +88,15 @@ class Column:
         return f"1 feature{shown}{filled}"
 
 
-def find_role(name: str, sample: Sample, wanted: str | None = None) -> Column:
+def find_role(
+    name: str, sample: Sample, wanted: str | None = None, decimal: str | None = None
+) -> Column:
     """Return what a column is; ``wanted`` is the role that the user wants it to have.
 
-    A column that is "wanted" without more words is not left out.
+    A column that is "wanted" without more words is not left out. ``decimal`` is the
+    sign of decimals, if the user says which.
     """
-    column = _find(name, sample)
+    column = _find(name, sample, decimal)
     if wanted is None or column.role == wanted:
         return column
     facts: dict[str, Any] = {
@@ -110,22 +114,27 @@ def find_role(name: str, sample: Sample, wanted: str | None = None) -> Column:
     return _category(sample, known, facts)
 
 
-def _find(name: str, sample: Sample) -> Column:
+def _find(name: str, sample: Sample, decimal: str | None) -> Column:
     known = sample.rows - sample.missing
     facts: dict[str, Any] = {
         **{"name": name, "missing": sample.missing, "rows": sample.rows},
         "distinct": _distinct(sample),
     }
     enough = sample.rows >= _FEW_ROWS
+    if _INDEX.fullmatch(name):
+        return Column(role=IDENTIFIER, **facts)
     if known == 0 and enough:
         return Column(role=EMPTY, **facts)
     if sample.is_date:
         return replace(_as_number(sample, facts), role=DATE, notation="ymd")
-    if sample.others == 0 or sample.others <= (1.0 - _MOST) * known:
+    mostly = sample.others <= (1.0 - _MOST) * known
+    if sample.others == 0 or (mostly and decimal is None):
         return _number(name, sample, facts)
     values, _ = sample.listed()
     texts = values[:: max(len(values) // _LOOKED_AT, 1)]
-    notation = find_notation([value.strip() for value in texts])
+    notation = find_notation([value.strip() for value in texts], decimal)
+    if mostly and notation not in NUMBERS:
+        return _number(name, sample, facts)
     if notation:
         role = DATE if notation in DATES else NUMBER
         fill = middle(notation, texts)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.absent import check_words
 from aucmax.data.roles import (
     CATEGORY,
     DATE,
@@ -68,8 +69,13 @@ class Wishes:
     encode: Encode = "auto"
     hash_size: int | None = None
     missing: Missing = "auto"
+    na: Sequence[str] = ()  # words that stand for a missing value, beside MISSING
+    decimal: str | None = None  # the sign, where 1,234 could be one or a thousand
 
     def __post_init__(self) -> None:
+        check_words(self.na)
+        if self.decimal not in (None, ",", "."):
+            raise ValueError(f"decimal is ',' or '.', not {self.decimal!r}")
         for name, kinds in (("encode", Encode), ("missing", Missing)):
             given = getattr(self, name)
             if given not in get_args(kinds):
@@ -118,6 +124,7 @@ class Schema:
     flagged: list[str] = field(default_factory=list)  # numbers with a feature "missing"
     fills: dict[str, float] = field(default_factory=dict)  # for missing numbers
     roles: list[dict[str, Any]] = field(default_factory=list)  # see roles.Column
+    na: list[str] = field(default_factory=list)  # words for a missing value
 
     @property
     def learns(self) -> bool:
@@ -254,7 +261,9 @@ def make_schema(
             raise ValueError("the label or the weight is among the columns to use only")
         wanted = dict.fromkeys(only, WANTED) | wanted
     features = sorted(set(range(len(names))) - dropped - {label, weight})
-    found = [find_role(names[i], samples[i], wanted.get(i)) for i in features]
+    found = [
+        find_role(names[i], samples[i], wanted.get(i), wishes.decimal) for i in features
+    ]
     used = [column for column in found if column.role not in LEFT_OUT]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
@@ -293,6 +302,7 @@ def make_schema(
         if wishes.missing == "auto"
         else {},
         roles=[asdict(column) for column in found],
+        na=list(wishes.na),
     )
 
 

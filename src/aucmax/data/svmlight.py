@@ -7,7 +7,7 @@ knows good lines only: what is wrong with another one, slow and plain code finds
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
@@ -45,8 +45,9 @@ _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
 MAX_FEATURES = 2**27
 _NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
 # Places in ``found``: how many rows, entries, bad lines and numbers for Python there
-# are; how many features; whether the entries of some row have to be sorted.
-_ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED = range(6)
+# are; how many features; whether the entries of some row have to be sorted; how many
+# rows have features that are left out, and how many features there would be with them.
+_ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED, _CUT, _WIDER = range(8)
 # Places in ``asked`` that are no entry's.
 _LABEL, _LEFT_OUT = -1, -2
 
@@ -134,6 +135,7 @@ class SvmlightSource:
         self._missing = missing
         self._keep_text = keep_text
         self._labelled = labelled
+        self._cut = self._wider = 0
 
     @property
     def n_features(self) -> int | None:
@@ -150,19 +152,36 @@ class SvmlightSource:
             "dtype": self._dtype.name,
         }
 
+    def words(self, features: Collection[int]) -> list[Any]:
+        """Return none: features have numbers only."""
+        return []
+
     def feature_names(self) -> list[str] | None:
         """Return None: features have numbers only."""
         return None
 
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
-        width = self._n_features or 0
+        width, self._cut, self._wider = self._n_features or 0, 0, 0
         for block in self._text.blocks(start, self._prompt):
             self._note_queries(block)
             chunk = self._chunk(block, width)
             width = chunk.X.shape[1]
             if chunk.X.shape[0] or chunk.bad:
                 yield chunk
+        if self._cut:
+            self._note_cut()
+
+    def _note_cut(self) -> None:
+        """Warn of features that are not made use of."""
+        rows = "1 row has" if self._cut == 1 else f"{self._cut:,} rows have"
+        warnings.warn(
+            f"{', '.join(self.files)}: {rows} features beyond the {self._n_features:,} "
+            f"that the model knows, up to number {self._wider - 1 + self._base:,}: "
+            "these do not count.",
+            DataWarning,
+            stacklevel=2,
+        )
 
     def _note_queries(self, block: Block) -> None:
         """Warn if the first lines have queries: nothing is ranked query by query."""
@@ -185,7 +204,7 @@ class SvmlightSource:
         values = np.empty(most, self._dtype)
         lines, bad = np.empty((n_lines, 3), np.int32), np.empty((n_lines, 3), np.int32)
         asked = np.empty((16, 4), np.int64)
-        found = np.zeros(6, np.int64)
+        found = np.zeros(8, np.int64)
         while True:
             found[_WIDTH] = width
             _read(
@@ -209,7 +228,8 @@ class SvmlightSource:
             if found[_ASKED] <= len(asked):
                 break
             asked = np.empty((found[_ASKED], 4), np.int64)
-        n, nnz, n_bad, n_asked, wide, unsorted = found.tolist()
+        n, nnz, n_bad, n_asked, wide, unsorted, cut, wider = found.tolist()
+        self._cut, self._wider = self._cut + cut, max(self._wider, wider)
         y, lines, bad = y[:n], lines[:n], bad[:n_bad]
         wrong = _ask_python(data, asked[:n_asked], y, values)
         parts = values[:nnz], indices[:nnz], indptr[: n + 1]
@@ -461,11 +481,13 @@ def _read(
     mark_either(buf, _SPACE, _NEWLINE, ends)
     mark_range(buf, _ZERO, _NINE, digits)
     at = line = row = k = n_bad = n_asked = 0
+    n_cut: Any = 0
+    wider: Any = 0
     width, unsorted = found[_WIDTH], False
     while at < stop:
         first, first_k, first_asked = at, k, n_asked
         line += 1
-        last_column, in_order = np.int64(-1), True
+        last_column, in_order, largest = np.int64(-1), True, np.int64(-1)
         while (
             at < stop and byte_at(buf, at) != _NEWLINE and _is_space(byte_at(buf, at))
         ):
@@ -539,6 +561,8 @@ def _read(
                 last_column = max(column, last_column)
             elif not leave_out:
                 good = False
+            elif values[k] != 0.0:
+                largest = max(column, largest)
         while at < stop and byte_at(buf, at) != _NEWLINE:
             at += 1
         end = at
@@ -551,12 +575,15 @@ def _read(
             indptr[row] = k
             width = max(width, last_column + 1)
             unsorted = unsorted or not in_order
+            n_cut += largest >= 0
+            wider = max(wider, largest + 1)
         elif not blank:
             bad[n_bad, 0], bad[n_bad, 1], bad[n_bad, 2] = line, first, end
             n_bad += 1
             k, n_asked = first_k, first_asked
     found[_ROWS], found[_ENTRIES], found[_BAD] = row, k, n_bad
     found[_ASKED], found[_WIDTH], found[_UNSORTED] = n_asked, width, unsorted
+    found[_CUT], found[_WIDER] = n_cut, wider
 
 
 @inlined

@@ -6,13 +6,14 @@ features.
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from aucmax.data.absent import are_absent
 from aucmax.data.chunk import (
     START,
     BadLine,
@@ -33,9 +34,11 @@ from aucmax.data.schema import (
     learn,
     locate,
     make_schema,
+    remedy,
 )
 from aucmax.data.spans import Float, Spans, decode
 from aucmax.data.task import Task
+from aucmax.data.words import Word, words_behind
 
 
 class TableSource:
@@ -67,6 +70,7 @@ class TableSource:
         self._recipe = recipe
         self._labelled = labelled
         self.unknown: Counter[str] = Counter()  # values that a model has never seen
+        self._na: Sequence[str] = (recipe or {}).get("na") or wishes.na
 
     def _look(self) -> tuple[list[str], list[Sample], bool]:
         """Return the names of columns, their first rows, whether named at all."""
@@ -100,7 +104,7 @@ class TableSource:
         fill = np.full(len(schema.numbers), np.nan if imputes else 0.0)
         refuse = schema.missing == "error"
         chunks = self._read(schema, START, np.float64, None if refuse else fill)
-        return learn(schema, (chunk.X for chunk in chunks))
+        return learn(schema, (_blanked(schema, chunk, fill).X for chunk in chunks))
 
     def _adopted(self, schema: Schema) -> Schema:
         """Return a model's schema with the label and the weight of these data."""
@@ -146,7 +150,7 @@ class TableSource:
         if schema.categories or schema.texts:  # the next ones are cut while we hash
             chunks = prefetch(chunks)
         for chunk in chunks:
-            chunk = _parsed(schema, chunk)
+            chunk = _parsed(schema, _blanked(schema, chunk, fill))
             X = encode(schema, chunk.X, self.dtype, self.unknown)
             yield chunk._replace(X=X)
         if self._recipe is not None and self.unknown:
@@ -173,9 +177,52 @@ class TableSource:
             **self.schema.to_json(),
         }
 
+    def words(self, features: Collection[int]) -> list[Word]:
+        """Return the words behind hashed features, as far as the first rows tell."""
+        schema = self.schema
+        if not schema.hashed:
+            return []
+        names, samples, _ = self._look()
+        cells = {
+            name: sample.listed for name, sample in zip(names, samples, strict=True)
+        }
+        return words_behind(schema, cells, features)
+
     def feature_names(self) -> list[str]:
         """Return what each column of X is."""
         return self.schema.feature_names()
+
+
+def _blanked(schema: Schema, chunk: Chunk, fill: Float | None) -> Chunk:
+    """Return the chunk without the numbers that stand for a missing value.
+
+    ``fill`` is put there; if there is none, their rows become bad lines.
+    """
+    if not schema.na:
+        return chunk
+    columns: Columns = chunk.X
+    gone = are_absent(schema.na, columns.numbers)
+    others = [
+        one
+        if isinstance(one, Spans)
+        else np.where(are_absent(schema.na, one), np.nan, one)
+        for one in columns.others
+    ]
+    chunk = chunk._replace(X=columns._replace(others=others))
+    if not gone.any():
+        return chunk
+    if fill is None:
+        faults = {
+            row: (
+                schema.numbers[column],
+                f"the value {columns.numbers[row, column]:g} stands for a missing one: "
+                f"{remedy(False)}",
+            )
+            for row, column in reversed(np.argwhere(gone).tolist())
+        }
+        return _without(chunk, faults)
+    numbers = np.where(gone, fill.astype(columns.numbers.dtype), columns.numbers)
+    return chunk._replace(X=chunk.X._replace(numbers=numbers))
 
 
 def _parsed(schema: Schema, chunk: Chunk) -> Chunk:
@@ -194,16 +241,22 @@ def _parsed(schema: Schema, chunk: Chunk) -> Chunk:
         values, wrong = read(schema.notation[name], column)
         others.append(values)
         for row in np.flatnonzero(wrong).tolist():
-            faults.setdefault(row, (name, _text(column, row)))
+            kind = "date" if name in schema.dates else "number"
+            problem = (
+                f"the value {_text(column, row)!r} is no {kind} as those at the "
+                f"beginning were: --input categorical={name} makes categories of them"
+            )
+            faults.setdefault(row, (name, problem))
     chunk = chunk._replace(X=columns._replace(others=others))
-    return _without(chunk, faults, schema) if faults else chunk
+    return _without(chunk, faults) if faults else chunk
 
 
 def _text(spans: Spans, row: int) -> str:
     return decode(spans.data[spans.starts[row] : spans.stops[row]].tobytes())
 
 
-def _without(chunk: Chunk, faults: dict[int, tuple[str, str]], schema: Schema) -> Chunk:
+def _without(chunk: Chunk, faults: dict[int, tuple[str, str]]) -> Chunk:
+    """Return the chunk with bad lines for some rows: which column, what is wrong."""
     good = np.ones(len(chunk.line), bool)
     good[list(faults)] = False
     bad = [
@@ -211,13 +264,11 @@ def _without(chunk: Chunk, faults: dict[int, tuple[str, str]], schema: Schema) -
             chunk.file,
             int(chunk.line[row]),
             name,
-            f"the value {value!r} is no "
-            + ("date" if name in schema.dates else "number")
-            + " as those at the beginning were: --input "
-            f"categorical={name} makes categories of them",
+            problem,
             _line(chunk.raw, row),
+            row=chunk.raw.slice(row, 1) if hasattr(chunk.raw, "slice") else None,
         )
-        for row, (name, value) in faults.items()
+        for row, (name, problem) in faults.items()
     ]
 
     def chosen(spans: Spans) -> Spans:
@@ -234,7 +285,10 @@ def _without(chunk: Chunk, faults: dict[int, tuple[str, str]], schema: Schema) -
             columns.numbers[good],
             [chosen(spans) for spans in columns.categories],
             [chosen(spans) for spans in columns.texts],
-            [values[good] for values in columns.others],
+            [
+                chosen(one) if isinstance(one, Spans) else one[good]
+                for one in columns.others
+            ],
         ),
         y=None if chunk.y is None else chunk.y[good],
         weight=None if chunk.weight is None else chunk.weight[good],

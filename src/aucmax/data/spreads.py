@@ -1,0 +1,61 @@
+"""How much features vary: what makes weights of different units comparable."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Float = NDArray[np.float64]
+
+_VALUES = 1 << 22  # that are looked at
+
+
+class Spreads(NamedTuple):
+    """Standard deviations of the features that vary; of others nothing is known."""
+
+    features: Sequence[int] = ()  # rising
+    deviations: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, X: Any) -> "Spreads":
+        """Return those of some rows, the first ones if they are many."""
+        stored = X.nnz if sparse.issparse(X) else X.size
+        rows = -(-X.shape[0] * _VALUES // max(stored, _VALUES))
+        found = _deviations(X[:rows])
+        features = np.flatnonzero((found > 0.0) & np.isfinite(found))
+        # They are for people: six digits are enough, and short in a file.
+        return cls(features.tolist(), [float(f"{s:.6g}") for s in found[features]])
+
+    @classmethod
+    def told(cls, recipe: Mapping[str, Any] | None) -> "Spreads":
+        """Return what a recipe says of them; old ones say nothing."""
+        return cls(**((recipe or {}).get("spreads") or {}))
+
+    def among(self, features: Any) -> Float:
+        """Return those of some features, zero where there are none."""
+        wanted = np.asarray(features, np.int64)
+        if not self.features:
+            return np.zeros(len(wanted))
+        known = np.array(self.features)
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[place] == wanted, np.array(self.deviations)[place], 0.0)
+
+    def largest(self, features: Any, weights: Float, count: int) -> "Spreads":
+        """Return those of the features that have the most say in a score."""
+        say = np.abs(weights) * self.among(features)
+        some = np.flatnonzero(say)
+        chosen = some[np.argsort(-say[some], kind="stable")[:count]]
+        kept = np.sort(np.asarray(features)[chosen])
+        return Spreads(kept.tolist(), self.among(kept).tolist())
+
+
+def _deviations(X: Any) -> Float:
+    if not sparse.issparse(X):
+        return np.asarray(X.std(axis=0, dtype=np.float64))
+    n, d = X.shape
+    values = X.data.astype(np.float64)
+    mean = np.bincount(X.indices, values, d) / n
+    square = np.bincount(X.indices, values * values, d) / n
+    return np.sqrt(np.maximum(square - mean * mean, 0.0))
