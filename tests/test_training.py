@@ -421,7 +421,12 @@ def test_which_algorithm():
         X = np.zeros((n, d))
         return Chunk(X, None, None, [], None, {}, Position(), done, "", np.arange(n))
 
-    assert choose(Data, first(100, 10, 10_000)) == "BAMCV"
+    assert choose(Data, first(100, 10, 20_000)) == "AUCClassifier"  # 50 000 rows
+    assert choose(Data, first(100, 10, 20_000), fast=True) == "BAMCV"
+    assert choose(Data, first(100, 10, 5_000_000)) == "BAMCV"  # 200
+    assert choose(Data, first(100, 3000, 1_000_000)) == "BAMCV"  # wide
+    assert choose(Data, first(100, 10, 10_000)) == "AUCClassifier"
+    assert choose(Data, first(100, 10, 9000)) == "BAMCV"
     assert choose(Data, first(100, 10, 400)) == "LeastSquaresAUCCV"
     assert choose(Data, first(100, 600, 40_000)) == "BAMCV"
     assert choose(Data, first(100, 600, 1000)) == "AUCStream"

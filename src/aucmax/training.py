@@ -43,6 +43,11 @@ from aucmax.model import load_with_recipe, save
 from aucmax.systems import configured, full_name, named
 
 _MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
+FAST = "fast"  # in place of a name: what ranks well in little time
+_CHOSEN = ("auto", FAST)
+_FEW_ROWS = 300  # too few to tell several models apart
+_WIDE = 2000  # features, beyond which a blend is of linear models only
+_BLENDED = 1e6  # values that several models take no longer than a minute or two for
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 _PATIENCE = 0.2  # seconds to wait for data before looking around
@@ -131,6 +136,9 @@ class Observer:
 
     def fitting(self, name: str) -> None:
         """Take note that all rows are read, by a learner that wants them at once."""
+
+    def fitted(self, name: str, done: int, total: int) -> None:
+        """Take note that a model of a blend is fitted, and how many are."""
 
     def warn(self, text: str) -> None:
         """Take what a user should know."""
@@ -309,8 +317,8 @@ def _begin(plan: Plan) -> _Run:
             "There are no labels to learn from: name their --label column."
         )
     task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
-    auto = plan.algorithm == "auto"
-    name = choose(source, first) if auto else full_name(plan.algorithm)
+    name = plan.algorithm
+    name = choose(source, first, name == FAST) if name in _CHOSEN else full_name(name)
     plan = replace(plan, algorithm=name, size=source.size, digests=_digests(source))
     estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
@@ -384,11 +392,12 @@ def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
             return
 
 
-def choose(source: Source, first: Chunk) -> str:
+def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     """Return the algorithm for who names none, by the size of the data.
 
-    Cross-validated Newton if they fit in memory, the square loss if they are many for
-    that, a race of streams if they do not fit or come through a pipe.
+    A blend for a table of some size (not if it is to be ``fast``), else cross-validated
+    Newton if the data fit in memory, the square loss if they are many for that, a race
+    of streams if they do not fit or come through a pipe.
     """
     if source.size is None:
         return "AUCStream"
@@ -399,6 +408,9 @@ def choose(source: Source, first: Chunk) -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory / _MEMORY_SHARE:
         return "AUCStream"
+    rows, width = total * X.shape[0], X.shape[1]
+    if not fast and rows >= _FEW_ROWS and rows * width <= _BLENDED and width <= _WIDE:
+        return "AUCClassifier"
     if total * stored <= _MANY_VALUES:
         return "BAMCV"
     return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "AUCStream"
@@ -427,7 +439,7 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
     keep_text = plan.on_bad_line == "quarantine"
     source = reopen(plan.data, recipe["input"], keep_text=keep_text)
     settled = replace(plan, size=source.size, digests=_digests(source))
-    if plan.algorithm == "auto":
+    if plan.algorithm in _CHOSEN:
         settled = replace(settled, algorithm=theirs["algorithm"])
     differences = settled.differences(theirs)
     if differences:
@@ -648,6 +660,9 @@ def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:
     _check_classes(run)
     run.spreads = Spreads.of(batch.X)
     observer.fitting(run.plan.algorithm)
+    if hasattr(run.estimator, "_told"):  # a blend
+        schema = getattr(run.source, "schema", None)
+        run.estimator._told(observer.fitted, schema and schema.feature_columns())
     run.estimator.fit(batch.X, batch.positive, sample_weight=batch.weight)
     return kept
 

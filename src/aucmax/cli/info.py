@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.cli.screen import Screen, columns_table, judgement, leaderboard, table
+from aucmax.cli.screen import (
+    Screen,
+    columns_table,
+    judgement,
+    leaderboard,
+    table,
+    worth,
+)
 from aucmax.core.formula import Formula
 from aucmax.data.spreads import Spreads
 from aucmax.data.words import Word
-from aucmax.front.stream import Standing
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
 
@@ -35,6 +41,7 @@ def describe(path: Path) -> dict[str, Any]:
     estimator, recipe = model.estimator, model.recipe or {}
     formula, names = _formula(estimator), model.names()
     board = getattr(estimator, "leaderboard_", None)
+    columns = getattr(estimator, "importances_", None)
     units, about = formula.units, path.stat()
     return {
         "model": str(path),
@@ -59,12 +66,14 @@ def describe(path: Path) -> dict[str, Any]:
         "n_iter": estimator.n_iter_,
         "goes_on": estimator._goes_on,
         "leaderboard": [line._asdict() for line in board] if board else None,
+        "importances": [line._asdict() for line in columns] if columns else None,
         "input": {
             name: value
             for name, value in recipe.get("input", {}).items()
             if isinstance(value, bool | int | float | str)
         },
         "chosen": _chosen(estimator),
+        "auc": getattr(estimator, "auc_", None),
         "training": recipe.get("training"),
         "judged": recipe.get("judged"),
         "columns": recipe.get("input", {}).get("roles") or None,
@@ -130,7 +139,7 @@ def _formula(estimator: Any) -> Formula:
     try:
         formula: Formula = estimator._formula()
     except TypeError:
-        return Formula(float(estimator.intercept_[0]), np.zeros(0))
+        return Formula(float(getattr(estimator, "intercept_", [0.0])[0]), np.zeros(0))
     return formula
 
 
@@ -144,8 +153,10 @@ def show(found: dict[str, Any], screen: Screen) -> None:
         "class": found["class"],
         "parameters": given,
         "chosen": found["chosen"] and _choice(**found["chosen"]),
+        "AUC": found["auc"] and _area(*found["auc"]),
         "positive": found["task"] if training else f"{found['task']} ({classes})",
-        "features": f"{found['features']:,}, {found['nonzero']:,} weights are not zero",
+        "features": f"{found['features']:,}"
+        + (f", {found['nonzero']:,} weights are not zero" if found["nonzero"] else ""),
         "trained": _list(training or {}) or "in Python: the file does not say on what",
         "judged": found["judged"] and judgement(found["judged"]),
         "input": _list(found["input"]),
@@ -167,7 +178,9 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     if found["columns"] and (columns := columns_table(found["columns"])):
         screen.show(columns)
     if found["leaderboard"]:
-        screen.show(leaderboard([Standing(**line) for line in found["leaderboard"]]))
+        screen.show(leaderboard(found["leaderboard"]))
+    if found["importances"]:
+        screen.show(worth(found["importances"]))
     if not found["largest_weights"]:
         return
     screen.show(_weights_table(found["largest_weights"]))
@@ -184,6 +197,10 @@ def _weights_table(entries: list[dict[str, Any]]) -> Table:
         say, weight = f"{entry['standardised']:+.4g}", f"{entry['weight']:.6g}"
         grid.add_row(entry["feature"], say, weight)
     return grid
+
+
+def _area(value: float, low: float, high: float, _: float) -> str:
+    return f"{value:.4f} ({low:.4f} to {high:.4f}) on rows that it had not seen"
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

@@ -237,6 +237,9 @@ def train(
             help="SPAM, BAM, NPSAM, … (see aucmax algorithms); auto goes by the size.",
         ),
     ] = "auto",
+    fast: Annotated[
+        bool, typer.Option("--fast", help="A single linear model, not a blend.")
+    ] = False,
     param: Annotated[
         list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of it.")
     ] = [],  # noqa: B006
@@ -283,11 +286,13 @@ def train(
     """Train a ranker from data, and write it to a model file."""
     import_scikit_learn()
     from aucmax.cli.train import parameters, reader_options, run
-    from aucmax.training import Plan
+    from aucmax.training import FAST, Plan
 
+    if fast and algorithm != "auto":
+        raise typer.BadParameter("--fast and --algorithm: take one.")
     plan = Plan(
         data=data,
-        algorithm=algorithm,
+        algorithm=FAST if fast else algorithm,
         params=parameters(param, "--param"),
         passes=passes,
         seed=seed,

@@ -109,7 +109,7 @@ class Meter:
 
     def board(self, lines: Sequence[Any]) -> None:
         """Show how the members of a race stand, below the bar."""
-        self._progress.board = leaderboard(lines)
+        self._progress.board = leaderboard([line._asdict() for line in lines])
 
     def label(self, text: str) -> None:
         """Say what goes on now, for nobody knows how long: the bar swings."""
@@ -220,15 +220,40 @@ def judgement(judged: Mapping[str, Any]) -> str:
     )
 
 
-def leaderboard(lines: Sequence[Any]) -> Table:
-    """Return how the members of a race stand."""
+def leaderboard(lines: Sequence[dict[str, Any]]) -> Table:
+    """Return how members stand, of a race or of a blend."""
+    if lines and "running" in lines[0]:
+        return _race(lines)
+    grid = table("member", "AUC", "95 % interval", "weight", "seconds")
+    for line in lines:
+        grid.add_row(
+            line["member"],
+            f"{line['auc']:.4f}",
+            f"{line['low']:.4f}–{line['high']:.4f}",
+            f"{100.0 * line['weight']:.0f} %" if line["weight"] else "",
+            f"{line['seconds']:.1f}",
+        )
+    return grid
+
+
+def _race(lines: Sequence[dict[str, Any]]) -> Table:
     grid = table("member", "rows", "progressive AUC", "behind", "weight")
     for line in lines:
-        area = f"{line.auc:.4f} ± {line.se:.4f}"
-        share = f"{100.0 * line.weight:.0f} %" if line.running else "out"
-        style = "" if line.running else "dim"
-        behind = f"{line.behind:.4f}" if line.behind else ""
-        grid.add_row(line.member, f"{line.rows:,}", area, behind, share, style=style)
+        area = f"{line['auc']:.4f} ± {line['se']:.4f}"
+        runs = line["running"]
+        share = f"{100.0 * line['weight']:.0f} %" if runs else "out"
+        behind = f"{line['behind']:.4f}" if line["behind"] else ""
+        rows, style = f"{line['rows']:,}", "" if runs else "dim"
+        grid.add_row(line["member"], rows, area, behind, share, style=style)
+    return grid
+
+
+def worth(lines: Sequence[dict[str, Any]], most: int = 8) -> Table:
+    """Return what the best columns are worth."""
+    grid = table("column", "AUC falls, when it is shuffled, by", "95 % interval")
+    for line in lines[:most]:
+        sure = f"{line['low']:+.4f} to {line['high']:+.4f}"
+        grid.add_row(line["column"], f"{line['drop']:.4f}", sure)
     return grid
 
 

@@ -18,6 +18,7 @@ from aucmax.cli.screen import (
     leaderboard,
     reading,
     some,
+    worth,
 )
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
@@ -75,8 +76,12 @@ def run(
         console.print(_report(result, output, seconds))
         if columns := columns_table(result.recipe["input"].get("roles", [])):
             console.print(columns)
-        if hasattr(result.estimator, "leaderboard_"):
-            console.print(leaderboard(result.estimator.leaderboard_))
+        members = getattr(result.estimator, "leaderboard_", ())
+        if members:
+            console.print(leaderboard([line._asdict() for line in members]))
+        columns_worth = getattr(result.estimator, "importances_", ())
+        if columns_worth:
+            console.print(worth([line._asdict() for line in columns_worth]))
     for remark in remarks(result):
         notes.print(remark)
     return 0
@@ -96,6 +101,9 @@ class _Shown(Observer):
 
     def fitting(self, name: str) -> None:
         self._meter.label(f"Fitting {name}")
+
+    def fitted(self, name: str, done: int, total: int) -> None:
+        self._meter.label(f"Fitting {total} models: {done} done, {name}")
 
     def warn(self, text: str) -> None:
         self._notes.print(text)

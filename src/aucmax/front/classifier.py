@@ -23,11 +23,21 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.kernel_cv import KernelAUCCV
 from aucmax.core.base import Ranker, generator
+from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
 from aucmax.core.portable import dump
 from aucmax.core.rows import Float
 from aucmax.front.blend import weights
-from aucmax.front.crossfit import Fitted, Member, Part, Rows, crossfit, deal, scores_of
+from aucmax.front.crossfit import (
+    Fitted,
+    Member,
+    Part,
+    Rows,
+    Tell,
+    crossfit,
+    deal,
+    scores_of,
+)
 from aucmax.front.importance import Importance, importances
 from aucmax.front.missing import Fill
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
@@ -37,6 +47,7 @@ from aucmax.tensors import write
 _WIDE = 2000  # features; beyond, rows stay sparse and models linear
 _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
 _ROUNDS = 4  # of folds, if there is time for them
+_FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
 _MANY = 200  # columns, beyond which it takes too long to say what each is worth
 _SHOWN = 8  # of them that are worth most
 _LEAST = 0.01  # of the blend: below, a member is not worth the time it takes to score
@@ -195,6 +206,12 @@ class AUCClassifier(Ranker):
         begun = monotonic()
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
         rows, groups = self._rows_of(X, y, sample_weight, groups)
+        fewest = min(np.count_nonzero(side) for side in _sides(rows.signed))
+        if self.members is None and fewest < _FEWEST:
+            raise ValueError(
+                f"A class has {fewest} rows of {len(rows.signed)}; to blend models, "
+                f"{_FEWEST} are needed of each. A single one can do with less: use BAM."
+            )
         rounds = [deal(self.cv, rows, groups, seed)]
         budget = self.time_budget
         if budget is not None:
@@ -206,6 +223,7 @@ class AUCClassifier(Ranker):
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
         self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
         self._worth = self._importances(rows, rounds[0], seed)
+        self.__dict__.pop("_watch", None)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Float:
@@ -349,7 +367,15 @@ class AUCClassifier(Ranker):
             raise ValueError("members is empty: there is nothing to blend.")
         return team
 
+    def _told(self, watch: Tell, columns: list[str] | None) -> None:
+        """Take who wants to know of models, and the columns of encoded features."""
+        self._watch = watch
+        if columns is not None:
+            self._sources = columns
+
     def _tell(self, name: str, done: int, total: int) -> None:
+        if "_watch" in self.__dict__:
+            self._watch(name, done, total)
         if self.verbose:
             print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
@@ -431,7 +457,13 @@ class AUCClassifier(Ranker):
         tags.input_tags.allow_nan = True
         return tags
 
-    # What model files ask of an estimator.
+    # What exports and model files ask of an estimator.
+
+    def _formula(self) -> Formula:
+        raise TypeError(
+            "a blend of several models is more than one formula; train a single one: "
+            "--fast, or --algorithm BAMCV or KernelAUCCV."
+        )
 
     def _notes(self) -> dict[str, Any]:
         """Return what is known of members, out of what JSON knows."""
@@ -488,6 +520,10 @@ class AUCClassifier(Ranker):
         if not (self._blend[1:] > 0.0).all() or not self._odds[0] > 0.0:
             raise ValueError("its members count nothing, or odds fall with the score.")
         self._recipe = None  # if there is one, who loads the model has it
+
+
+def _sides(signed: Float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    return signed < 0.0, signed > 0.0
 
 
 def default_team(wide: bool) -> list[Member]:
