@@ -106,20 +106,25 @@ def _compile() -> float:
     start = perf_counter()
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 4)), np.arange(60) % 3 == 0
-    auc_interval(y, AUCClassifier(random_state=0).fit(X, y).decision_function(X))
+    auc_interval(y, new_blend(0).fit(X, y).decision_function(X))
     AUCStream().partial_fit(X.astype(np.float32), y)
     return perf_counter() - start
+
+
+def new_blend(seed: int) -> AUCClassifier:
+    """Return a blend that has learnt nothing."""
+    return AUCClassifier(random_state=seed)
 
 
 def digits(seed: int, screen: Screen) -> tuple[list[Split], AUCClassifier]:
     """Train on halves of a small real set, test on the others."""
     X, digit = load_digits(return_X_y=True)
-    splits, blend = [], AUCClassifier()
+    splits, blend = [], new_blend(seed)
     for k in range(seed, seed + SPLITS):
         X_train, X_test, y_train, y_test = train_test_split(
             X, digit % 2 == 1, test_size=0.5, stratify=digit, random_state=k
         )
-        blend = AUCClassifier(random_state=k)
+        blend = new_blend(k)
         models = {
             "AUCClassifier": blend,
             _BOOSTING: HistGradientBoostingClassifier(random_state=k),
@@ -217,8 +222,7 @@ def show_table(splits: list[Split], blend: AUCClassifier, screen: Screen) -> Non
         "Handwritten digits, 64 numbers each: which are odd? "
         f"{first.train_rows:,} rows to train on, {first.y.size:,} others to test on."
     )
-    names = [result.name for result in first.results]
-    grid = table("seed", *(f"AUC, {name}" for name in names), "ahead of both by")
+    grid = table("seed", "AUCClassifier", "boosting", "logistic", "ahead by")
     for split in splits:
         least = min(split.ahead(), key=lambda test: test.difference)
         grid.add_row(
@@ -227,11 +231,13 @@ def show_table(splits: list[Split], blend: AUCClassifier, screen: Screen) -> Non
             f"{least.difference:+.4f} ({least.low:+.4f} to {least.high:+.4f})",
         )
     screen.show(grid)
-    seconds = [split.results[0].seconds for split in splits]
+    ours = max(split.results[0].seconds for split in splits)
+    others = max(other.seconds for split in splits for other in split.results[1:])
     screen.print(
-        f"In brackets: 95 % interval on the same rows (DeLong). It took "
-        f"{max(seconds):.1f} s at most, the others "
-        f"{max(r.seconds for s in splits for r in s.results[1:]):.1f} s. No settings.",
+        "AUC, and by how much the blend is ahead of the better of the two, with a 95 % "
+        f"interval on the same rows (DeLong). Blending took {ours:.1f} s at most, the "
+        f"others {others:.1f} s: scikit-learn's gradient boosting, and balanced "
+        "logistic regression on standardised rows.",
         style="dim",
     )
     screen.print(f"\nWhat the last one says of itself:\n{blend.explain()}")

@@ -60,8 +60,8 @@ def compile_kernels(
     The estimators as they are, and with ``detours`` in their other forms too.
     """
     start = perf_counter()
-    dense = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0], [2.0, 4.0]])
-    y = np.array([0, 0, 1, 1])
+    dense = np.tile([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0], [2.0, 4.0]], (2, 1))
+    y = np.tile([0, 0, 1, 1], 2)
     for dtype in floats:
         for layout in layouts:
             X = layout(dense.astype(dtype))
