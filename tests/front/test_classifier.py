@@ -203,7 +203,7 @@ def test_numbers_of_a_data_frame_are_an_array_with_names():
 def test_wide_sparse_rows_stay_sparse():
     X, y = wide(d=3000)
     model = AUCClassifier(random_state=0).fit(X, y)
-    assert [line.member for line in model.leaderboard_] == ["linear"]
+    assert all("linear" in line.member for line in model.leaderboard_)
     assert model.score(X, y) > 0.99
     assert model.importances_ == []
     with pytest.raises(AttributeError, match="permutation_importance"):

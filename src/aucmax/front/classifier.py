@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.kernel_cv import KernelAUCCV
+from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.core.base import Ranker, generator
 from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
@@ -73,7 +74,7 @@ class AUCClassifier(Ranker):
     members : list of estimators or of (name, estimator), default=None
         What to blend: any classifiers of scikit-learn's kind. None is a linear ranker,
         kernels, boosted trees and randomised trees; of sparse rows with more than 2000
-        features, linear rankers.
+        features, two linear rankers.
     cv : int, cross-validation generator or iterable, default=5
         Number of folds, or what else scikit-learn takes for ``cv``: with splits along
         time, members are judged by what comes later.
@@ -531,12 +532,12 @@ def default_team(wide: bool) -> list[Member]:
 
     Chosen with the data sets of docs/tables.md in view.
     """
-    linear = [Member("linear", BAMCV())]
+    linear = Member("linear", BAMCV())
     if wide:
-        return linear
+        return [Member("linear, square loss", LeastSquaresAUC()), linear]
     drawn = BoostedTrees(300, min_leaf=10, max_features=0.4)
     return [
-        *linear,
+        linear,
         Member("randomised trees", RandomizedTrees()),
         Member("boosted trees", BoostedTrees()),
         Member("boosted trees, features drawn", drawn),
