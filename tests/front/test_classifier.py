@@ -230,6 +230,14 @@ def test_splits_along_time():
     assert model.importances_ == []
 
 
+def test_a_single_split():
+    X, y = crossed(300)
+    rows = np.arange(300)
+    model = light(cv=[(rows[:200], rows[200:])]).fit(X, y)
+    assert model.n_iter_ == 1
+    assert 0.6 < model.auc_.low < model.auc_.high < 1.0
+
+
 def test_a_model_for_each_fold_is_told(capsys):
     X, y = gaussian(90)
     light(verbose=True).fit(X, y)

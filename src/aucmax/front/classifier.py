@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,6 +50,7 @@ _WIDE = 2000  # features; beyond, rows stay sparse and models linear
 _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
 _ROUNDS = 4  # of folds, if there is time for them
 _FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
+_INNER = 2  # folds of rows that one split has left out
 _MANY = 200  # columns, beyond which it takes too long to say what each is worth
 _SHOWN = 8  # of them that are worth most
 _LEAST = 0.01  # of the blend: below, a member is not worth the time it takes to score
@@ -385,27 +387,33 @@ class AUCClassifier(Ranker):
         seen = fold >= 0
         signed, fold = rows.signed[seen], fold[seen]
         positive = signed > 0.0
-        weight = np.abs(signed) if rows.weighted else None
+        interval = partial(
+            cv_auc_interval,
+            positive,
+            folds=fold,
+            sample_weight=np.abs(signed) if rows.weighted else None,
+        )
         S = np.column_stack([one.scores[seen] for one in fitted])
         mean, unit = S.mean(axis=0), S.std(axis=0)
         unit[unit == 0.0] = 1.0
         Z = (S - mean) / unit
         w = weights(Z, signed)
         w[w < _LEAST * w.sum()] = 0.0
-        # For an honest judgement, the blend must not have seen the rows either.
-        blend = np.empty(len(signed))
-        for one in np.unique(fold):
-            here = fold == one
-            blend[here] = Z[here] @ weights(Z[~here], signed[~here])
-        self.auc_ = cv_auc_interval(positive, blend, fold, sample_weight=weight)
+        blend = _unseen(Z, signed, fold)
+        self.auc_ = interval(blend)
         mass = np.array([signed[positive].sum(), -signed[~positive].sum()])
         mass *= len(signed) / mass.sum()
         self._odds = np.array(log_odds(blend[positive], blend[~positive], mass))
-        lines = []
-        for j, one in enumerate(fitted):
-            area = cv_auc_interval(positive, S[:, j], fold, sample_weight=weight)
-            share = float(w[j] / w.sum())
-            lines.append(Standing(one.name, *area[:3], share, one.seconds, one.rows))
+        lines = [
+            Standing(
+                one.name,
+                *interval(S[:, j])[:3],
+                weight=float(w[j] / w.sum()),
+                seconds=one.seconds,
+                rows=one.rows,
+            )
+            for j, one in enumerate(fitted)
+        ]
         self.leaderboard_ = sorted(lines, key=lambda line: -line.auc)
         self.members_ = {one.name: one.models for j, one in enumerate(fitted) if w[j]}
         self._blend = np.array([mean, unit, w])[:, w > 0.0]
@@ -415,7 +423,7 @@ class AUCClassifier(Ranker):
         self, rows: Rows, parts: list[Part], seed: int
     ) -> list[Importance]:
         """Return what columns are worth; nothing if they are many, or none can tell."""
-        columns = self._columns(rows.X.shape[1])
+        columns = self._columns()
         judges = [k for k, part in enumerate(parts) if part.kept and len(part.test)]
         if sparse.issparse(rows.X) or len(columns) > _MANY or not judges:
             return []
@@ -423,7 +431,7 @@ class AUCClassifier(Ranker):
         rng = np.random.RandomState(seed)
         return importances(folds, rows.X, rows.signed > 0.0, columns, rng)
 
-    def _columns(self, n_features: int) -> dict[str, NDArray[np.int64]]:
+    def _columns(self) -> dict[str, NDArray[np.int64]]:
         """Return which features belong to each column, by its name."""
         names = self.__dict__.get("_sources")  # of a table that has been encoded
         if names is None:
@@ -521,6 +529,20 @@ class AUCClassifier(Ranker):
         if not (self._blend[1:] > 0.0).all() or not self._odds[0] > 0.0:
             raise ValueError("its members count nothing, or odds fall with the score.")
         self._recipe = None  # if there is one, who loads the model has it
+
+
+def _unseen(Z: Float, signed: Float, fold: NDArray[Any]) -> Float:
+    """Return the blend of each row, by weights that are not from its fold."""
+    if (fold == fold[0]).all():  # one split only
+        parts = StratifiedKFold(_INNER).split(Z, signed > 0.0)
+        for k, (_, test) in enumerate(parts):
+            fold = fold.copy()
+            fold[test] = k
+    blend = np.empty(len(signed))
+    for one in np.unique(fold):
+        here = fold == one
+        blend[here] = Z[here] @ weights(Z[~here], signed[~here])
+    return blend
 
 
 def _sides(signed: Float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
