@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import aucmax
+from aucmax import BAM, AUCClassifier, KernelAUCCV
+from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from aucmax.scoring import Model
 from aucmax.training import Observer, Plan, StoppedError, train
 from commands import fields, invoke, table, write_table
+from data import mixed
 
 SMALL = ("--param", "n_components=10", "--param", "first_rows=100")
 
@@ -115,3 +118,23 @@ def test_parameters_of_a_part(data, tmp_path):
         *("--algorithm", "NPSAN"),
     )
     assert "Is it one of NPSAM" in result.stderr
+
+
+def test_a_blend_as_onnx_gives_the_same_scores(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    X, y = mixed(200)
+    X[::5, 2] = np.nan
+    kernel = KernelAUCCV(20, widths=[1.0], cv=2, fallback=False)
+    members = [BAM(), kernel, RandomizedTrees(5), BoostedTrees(5)]
+    model = AUCClassifier(members, cv=2, random_state=0).fit(X, y)
+    assert len(model.members_) > 2
+    path, output = tmp_path / "m.aucmax", tmp_path / "m.onnx"
+    model.save(path)
+    assert invoke("export", path, "-o", output).exit_code == 0
+    session = runtime.InferenceSession(output, providers=["CPUExecutionProvider"])
+    (scores,) = session.run(["score"], {"X": X})
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-4, atol=1e-5)
+    said = invoke("export", path, "-o", tmp_path / "m.json")
+    assert said.exit_code == 1
+    assert "more than one formula" in said.stderr

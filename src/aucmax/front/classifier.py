@@ -470,8 +470,8 @@ class AUCClassifier(Ranker):
 
     def _formula(self) -> Formula:
         raise TypeError(
-            "a blend of several models is more than one formula; train a single one: "
-            "--fast, or --algorithm BAMCV or KernelAUCCV."
+            "a blend of several models is more than one formula. ONNX can hold it; or "
+            "train a single model, by --fast."
         )
 
     def _notes(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from aucmax.front.forest import Forest
 _WORTH_THREADS = 10_000  # rows
 _FAR = 1e3  # times its spread: a column is centred
 _TINY = 1e-30  # a spread that float32 is too short for
-_NEAR = 1e-3  # of zero and one: so sure are no trees
+NEAR = 1e-3  # of zero and one: so sure are no trees
 
 
 class _Trees(Ranker):
@@ -202,7 +202,7 @@ class RandomizedTrees(_Trees):
 
     def _scores(self, X: Any) -> Float:
         p = self.forest_.scores(X) / len(self.forest_.roots)
-        p = np.clip(p, _NEAR, 1.0 - _NEAR)
+        p = np.clip(p, NEAR, 1.0 - NEAR)
         return np.log(p / (1.0 - p)) + self.offset_
 
 
