@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 import aucmax
+from aucmax import BAM
 from aucmax.cli.train import parameters, reader_options
-from commands import invoke, table, write_table
+from aucmax.front.crossfit import Member
+from aucmax.front.trees import RandomizedTrees
+from commands import fields, invoke, table, write_table
 from data import scattered
 
 
@@ -481,3 +484,45 @@ def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
     assert result.exit_code == 1
     assert re.search(r"d x d .* features would take .*(SPAM|diag)", result.stderr)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def quick_team(monkeypatch):
+    """Let the blend be of small models; which ones, its own tests look at."""
+    team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
+    monkeypatch.setattr("aucmax.front.classifier.default_team", lambda wide: team)
+
+
+def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
+    data = write_table(tmp_path / "clicks.csv", table(500))
+    model = tmp_path / "m.aucmax"
+    command = ("train", data, "-o", model, "--label", "clicked", "--holdout", "0.2")
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("AUCClassifier learnt from")
+    for words in ("linear", "trees", "when it is shuffled", "interval"):
+        assert words in result.stdout
+    told = json.loads(invoke("info", model, "--json").stdout)
+    assert {line["member"] for line in told["leaderboard"]} == {"linear", "trees"}
+    columns = {line["column"] for line in told["importances"]}
+    assert columns <= {role["name"] for role in told["columns"]}
+    assert told["auc"][0] > 0.5
+    shown = invoke("info", model).stdout
+    assert "on rows that it had not seen" in shown
+    scored = invoke("score", model, data)
+    assert scored.exit_code == 0
+    assert len(fields(scored.stdout)) == 500
+    scores = aucmax.load(model).leaderboard_[0].auc
+    assert (
+        json.loads(invoke(*command, "--json").stdout)["leaderboard"][0]["auc"] == scores
+    )
+
+
+def test_fast_is_one_model(tmp_path):
+    data = write_table(tmp_path / "clicks.csv", table(500))
+    command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
+    told = json.loads(invoke(*command, "--fast", "--json").stdout)
+    assert told["algorithm"] == "BAMCV"
+    both = invoke(*command, "--fast", "--algorithm", "SPAM")
+    assert both.exit_code == 2
+    assert "take one" in both.stderr
