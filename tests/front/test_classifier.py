@@ -230,6 +230,24 @@ def test_splits_along_time():
     assert model.importances_ == []
 
 
+def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+    X, y = crossed(200)
+    model = light().fit(X, y)
+    expected = model.decision_function(X)
+
+    def interrupted(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoostedTrees, "_grow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :3], y)
+    assert_array_equal(model.decision_function(X), expected)
+    fresh = light()
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    assert vars(fresh) == vars(light())
+
+
 def test_a_single_split():
     X, y = crossed(300)
     rows = np.arange(300)

@@ -206,6 +206,15 @@ class AUCClassifier(Ranker):
         self
             The fitted estimator.
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, sample_weight, groups)
+        except BaseException:  # what was learnt before is still there
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         begun = monotonic()
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
         rows, groups = self._rows_of(X, y, sample_weight, groups)

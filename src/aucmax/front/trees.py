@@ -15,6 +15,7 @@ from aucmax.core.rows import Float
 from aucmax.front.forest import Forest
 
 _WORTH_THREADS = 10_000  # rows
+_MOST_LEAVES = 5000  # of a tree: files are to be small
 _FAR = 1e3  # times its spread: a column is centred
 _TINY = 1e-30  # a spread that float32 is too short for
 NEAR = 1e-3  # of zero and one: so sure are no trees
@@ -158,7 +159,7 @@ class RandomizedTrees(_Trees):
     n_trees : int, default=60
         How many.
     min_leaf : int, default=2
-        Rows of a leaf, at least.
+        Rows of a leaf, at least; more if a tree would have more than 5000 leaves.
     random_state : int, RandomState instance or None, default=None
         Draws features and thresholds.
 
@@ -193,7 +194,7 @@ class RandomizedTrees(_Trees):
         centre, unit = _within_float32(X)
         model = ExtraTreesClassifier(
             self.n_trees,
-            min_samples_leaf=self.min_leaf,
+            min_samples_leaf=max(self.min_leaf, len(X) // _MOST_LEAVES),
             random_state=seed,
             n_jobs=-1 if len(X) > _WORTH_THREADS else None,
         ).fit((X - centre) / unit, y, weight)
