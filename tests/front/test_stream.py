@@ -11,9 +11,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import aucmax
 from aucmax import OAM, SPAM, AUCStream
+from aucmax.cli.export import to_json
 from aucmax.core.engine import NZ, SQ, SUM
 from aucmax.core.portable import dump
 from aucmax.front.stream import _block
+from aucmax.scoring import Model
 
 LEARNERS = {
     "SPAM()": SPAM(),
@@ -243,3 +245,15 @@ def test_members_of_a_file_must_be_those_of_the_race(tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="is no SPAM"):
         aucmax.load(tmp_path / "model")
+
+
+def test_the_blend_is_exported_as_the_linear_model_that_it_is(tmp_path):
+    X, y = gaussian(300, 5)
+    model = AUCStream().partial_fit(X, y)
+    model.save(tmp_path / "m.aucmax")
+    found = to_json(Model.load(tmp_path / "m.aucmax"))
+    weights = np.zeros(5)
+    for entry in found["weights"]:
+        weights[entry["index"]] = entry["weight"]
+    expected = model.decision_function(X)
+    assert_allclose(X @ weights + found["intercept"], expected)

@@ -210,8 +210,8 @@ class AUCClassifier(Ranker):
         try:
             return self._fit(X, y, sample_weight, groups)
         except BaseException:  # what was learnt before is still there
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
