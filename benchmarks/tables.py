@@ -1,17 +1,18 @@
 """Tables: AUCClassifier and what else people use, on the same rows.
 
 All data sets of $AUCMAX_DATA or ../shared/data with at least 500 rows, at most 5000 of
-each, 60 % to learn from and 40 % to test by, five splits. Raw features, nothing tuned on
-test rows. Multi-class sets: the rarer half of the labels against the rest.
+each, 60 % to learn from and 40 % to test by, five splits. Raw features, nothing tuned
+on test rows. Multi-class sets: the rarer half of the labels against the rest.
 
-``python benchmarks/tables.py run FILE [--only "name;name"] [set …]`` adds a JSON line to
-FILE for each set, split and model; what is there is not done again, so that it can be
-stopped, and run twice at once with other sets. Rivals take part if they can be imported.
+``python benchmarks/tables.py run FILE [--only "name;name"] [set …]`` adds a JSON line
+to FILE for each set, split and model; what is there is not done again, so that it can
+be stopped, and run twice at once with other sets. Rivals take part if they can be
+imported.
 
 ``… autogluon FILE [set …]`` does the same for AutoGluon, as it comes and with 60 s, and
 for AUCClassifier with 60 s; the first split of some sets. On an idle machine.
 
-``… report FILE [PICTURE]`` prints the tables of docs/tables.md, and draws how the models
+``… report FILE [PICTURE]`` prints the tables of docs/tables.md, and draws how models
 rank over all sets.
 
 ``… speed`` times AUCClassifier on 10 000 rows of 30 features. On an idle machine.
@@ -25,7 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -71,7 +72,7 @@ def lightgbm(**settings: Any) -> Any:
 class Searched:
     """LightGBM, the best of twenty random settings by three folds."""
 
-    space: dict[str, Any] = {
+    space: ClassVar[dict[str, Any]] = {
         "n_estimators": [100, 200, 400],
         "learning_rate": [0.02, 0.05, 0.1],
         "num_leaves": [7, 15, 31, 63],
@@ -83,6 +84,7 @@ class Searched:
     }
 
     def fit(self, X: Any, y: np.ndarray) -> Any:
+        """Return the best one, fitted to all rows."""
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
         trials = list(ParameterSampler(self.space, 20, random_state=0))
         scores = [
@@ -180,7 +182,7 @@ def note(path: Path, name: str, seed: int, label: str, model: Any, data: Any) ->
             with tempfile.TemporaryDirectory() as folder:
                 fitted.save(Path(folder) / "m")
                 line["bytes"] = (Path(folder) / "m").stat().st_size
-    except Exception as error:  # noqa: BLE001 one cell is not to lose the others
+    except Exception as error:  # one cell is not to lose the others
         line["error"] = str(error)[:200]
     with path.open("a") as file:
         file.write(json.dumps(line) + "\n")

@@ -16,6 +16,7 @@ from aucmax.core.engine import NZ, SQ, SUM
 from aucmax.core.portable import dump
 from aucmax.front.stream import _block
 from aucmax.scoring import Model
+from data import gaussian
 
 LEARNERS = {
     "SPAM()": SPAM(),
