@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 import aucmax
 from aucmax import BAMCV, KernelAUCCV, KMeansNystroem, LeastSquaresAUC
 from aucmax.batch import kernel_cv
+from aucmax.core.folds import drawn
 from data import gaussian
 
 
@@ -57,16 +58,13 @@ def test_all_rows_give_the_model_and_some_choose(monkeypatch):
     assert_allclose(model.learner_.coef_, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_rare_class_keeps_its_rows(monkeypatch):
-    monkeypatch.setattr(kernel_cv, "_CHOOSING", 100)
+def test_a_rare_class_keeps_its_rows():
     signed = np.where(np.arange(1000) < 30, 1.0, -1.0)
-    drawn = kernel_cv._drawn(signed, np.random.RandomState(0))
-    assert len(drawn) == len(set(drawn)) == 100
-    assert np.sum(signed[drawn] > 0) == 30
-    drawn = kernel_cv._drawn(
-        np.where(np.arange(1000) < 600, 1.0, -1.0), np.random.RandomState(0)
-    )
-    assert len(drawn) == 100
+    chosen = drawn(signed, 100, np.random.RandomState(0))
+    assert len(chosen) == len(set(chosen)) == 100
+    assert np.sum(signed[chosen] > 0) == 30
+    many = np.where(np.arange(1000) < 600, 1.0, -1.0)
+    assert len(drawn(many, 100, np.random.RandomState(0))) == 100
 
 
 def test_a_choice_of_landmarks_and_of_widths():

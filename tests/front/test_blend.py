@@ -9,7 +9,15 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
 from aucmax.front.blend import RIDGE, weights
-from aucmax.front.crossfit import Member, Rows, affordable, crossfit, deal, scores_of
+from aucmax.front.crossfit import (
+    Cost,
+    Member,
+    Rows,
+    affordable,
+    crossfit,
+    deal,
+    scores_of,
+)
 from aucmax.front.trees import RandomizedTrees
 from data import gaussian
 
@@ -106,11 +114,18 @@ def test_folds_that_cannot_be():
 
 
 def test_who_is_cheap_leaves_time_to_others():
-    assert affordable([1.0, 2.0], 1000, 10.0) == [1000, 1000]
-    # 4 seconds: two each; the first takes one, and leaves three of the six.
-    assert affordable([1.0, 6.0], 1000, 4.0) == [1000, 500]
-    assert affordable([1.0, 600.0], 1000, 4.0) == [1000, 0]  # 5 rows are too few
-    assert affordable([50.0, 60.0], 1000, 1.0) == [300, 0]  # one must be there
+    def given(*seconds, time):  # for all of 1000 rows
+        costs = [None if s is None else Cost(0.0, s / 1000.0) for s in seconds]
+        return affordable(costs, 1000, time)
+
+    assert given(1.0, 2.0, time=10.0) == [1000, 1000]
+    # Four seconds, two each: the first takes one, and leaves three of the six.
+    assert given(1.0, 6.0, time=4.0) == [1000, 500]
+    assert given(6.0, 1.0, time=4.0) == [500, 1000]
+    assert given(1.0, None, time=4.0) == [1000, 0]  # nobody knows
+    assert given(1.0, 600.0, time=4.0) == [1000, 0]  # five rows are too few
+    assert given(50.0, 60.0, time=1.0) == [300, 0]  # one must be there
+    assert affordable([Cost(1.0, 0.002)], 1000, 2.0) == [500]  # half of it is fixed
 
 
 def test_a_budget_is_kept_and_time_that_is_left_is_used():

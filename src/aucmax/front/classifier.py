@@ -49,6 +49,7 @@ from aucmax.tensors import write
 _WIDE = 2000  # features; beyond, rows stay sparse and models linear
 _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
 _ROUNDS = 4  # of folds, if there is time for them
+_LEARNING = 0.9  # of a budget, what is left is for what comes of it
 _FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
 _INNER = 2  # folds of rows that one split has left out
 _MANY = 200  # columns, beyond which it takes too long to say what each is worth
@@ -99,7 +100,8 @@ class AUCClassifier(Ranker):
     importances_ : list of Importance
         What columns are worth, the best first: by how much AUC falls when the values of
         one are shuffled, in rows that models had not seen, with an interval. None of
-        more than 200 columns; see ``sklearn.inspection.permutation_importance``.
+        more than 200 columns, or when time is up; see
+        ``sklearn.inspection.permutation_importance``.
     feature_importances_ : ndarray
         The same as numbers, in the order of the columns.
     members_ : dict
@@ -227,14 +229,15 @@ class AUCClassifier(Ranker):
         rounds = [deal(self.cv, rows, groups, seed)]
         budget = self.time_budget
         if budget is not None:
-            budget -= monotonic() - begun
+            budget = _LEARNING * budget - (monotonic() - begun)
             if isinstance(self.cv, Integral):
                 rounds += [
                     deal(self.cv, rows, groups, seed + k) for k in range(1, _ROUNDS)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
         self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
-        self._worth = self._importances(rows, rounds[0], seed)
+        late = monotonic() - begun > (self.time_budget or np.inf)
+        self._worth = [] if late else self._importances(rows, rounds[0], seed)
         self.__dict__.pop("_watch", None)
         return self
 

@@ -23,7 +23,8 @@ from aucmax.core.rows import Float
 Tell = Callable[[str, int, int], None]  # a member, and how many models of all are done
 
 _NEAR = 1e-3  # of zero and one, beyond which probabilities of trees are not meant
-_PROBE, _WARM = 1000, 200  # rows to see how long a member takes, and to get it going
+_WARM, _FEW, _SOME = 250, 1000, 2500  # rows, to see how long a member takes
+_PROBING = 0.25  # of the time, for that
 _FEWEST = 300  # rows that are worth learning from
 _PLANNED = 0.8  # of the time: nobody can tell so exactly how long a fit takes
 
@@ -41,6 +42,17 @@ class Rows(NamedTuple):
     X: Any
     signed: Float  # weights, negative for the negatives
     weighted: bool  # or all weights are one
+
+
+class Cost(NamedTuple):
+    """What a member takes, in seconds; it nearly grows as the rows do for all."""
+
+    fixed: float
+    each: float  # for each row
+
+    def of(self, n: int) -> float:
+        """Return the seconds for so many rows."""
+        return self.fixed + self.each * n
 
 
 class Part(NamedTuple):
@@ -120,7 +132,10 @@ def crossfit(
     sizes, end = [n] * len(team), np.inf
     if budget is not None:
         end = begun + budget
-        costs = [_cost(member, rows, rounds[0]) for member in team]
+        costs: list[Cost | None] = []
+        for member in team:  # of some, not even that is known in time
+            late = monotonic() > begun + _PROBING * budget and costs
+            costs.append(None if late else _cost(member, rows, rounds[0]))
         most = max(len(part.train) for part in rounds[0])
         sizes = affordable(costs, most, _PLANNED * (end - monotonic()))
     found: dict[str, Fitted] = {}
@@ -226,31 +241,33 @@ def scores_of(model: Any, X: Any) -> Float:
     return np.asarray(np.log(p / (1.0 - p)), np.float64)
 
 
-def _cost(member: Member, rows: Rows, parts: Sequence[Part]) -> float:
-    """Return how many seconds a member will take.
+def _cost(member: Member, rows: Rows, parts: Sequence[Part]) -> Cost:
+    """Return how many seconds a member will take, by fits to few rows."""
+    seconds = [
+        _fit(member, rows, Part(parts[0].train, parts[0].test[:size], False), size, 0)
+        for size in (_WARM, _FEW, _SOME)  # the first one gets things going
+    ][1:]
+    few, some = seconds
+    each = max(some.seconds - few.seconds, 0.0) / max(some.rows - few.rows, 1)
+    fixed = max(few.seconds - each * few.rows, 0.0)
+    return Cost(len(parts) * fixed, len(parts) * each)
 
-    What a fit takes is taken to grow as the rows do, as it nearly does for all.
-    """
-    seconds = 0.0
-    for size in (_WARM, _PROBE):
-        probe = Part(parts[0].train, parts[0].test[:_PROBE], False)
-        seconds = _fit(member, rows, probe, size, 0).seconds
-    return seconds * sum(max(len(part.train) / _PROBE, 1.0) for part in parts)
 
-
-def affordable(costs: Sequence[float], n: int, seconds: float) -> list[int]:
+def affordable(costs: Sequence[Cost | None], n: int, seconds: float) -> list[int]:
     """Return how many of ``n`` rows each member can learn from; zero if too few.
 
     Each has an equal share of the time; what cheap ones leave goes to the others.
     """
     sizes = [0] * len(costs)
-    order = np.argsort(costs)
-    for place, j in enumerate(order):
-        share = max(seconds, 0.0) / (len(order) - place)
-        part = min(1.0, share / costs[j])
+    known = [(cost.of(n), j, cost) for j, cost in enumerate(costs) if cost is not None]
+    for place, (whole, j, cost) in enumerate(sorted(known)):
+        share = max(seconds, 0.0) / (len(known) - place)
+        size = n
+        if whole > share:
+            size = int((share - cost.fixed) / cost.each) if cost.each else 0
         if place == 0:  # without one, there is nothing
-            part = max(part, min(1.0, _FEWEST / n))
-        if part * n >= min(_FEWEST, n):
-            sizes[j] = int(part * n)
-            seconds -= part * costs[j]
+            size = max(size, min(n, _FEWEST))
+        if size >= min(_FEWEST, n):
+            sizes[j] = size
+            seconds -= cost.of(size)
     return sizes
