@@ -242,13 +242,13 @@ def autogluon(path: Path, names: list[str]) -> None:
                 note(path, name, 0, label, model(), data)
 
 
-def matrix(lines: list[dict[str, Any]], label: str) -> dict[str, list[float]]:
+def areas_of(lines: list[dict[str, Any]], label: str) -> dict[str, dict[int, float]]:
     """Return the AUC of each split, by set."""
     found: dict[str, dict[int, float]] = {}
     for one in lines:
         if one["model"] == label and "auc" in one:
             found.setdefault(one["set"], {})[one["split"]] = one["auc"]
-    return {name: [areas[k] for k in sorted(areas)] for name, areas in found.items()}
+    return found
 
 
 def corrected(ahead: np.ndarray) -> float:
@@ -263,67 +263,81 @@ def corrected(ahead: np.ndarray) -> float:
 
 def report(path: Path, picture: str | None) -> None:
     lines = lines_of(path)
-    ours = matrix(lines, "AUCClassifier")
-    labels = sorted({one["model"] for one in lines} - {"AUCClassifier"})
-    print(
-        "| AUCClassifier against | sets | mean | median | > 0.001 above | within | ",
-        end="",
-    )
-    print("> 0.001 below | > 0.002 below | worst | won, lost (p < 0.05) | seconds |")
-    print("|---" * 11 + "|")
-    means: dict[str, dict[str, float]] = {"AUCClassifier": _means(ours)}
-    for label in labels:
-        theirs = matrix(lines, label)
-        both = [s for s in ours if s in theirs and len(theirs[s]) == len(ours[s])]
+    areas = {one["model"]: areas_of(lines, one["model"]) for one in lines}
+    ours = areas.pop("AUCClassifier")
+    titles = ("AUCClassifier against", "sets (splits)", "mean", "median")
+    titles += ("> 0.001 above", "within", "> 0.001 below", "> 0.002 below", "worst")
+    titles += ("won, lost (p < 0.05)", "seconds")
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+    for label, theirs in sorted(areas.items()):
+        both = {
+            name: sorted(ours[name].keys() & its.keys())
+            for name, its in theirs.items()
+            if name in ours and ours[name].keys() & its.keys()
+        }
         if not both:
             continue
-        means[label] = _means({s: theirs[s] for s in both})
-        ahead = {s: np.array(ours[s]) - np.array(theirs[s]) for s in both}
-        d = np.array([ahead[s].mean() for s in both])
-        sure = [corrected(ahead[s]) < 0.05 for s in both]
+        ahead = {
+            name: np.array([ours[name][k] - theirs[name][k] for k in splits])
+            for name, splits in both.items()
+        }
+        d = np.array([some.mean() for some in ahead.values()])
+        sure = [corrected(some) < 0.05 for some in ahead.values()]
         won = sum(one and x > 0 for one, x in zip(sure, d, strict=True))
         lost = sum(one and x < 0 for one, x in zip(sure, d, strict=True))
-        took = np.median(
-            [o["seconds"] for o in lines if o["model"] == label and "auc" in o]
-        )
-        worst = both[int(np.argmin(d))]
+        took = [o["seconds"] for o in lines if o["model"] == label and "auc" in o]
+        few = min(map(len, both.values())), max(map(len, both.values()))
+        splits = f"{few[0]} to {few[1]}" if few[0] < few[1] else few[0]
         print(
-            f"| {label} | {len(both)} | {d.mean():+.4f} | {np.median(d):+.4f} | "
-            f"{np.sum(d > 0.001)} | {np.sum(np.abs(d) <= 0.001)} | "
-            f"{np.sum(d < -0.001)} | {np.sum(d < -0.002)} | {d.min():+.4f} {worst} | "
-            f"{won}, {lost} | {took:.1f} |"
+            f"| {label} | {len(both)} ({splits}) | {d.mean():+.4f} | "
+            f"{np.median(d):+.4f} | {np.sum(d > 0.001)} | {np.sum(abs(d) <= 0.001)} | "
+            f"{np.sum(d < -0.001)} | {np.sum(d < -0.002)} | "
+            f"{d.min():+.4f} {list(both)[int(np.argmin(d))]} | {won}, {lost} | "
+            f"{np.median(took):.1f} |"
         )
     mine = [o for o in lines if o["model"] == "AUCClassifier" and "auc" in o]
-    print(f"\nours: {np.median([o['seconds'] for o in mine]):.1f} s median, ", end="")
-    print(f"{max(o['seconds'] for o in mine):.1f} s at most, ", end="")
-    print(f"{max(o['bytes'] for o in mine) / 1e6:.1f} MB at most")
-    # A test AUC is not known exactly either, and by two thirds of the rows.
-    off = np.array(
-        [
-            (o["said"][0] - o["auc"]) / o["said"][3] / np.sqrt(2.5)
-            for o in mine
-            if o["said"][3]
-        ]
+    print(
+        f"\nours: {np.median([o['seconds'] for o in mine]):.1f} s median, "
+        f"{max(o['seconds'] for o in mine):.1f} s at most, "
+        f"{max(o['bytes'] for o in mine) / 1e6:.1f} MB at most"
     )
-    bias = np.median([o["said"][0] - o["auc"] for o in mine])
+    # A test AUC is not known exactly either, and by two thirds of the rows.
+    off = [(o["said"][0] - o["auc"], o["said"][3] * np.sqrt(2.5)) for o in mine]
+    z = np.array([difference / error for difference, error in off if error])
     print(
         f"auc_ against test AUC, in units of both errors: above +1.96 in "
-        f"{np.mean(off > 1.96):.1%} of the runs, below -1.96 in "
-        f"{np.mean(off < -1.96):.1%}; median of the difference {bias:+.4f}"
+        f"{np.mean(z > 1.96):.1%} of the runs, below -1.96 in "
+        f"{np.mean(z < -1.96):.1%}; median of the difference "
+        f"{np.median([one for one, _ in off]):+.4f}"
     )
+    every = {"AUCClassifier": ours, **areas}
     names = sorted(ours)
-    shown = [label for label in means if set(names) <= set(means[label])]
+    means = {
+        label: {name: float(np.mean([*its.values()])) for name, its in found.items()}
+        for label, found in every.items()
+    }
+    shown = [
+        m
+        for m, its in every.items()
+        if all(len(its.get(n, ())) == len(ours[n]) for n in names)
+    ]
     print("\n| set | " + " | ".join(shown) + " |\n" + "|---" * (len(shown) + 1) + "|")
     for name in names:
         print(
             f"| {name} | " + " | ".join(f"{means[m][name]:.4f}" for m in shown) + " |"
         )
     if picture:
-        draw(np.array([[means[m][s] for m in shown] for s in names]), shown, picture)
-
-
-def _means(areas: dict[str, list[float]]) -> dict[str, float]:
-    return {name: float(np.mean(some)) for name, some in areas.items()}
+        # Sets and splits that all of them have.
+        usual = [m for m, its in every.items() if len(its) > len(names) - 8]
+        cells = set.intersection(
+            *({(n, k) for n, its in every[m].items() for k in its} for m in usual)
+        )
+        common = sorted({name for name, _ in cells})
+        table = [
+            [np.mean([every[m][n][k] for o, k in cells if o == n]) for m in usual]
+            for n in common
+        ]
+        draw(np.array(table), usual, picture)
 
 
 def draw(table: np.ndarray, labels: list[str], picture: str) -> None:
