@@ -48,7 +48,8 @@ from aucmax.tensors import write
 
 _WIDE = 2000  # features; beyond, rows stay sparse and models linear
 _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
-_ROUNDS = 4  # of folds, if there is time for them
+_ROUNDS = 10  # of folds, if there is time for them …
+_OF_ALL_ROUNDS = 20_000  # … and rows: files are to be small
 _LEARNING = 0.9  # of a budget, what is left is for what comes of it
 _FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
 _INNER = 2  # folds of rows that one split has left out
@@ -231,8 +232,9 @@ class AUCClassifier(Ranker):
         if budget is not None:
             budget = _LEARNING * budget - (monotonic() - begun)
             if isinstance(self.cv, Integral):
+                most = min(max(_OF_ALL_ROUNDS // len(rows.signed), 1), _ROUNDS)
                 rounds += [
-                    deal(self.cv, rows, groups, seed + k) for k in range(1, _ROUNDS)
+                    deal(self.cv, rows, groups, seed + k) for k in range(1, most)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
         self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
