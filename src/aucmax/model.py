@@ -58,6 +58,8 @@ def load(path: str | Path) -> Any:
     estimator, recipe = load_with_recipe(path)
     if recipe is not None and recipe["input"].get("format") in ("csv", "parquet"):
         estimator._encode = partial(_encoded, recipe=recipe["input"])
+        if hasattr(estimator, "_recipe"):  # it saves its own
+            estimator._recipe = recipe
     return estimator
 
 

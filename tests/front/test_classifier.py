@@ -186,6 +186,10 @@ def test_tables_as_they_are(tmp_path):
     again = aucmax.load(tmp_path / "m.aucmax")
     assert_array_equal(again.decision_function(new), expected)
     assert_array_equal(again.predict(new), model.predict(new))
+    again.save(tmp_path / "m2.aucmax")
+    assert (tmp_path / "m2.aucmax").read_bytes() == (tmp_path / "m.aucmax").read_bytes()
+    X, labelled = crossed(100)
+    assert again.fit(X, labelled).decision_function(X).shape == (100,)
     with pytest.raises(ValueError, match="job"):
         model.decision_function(new.drop(columns="job"))
 

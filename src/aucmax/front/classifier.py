@@ -304,8 +304,8 @@ class AUCClassifier(Ranker):
         of them could run anything when it is loaded.
         """
         check_is_fitted(self)
-        for models in self.members_.values():
-            kind = type(models[0])
+        for _, estimator in self._team(None):
+            kind = type(estimator)
             if not kind.__module__.startswith("aucmax."):
                 raise TypeError(
                     f"The member {kind.__name__} cannot be saved: it is not of aucmax, "
@@ -323,7 +323,7 @@ class AUCClassifier(Ranker):
         if is_mixed(X):
             X, reading, self._encode, self._sources = _encoder(X)
         elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
-            del self._sources
+            self.__dict__.pop("_sources", None)
         X, _, signed = self._check(X, y, sample_weight, reset=True)
         self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
         X = self._accepted(X)
