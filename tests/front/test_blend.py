@@ -75,7 +75,7 @@ def rows(n=120, seed=0):
 
 def test_each_row_is_scored_by_a_model_that_never_saw_it():
     data = rows()
-    parts = deal(3, data, None, 0)
+    parts = deal(3, data.signed, None, 0)
     (fitted,) = crossfit([Member("linear", BAM())], data, [parts], 0)
     assert len(fitted.models) == 3
     for part, model in zip(parts, fitted.models, strict=True):
@@ -88,7 +88,7 @@ def test_each_row_is_scored_by_a_model_that_never_saw_it():
 
 def test_splits_along_time_are_judged_by_what_comes_later_and_refitted():
     data = rows()
-    parts = deal(TimeSeriesSplit(3), data, None, 0)
+    parts = deal(TimeSeriesSplit(3), data.signed, None, 0)
     (fitted,) = crossfit([Member("linear", BAM())], data, [parts], 0)
     assert len(fitted.models) == 1
     assert np.isnan(fitted.scores[:30]).all()
@@ -97,20 +97,32 @@ def test_splits_along_time_are_judged_by_what_comes_later_and_refitted():
     assert_allclose(scores_of(fitted.models[0], data.X), every)
 
 
+def test_splits_count_rows_of_weight_zero_and_leave_them_out():
+    signed = np.tile([1.0, -1.0, 0.0], 20)
+    rows = np.arange(60)
+    (first, second) = deal(
+        [(rows[:30], rows[30:]), (rows[30:], rows[:30])], signed, None, 0
+    )
+    assert_allclose(first.train, np.arange(20))
+    assert_allclose(first.test, np.arange(20, 40))
+    assert_allclose(second.train, first.test)
+    assert first.kept
+
+
 def test_groups_stay_together():
     data = rows()
     groups = np.arange(120) // 5
-    for part in deal(4, data, groups, 0):
+    for part in deal(4, data.signed, groups, 0):
         assert not np.intersect1d(groups[part.train], groups[part.test]).size
 
 
 def test_folds_that_cannot_be():
     data = rows()
     with pytest.raises(ValueError, match="two groups of each class"):
-        deal(4, data, data.signed > 0, 0)
+        deal(4, data.signed, data.signed > 0, 0)
     order = np.argsort(data.signed, kind="stable")
     with pytest.raises(ValueError, match=r"Split 0 of cv has rows of one class to"):
-        deal([(order[:20], order[20:])], data, None, 0)
+        deal([(order[:20], order[20:])], data.signed, None, 0)
 
 
 def test_who_is_cheap_leaves_time_to_others():
@@ -131,7 +143,7 @@ def test_who_is_cheap_leaves_time_to_others():
 def test_a_budget_is_kept_and_time_that_is_left_is_used():
     data = rows(400)
     team = [Member("trees", RandomizedTrees(20))]
-    rounds = [deal(2, data, None, seed) for seed in range(3)]
+    rounds = [deal(2, data.signed, None, seed) for seed in range(3)]
     (fitted,) = crossfit(team, data, rounds, 0, budget=20.0)
     assert len(fitted.models) == 6
     first = crossfit(team, data, rounds[:1], 0)[0]

@@ -42,8 +42,8 @@ def _no_probabilities(estimator: Any) -> bool:
     name = type(estimator).__name__
     raise AttributeError(
         f"Scores of {name} rank, and are no probabilities: "
-        f"sklearn.calibration.CalibratedClassifierCV({name}()) makes some, and "
-        "AUCStream has them."
+        f"sklearn.calibration.CalibratedClassifierCV({name}()) makes some; "
+        "AUCClassifier and AUCStream have them."
     )
 
 

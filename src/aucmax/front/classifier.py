@@ -220,21 +220,21 @@ class AUCClassifier(Ranker):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         begun = monotonic()
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
-        rows, groups = self._rows_of(X, y, sample_weight, groups)
+        rows, signed, groups = self._rows_of(X, y, sample_weight, groups)
         fewest = min(np.count_nonzero(side) for side in _sides(rows.signed))
         if self.members is None and fewest < _FEWEST:
             raise ValueError(
                 f"A class has {fewest} rows of {len(rows.signed)}; to blend models, "
                 f"{_FEWEST} are needed of each. A single one can do with less: use BAM."
             )
-        rounds = [deal(self.cv, rows, groups, seed)]
+        rounds = [deal(self.cv, signed, groups, seed)]
         budget = self.time_budget
         if budget is not None:
             budget = _LEARNING * budget - (monotonic() - begun)
             if isinstance(self.cv, Integral):
                 most = min(max(_OF_ALL_ROUNDS // len(rows.signed), 1), _ROUNDS)
                 rounds += [
-                    deal(self.cv, rows, groups, seed + k) for k in range(1, most)
+                    deal(self.cv, signed, groups, seed + k) for k in range(1, most)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
         self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
@@ -317,8 +317,8 @@ class AUCClassifier(Ranker):
 
     def _rows_of(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[Rows, Any]:
-        """Return the rows that count, as members take them, and their groups."""
+    ) -> tuple[Rows, Float, Any]:
+        """Return the rows that count as members take them; weights, groups of all."""
         reading = None
         if is_mixed(X):
             X, reading, self._encode, self._sources = _encoder(X)
@@ -331,7 +331,7 @@ class AUCClassifier(Ranker):
         self._recipe = None
         if reading is not None:
             self._recipe = {"input": reading, "task": _task(self.classes_)}
-        present = np.flatnonzero(signed)
+        signed = signed / np.mean(np.abs(signed[signed != 0.0]))
         if groups is not None:
             groups = np.asarray(groups)
             if groups.shape != signed.shape:
@@ -339,13 +339,12 @@ class AUCClassifier(Ranker):
                     f"groups.shape == {groups.shape}, expected {signed.shape}: one for "
                     "each row."
                 )
-            groups = groups[present]
-        if len(present) < len(signed):
-            X, signed = X[present], signed[present]
-        signed /= np.mean(np.abs(signed))  # a weight of two is no second row
+        if not signed.all():
+            X = X[signed != 0.0]
         if sparse.issparse(X) and X.shape[1] <= _WIDE:
             X = X.toarray()
-        return Rows(X, signed, sample_weight is not None), groups
+        rows = Rows(X, signed[signed != 0.0], sample_weight is not None)
+        return rows, signed, groups
 
     def _accepted(self, X: Any) -> Any:
         if not sparse.issparse(X):

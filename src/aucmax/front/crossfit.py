@@ -19,10 +19,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from aucmax.core.folds import Index, drawn
 from aucmax.core.rows import Float
+from aucmax.front.trees import log_odds_of
 
 Tell = Callable[[str, int, int], None]  # a member, and how many models of all are done
 
-_NEAR = 1e-3  # of zero and one, beyond which probabilities of trees are not meant
 _WARM, _FEW, _SOME = 250, 1000, 2500  # rows, to see how long a member takes
 _PROBING = 0.25  # of the time, for that
 _FEWEST = 300  # rows that are worth learning from
@@ -82,14 +82,21 @@ class _Model(NamedTuple):
     rows: int
 
 
-def deal(cv: Any, rows: Rows, groups: Any, seed: int) -> list[Part]:
-    """Return the models that a member is made of."""
-    n, positive = len(rows.signed), rows.signed > 0.0
+def deal(cv: Any, signed: Float, groups: Any, seed: int) -> list[Part]:
+    """Return the models that a member is made of, their rows counted among those there.
+
+    A row of weight zero is not there; splits that a user gives count it.
+    """
+    present = np.flatnonzero(signed)
+    positive, n = signed[present] > 0.0, len(present)
     if isinstance(cv, int | np.integer):
-        splitter = _folds(int(cv), positive, groups, seed)
+        own = None if groups is None else groups[present]
+        folds = _folds(int(cv), positive, own, seed)
+        splits = list(folds.split(np.zeros(n), positive, own))
     else:
-        splitter = check_cv(cv, positive, classifier=True)
-    splits = list(splitter.split(np.zeros(n), positive, groups))
+        splitter = check_cv(cv, signed > 0.0, classifier=True)
+        found = splitter.split(np.zeros(len(signed)), signed > 0.0, groups)
+        splits = [(_among(present, a), _among(present, b)) for a, b in found]
     for part, (train, test) in enumerate(splits):
         for some, what in ((train, "learn from"), (test, "score")):
             if positive[some].all() or not positive[some].any():
@@ -99,6 +106,12 @@ def deal(cv: Any, rows: Rows, groups: Any, seed: int) -> list[Part]:
     parts = [Part(train, test, once) for train, test in splits]
     every = np.arange(n)
     return parts if once else [*parts, Part(every, every[:0], True)]
+
+
+def _among(present: Index, rows: Index) -> Index:
+    """Return the places of rows among those that are there."""
+    found = np.asarray(rows)[np.isin(rows, present)]
+    return np.searchsorted(present, found)
 
 
 def _folds(count: int, positive: Any, groups: Any, seed: int) -> Any:
@@ -237,8 +250,7 @@ def scores_of(model: Any, X: Any) -> Float:
         return np.asarray(model._scores(X))
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), np.float64)
-    p = np.clip(model.predict_proba(X)[:, 1], _NEAR, 1.0 - _NEAR)
-    return np.asarray(np.log(p / (1.0 - p)), np.float64)
+    return log_odds_of(model.predict_proba(X)[:, 1])
 
 
 def _cost(member: Member, rows: Rows, parts: Sequence[Part]) -> Cost:

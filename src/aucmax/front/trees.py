@@ -203,8 +203,13 @@ class RandomizedTrees(_Trees):
 
     def _scores(self, X: Any) -> Float:
         p = self.forest_.scores(X) / len(self.forest_.roots)
-        p = np.clip(p, NEAR, 1.0 - NEAR)
-        return np.log(p / (1.0 - p)) + self.offset_
+        return log_odds_of(p) + self.offset_
+
+
+def log_odds_of(p: Any) -> Float:
+    """Return log-odds of shares that trees give: none is as sure as zero or one."""
+    p = np.clip(np.asarray(p, np.float64), NEAR, 1.0 - NEAR)
+    return np.asarray(np.log(p / (1.0 - p)))
 
 
 def _within_float32(X: Any) -> tuple[Float, Float]:
