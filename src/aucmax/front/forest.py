@@ -96,16 +96,18 @@ class Forest(NamedTuple):
 
     def scores(self, X: Any) -> Float:
         """Return the sum of the trees' values for each row."""
-        # Of wide rows, only what is asked for becomes dense.
-        used, place = np.unique(self.feature, return_inverse=True)
-        first = int(used[0] == LEAF) if len(used) else 0
-        nodes = self._replace(feature=(place - first).astype(np.int32))
-        used = used[first:]
-        size = max(_BLOCK // max(len(used), 1), 1)
+        nodes, width = self, X.shape[1]
+        columns: Any = slice(None)
+        if sparse.issparse(X):  # only what is asked for becomes dense
+            used, place = np.unique(self.feature, return_inverse=True)
+            first = int(used[0] == LEAF)
+            nodes = self._replace(feature=(place - first).astype(np.int32))
+            columns, width = used[first:], len(used) - first
+        size = max(_BLOCK // max(width, 1), 1)
         starts = range(0, X.shape[0], size)
 
         def some(start: int) -> Float:
-            rows = X[start : start + size][:, used]
+            rows = X[start : start + size][:, columns]
             rows = rows.toarray() if sparse.issparse(rows) else rows
             out = np.zeros(rows.shape[0])
             _add(np.ascontiguousarray(rows, np.float64), nodes, out)
