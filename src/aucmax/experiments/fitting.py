@@ -98,23 +98,23 @@ def choose(
     else:
         parts = StratifiedKFold(folds).split(np.zeros(len(y)), y)
         trials = [(X[a], y[a], X[b], y[b]) for a, b in parts]
-    best, area, problem = None, -np.inf, ""
+
+    def area(choice: dict[str, Any]) -> float:
+        found = [
+            auc(y_kept, scores(taught(recipe, form, choice, X, y, seed), X_kept))
+            for X, y, X_kept, y_kept in trials
+        ]
+        return float(np.mean(found))
+
+    best, highest, problem = None, -np.inf, ""
     for choice in choices:
         try:
-            found = np.mean(
-                [
-                    auc(
-                        y_valid,
-                        scores(taught(recipe, form, choice, *part, seed), X_valid),
-                    )
-                    for *part, X_valid, y_valid in trials
-                ]
-            )
+            found = area(choice)
         except (ArithmeticError, ValueError) as error:
             problem = str(error)
             continue
-        if found > area:
-            best, area = choice, float(found)
+        if found > highest:
+            best, highest = choice, found
     if best is None:
         raise ValueError(f"None of {len(choices)} choices can be fitted: {problem}")
     return best
@@ -129,19 +129,23 @@ def taught(
     seed: int,
 ) -> Any:
     """Return a fitted model; as printed, a learner of streams gets a stream."""
-    model = recipe.model(form, choice)
-    known = model.get_params()
-    seeds = [name for name in known if name.rpartition("__")[2] == "random_state"]
-    model.set_params(**dict.fromkeys(seeds, seed))
+    model = seeded(recipe.model(form, choice), seed)
     if form != PRINTED or recipe.passes is None:
         return model.fit(X, y)
-    if "n_expected" in known:
+    if "n_expected" in model.get_params():
         model.set_params(n_expected=recipe.passes * len(y))
     rng = np.random.default_rng(seed)
     for _ in range(recipe.passes):
         order = rng.permutation(len(y))
         model.partial_fit(X[order], y[order], classes=[False, True])
     return model
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """Return the model, with this seed for all that is random in it."""
+    known = model.get_params()
+    seeds = [name for name in known if name.rpartition("__")[2] == "random_state"]
+    return model.set_params(**dict.fromkeys(seeds, seed))
 
 
 def scores(model: Any, X: Any) -> NDArray[np.float64]:

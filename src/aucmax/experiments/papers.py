@@ -74,7 +74,11 @@ def cells(
 
 def _cell(row: dict[str, str]) -> Printed:
     return Printed(
-        *(row[name] for name in Printed._fields[:5]),
+        source=row["source"],
+        table=row["table"],
+        dataset=row["dataset"],
+        algorithm=row["algorithm"],
+        metric=row["metric"],
         mean=float(row["mean"]),
         std=float(row["std"]) if row["std"] else None,
         note=row["note"],

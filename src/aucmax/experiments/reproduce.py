@@ -144,7 +144,7 @@ def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job
     """
     places: dict[tuple[str, str], list[str]] = {}
     for cell in wanted.cells:
-        if obstacle(cell) or cell.metric == papers.SECONDS:
+        if obstacle(cell):
             continue
         table, _ = protocol(wanted.source).plan(cell.table)
         names = places.setdefault((table, cell.dataset), [])
@@ -229,6 +229,8 @@ def _all(
     """Do the jobs that are not done; return the lines of all, in their order."""
     todo = [job for job in jobs if "auc" not in done.get(tuple(job[1:]), {})]
     before = len(jobs) - len(todo)
+    if todo:
+        watch(f"{todo[0].table} {todo[0].dataset}", before, len(jobs))
     work = _here if workers == 1 else _in_processes
     for count, line in enumerate(work(todo, effort, workers), before + 1):
         writer.write(line)

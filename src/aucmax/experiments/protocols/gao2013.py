@@ -8,6 +8,7 @@ from aucmax.experiments.protocol import (
     Plan,
     Protocol,
     Recipe,
+    Subject,
     powers,
 )
 from aucmax.experiments.protocols import sets
@@ -51,12 +52,12 @@ _BENCHMARK = Plan(
         "splice": sets.SPLICE,
         "usps": sets.USPS,
         "letter": sets.LETTER,
-        "magic04": sets.Subject("magic04"),
+        "magic04": Subject("magic04"),
         "a9a": sets.A9A,
         "w8a": sets.ABSENT,
         "kddcup04": sets.ABSENT,
         "mnist": sets.MNIST,
-        "connect-4": sets.Subject(
+        "connect-4": Subject(
             "connect-4",
             unknown=True,
             cannot="three classes cannot be two groups of equal class count, and the "
@@ -85,7 +86,7 @@ _MANY_FEATURES = Plan(
     },
     subjects={
         "sector": sets.SECTOR,
-        "sector.lvr": sets.Subject(
+        "sector.lvr": Subject(
             "sector", rule=Rule("largest class", (5.0,)), merged=True
         ),
         "news20": sets.NEWS20,
