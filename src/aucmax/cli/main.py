@@ -594,6 +594,9 @@ def reproduce(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the paper's figures too.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and stop.")
+    ] = False,
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes.")] = 2,
     seed: _Seed = 0,
     output: Annotated[
@@ -610,7 +613,7 @@ def reproduce(
 ) -> None:
     """Run the tables of a paper, and put ours beside what is printed."""
     import_scikit_learn()
-    from aucmax.cli.reproduce import names, run
+    from aucmax.cli.reproduce import foretell, names, run
     from aucmax.experiments.fitting import Effort
     from aucmax.experiments.reproduce import Wanted
 
@@ -624,6 +627,9 @@ def reproduce(
         search=search,
     )
     effort = Effort(grid or None, tune_rows or None, rows or None, seed)
+    if dry_run:
+        foretell(wanted, effort, as_json)
+        return
     code = run(wanted, effort, output, jobs, figures=figures, as_json=as_json)
     if code:
         raise typer.Exit(code)

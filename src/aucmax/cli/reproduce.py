@@ -9,9 +9,17 @@ from rich.text import Text
 from aucmax.cli.progress import fits_bar
 from aucmax.cli.screen import Screen, some, table
 from aucmax.experiments.fitting import Effort
+from aucmax.experiments.papers import SECONDS
 from aucmax.experiments.protocol import FORMS
 from aucmax.experiments.protocols import protocol
-from aucmax.experiments.reproduce import Wanted, reproduce
+from aucmax.experiments.reproduce import (
+    Wanted,
+    jobs_of,
+    obstacle,
+    reproduce,
+    reservation,
+    trainings,
+)
 from aucmax.experiments.verdict import BELOW, FAILED, Report
 from aucmax.files import write_atomically
 from aucmax.report import reproduction
@@ -49,6 +57,34 @@ def run(
     return int(any("error" in line for line in lines))
 
 
+def foretell(wanted: Wanted, effort: Effort, as_json: bool) -> None:
+    """Say how many fits there would be, and of how many models."""
+    _check(wanted)
+    fits: dict[tuple[str, str], list[int]] = {}
+    for job in jobs_of(wanted):
+        fits.setdefault((job.table, job.form), []).append(trainings(job, effort))
+    if as_json:
+        rows = [
+            {"table": name, "form": form, "fits": len(mine), "models": sum(mine)}
+            for (name, form), mine in fits.items()
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    screen = Screen()
+    grid = table("table", "form", "fits", "models trained")
+    for (name, form), mine in fits.items():
+        grid.add_row(name, form, f"{len(mine):,}", f"{sum(mine):,}")
+    screen.show(grid)
+    skipped: dict[str, list[str]] = {}
+    for cell in wanted.cells:
+        why = obstacle(cell) or reservation(cell)
+        if why and not cell.copied and cell.metric != SECONDS:
+            places = skipped.setdefault(why, [])
+            places += [cell.dataset] if cell.dataset not in places else []
+    for why, places in skipped.items():
+        screen.print(f"Left out: {', '.join(places)}: {why}.", style="dim")
+
+
 def names(text: str) -> tuple[str, ...]:
     """Return words that are separated by commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
@@ -56,7 +92,7 @@ def names(text: str) -> tuple[str, ...]:
 
 def _check(wanted: Wanted) -> None:
     """Refuse what there is not, before hours of work."""
-    assert wanted.cells
+    _ = wanted.cells  # says what the paper does not print
     if unknown := [form for form in wanted.forms if form not in FORMS]:
         raise ValueError(f"There is no form {unknown[0]!r}: {', '.join(FORMS)}.")
     if not wanted.forms:

@@ -18,8 +18,10 @@ from aucmax.experiments.protocols import protocol
 from aucmax.experiments.splits import Index, capped, scaled, suited
 from aucmax.metrics import auc, roc_curve
 
-SCREEN = "screen"  # a form: the exact minimum of the square loss, to try a rule by
-SCREENED_BY = "LeastSquaresAUC"
+# A form of its own: the exact minimum of the square loss on the rows of a run. It shows
+# what a linear model can do there, and what task it is.
+EXACT = "exact"
+EXACT_BY = "LeastSquaresAUC"
 
 Classes = NDArray[np.bool_]
 
@@ -190,7 +192,7 @@ def _fit(job: Job, effort: Effort) -> dict[str, Any]:
     if recipe.most_rows is not None:
         rows = slice(recipe.most_rows)
         ready = ready._replace(X=ready.X[rows], y=ready.y[rows])
-    form = OURS if job.form == SCREEN else job.form
+    form = OURS if job.form == EXACT else job.form
     seed = effort.seed + job.run
     start = perf_counter()
     chosen = choose(recipe, form, ready, plan.folds, effort, seed)
@@ -214,7 +216,7 @@ def _fit(job: Job, effort: Effort) -> dict[str, Any]:
 def recipe_of(job: Job) -> tuple[Plan, Recipe]:
     """Return how a table was made, and an algorithm in it."""
     _, plan = protocol(job.source).plan(job.table)
-    if job.form == SCREEN:
+    if job.form == EXACT:
         return plan, Recipe(job.algorithm)
     return plan, plan.recipes[job.algorithm]
 

@@ -32,11 +32,6 @@ def read(path: Path, head: Mapping[str, Any] | None = None) -> list[Line]:
     return lines[1:]
 
 
-def head_of(path: Path) -> Line:
-    """Return the first line of a file; empty if there is none."""
-    return next(_whole(path), {}) if path.exists() else {}
-
-
 class Writer:
     """Appends lines to a file, which is cut back to its whole lines first."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from aucmax.experiments.groupings import Rule
 from aucmax.experiments.splits import Split
+from aucmax.systems import named
 
 OURS, TUNED, PRINTED = "ours", "tuned", "printed"
 FORMS = {
@@ -61,8 +62,6 @@ class Recipe(NamedTuple):
 
     def model(self, form: str, choice: Mapping[str, Any]) -> Any:
         """Return it, not fitted yet, with the values chosen for its parameters."""
-        from aucmax import named  # what is slow to import
-
         more = {**self.settings, **(self.printed if form == PRINTED else {}), **choice}
         return named(self.system, printed=form == PRINTED, **more)
 

@@ -9,19 +9,23 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from math import prod
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import aucmax
 from aucmax.data import registry
 from aucmax.experiments import lines, papers
 from aucmax.experiments.fitting import (
-    SCREEN,
-    SCREENED_BY,
+    EXACT,
+    EXACT_BY,
     Effort,
     Job,
     fitted,
+    recipe_of,
     rules_of,
 )
 from aucmax.experiments.papers import Printed
@@ -29,7 +33,7 @@ from aucmax.experiments.protocol import OURS, PRINTED, Plan, Subject
 from aucmax.experiments.protocols import protocol
 from aucmax.files import sole_writer
 
-SCREEN_RUNS = 2  # to try a rule by
+_TRIAL_RUNS = 2  # to try a rule by
 _NEAR = 0.01  # of the highest printed AUC, at least: a rule that may be the one
 
 Watch = Callable[[str, int, int], None]  # what was done, fits done, fits in all
@@ -90,12 +94,11 @@ def reproduce(
     with sole_writer(path):
         done = {key(line): line for line in lines.read(path, first)}
         with lines.Writer(path, first) as writer:
-            found: list[lines.Line] = []
-            if wanted.search:
-                trials = list(screening(wanted))
-                found += _all(trials, done, effort, workers, writer, watch)
+            trials = list(screening(wanted)) if wanted.search else []
+            found = _all(trials, done, effort, workers, writer, watch)
             jobs = list(jobs_of(wanted, found))
-            return found + _all(jobs, done, effort, workers, writer, watch)
+            found += _all(jobs, done, effort, workers, writer, watch)
+    return list({key(line): line for line in found}.values())
 
 
 def key(line: lines.Line) -> tuple[Any, ...]:
@@ -139,17 +142,11 @@ def reservation(cell: Printed) -> str:
 def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job]:
     """Yield the fits of the cells that can be run and compared.
 
-    Run by run, all algorithms on the same rows. Where nobody knows how classes became
-    two, under each of the rules that ``screened`` fits leave.
+    Run by run, all algorithms on the same rows, the exact minimum of the square loss
+    first, to see what a linear model can do there. Where nobody knows how classes
+    became two, under each of the rules that ``screened`` fits leave.
     """
-    places: dict[tuple[str, str], list[str]] = {}
-    for cell in wanted.cells:
-        if obstacle(cell):
-            continue
-        table, _ = protocol(wanted.source).plan(cell.table)
-        names = places.setdefault((table, cell.dataset), [])
-        names += [cell.algorithm] if cell.algorithm not in names else []
-    for (table, dataset), names in places.items():
+    for (table, dataset), names in _places(wanted).items():
         _, plan = protocol(wanted.source).plan(table)
         subject = plan.subjects[dataset]
         if subject.unknown:
@@ -157,13 +154,21 @@ def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job
         else:
             rules = [] if subject.cannot else [""]
         for rule in rules:
+            place = wanted.source, table, dataset, rule
             for run in range(_least(plan.split.runs, wanted.runs)):
+                yield Job(*place, EXACT_BY, EXACT, run)
                 for name in names:
                     if run < _least(plan.split.runs, plan.recipes[name].runs):
-                        yield from (
-                            Job(wanted.source, table, dataset, rule, name, form, run)
-                            for form in forms_of(plan, name, wanted.forms)
-                        )
+                        forms = forms_of(plan, name, wanted.forms)
+                        yield from (Job(*place, name, form, run) for form in forms)
+
+
+def trainings(job: Job, effort: Effort) -> int:
+    """Return how many models a fit trains, those to choose parameters by among them."""
+    plan, recipe = recipe_of(job)
+    few = np.array([False, True])  # how many values there are does not depend on rows
+    choices = prod(len(v) for v in recipe.choices(job.form, few, effort.grid).values())
+    return 1 + (choices * max(plan.folds, 1) if choices > 1 else 0)
 
 
 def forms_of(plan: Plan, algorithm: str, forms: Iterable[str]) -> list[str]:
@@ -174,17 +179,23 @@ def forms_of(plan: Plan, algorithm: str, forms: Iterable[str]) -> list[str]:
 
 def screening(wanted: Wanted) -> Iterator[Job]:
     """Yield fits of the exact minimum under each rule, where the rule is not known."""
-    places = dict.fromkeys(
-        (protocol(wanted.source).plan(cell.table)[0], cell.dataset)
-        for cell in wanted.cells
-        if not obstacle(cell)
-    )
-    for table, dataset in places:
+    for table, dataset in _places(wanted):
         _, plan = protocol(wanted.source).plan(table)
         subject = plan.subjects[dataset]
         for rule in rules_of(subject) if subject.unknown else ():
-            for run in range(min(SCREEN_RUNS, plan.split.runs)):
-                yield Job(wanted.source, table, dataset, rule, SCREENED_BY, SCREEN, run)
+            for run in range(min(_TRIAL_RUNS, plan.split.runs)):
+                yield Job(wanted.source, table, dataset, rule, EXACT_BY, EXACT, run)
+
+
+def _places(wanted: Wanted) -> dict[tuple[str, str], list[str]]:
+    """Return the algorithms that can be run on the sets of tables, by table and set."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for cell in wanted.cells:
+        if not obstacle(cell):
+            table, _ = protocol(wanted.source).plan(cell.table)
+            names = places.setdefault((table, cell.dataset), [])
+            names += [cell.algorithm] if cell.algorithm not in names else []
+    return places
 
 
 def near_rules(
@@ -194,12 +205,8 @@ def near_rules(
     best = best_printed(source, table, dataset)
     areas: dict[str, list[float]] = {}
     for line in screened:
-        mine = (line["table"], line["dataset"], line["form"]) == (
-            table,
-            dataset,
-            SCREEN,
-        )
-        if mine and "auc" in line:
+        place = line["table"], line["dataset"], line["form"]
+        if place == (table, dataset, EXACT) and "auc" in line:
             areas.setdefault(line["rule"], []).append(line["auc"])
     off = {rule: abs(sum(a) / len(a) - best.mean) for rule, a in areas.items()}
     near = [rule for rule in off if off[rule] <= slack(best)]

@@ -10,7 +10,7 @@ the set is below under it and our highest mean is not above the highest printed 
 more than twice its deviation, or 0.01: an easy task would reproduce anything.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from aucmax.experiments import papers
-from aucmax.experiments.fitting import SCREEN, Effort
+from aucmax.experiments.fitting import EXACT, EXACT_BY, Effort
 from aucmax.experiments.lines import Line
 from aucmax.experiments.papers import Printed
+from aucmax.experiments.protocol import Plan
 from aucmax.experiments.protocols import protocol
 from aucmax.experiments.reproduce import (
     Wanted,
@@ -30,6 +31,7 @@ from aucmax.experiments.reproduce import (
     reservation,
     slack,
 )
+from aucmax.systems import SYSTEMS
 
 REPRODUCED, ABOVE, BELOW = "reproduced", "reproduced, above", "below"
 INCOMPARABLE, NOT_RUN, FAILED = "cannot be compared", "not run", "failed"
@@ -123,46 +125,55 @@ class Report(NamedTuple):
 def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
     """Return a verdict for each printed cell that was wanted, and each form of it."""
     values = _values(lines)
-    found = []
+    rules = dict(_searched(wanted, lines))
+    found: list[Verdict] = []
     for cell in wanted.cells:
         if missing := obstacle(cell):
             found += [_without(cell, "", INCOMPARABLE, missing)]
             continue
         table, plan = protocol(wanted.source).plan(cell.table)
         subject = plan.subjects[cell.dataset]
-        rule, reason = "", reservation(cell)
+        rule, reason, note = "", reservation(cell), subject.note
         if subject.unknown:
-            rule = fitting_rule(wanted.source, table, cell.dataset, lines)
+            rule, tried = rules[table, cell.dataset]
+            note = _joined(note, tried)
             if cell.metric != papers.SECONDS:
-                reason = "" if rule else reason + _tried(table, cell.dataset, lines)
+                reason = "" if rule else _joined(reason, tried)
         for form in forms_of(plan, cell.algorithm, wanted.forms):
             mine = values.get((table, cell.dataset, rule, cell.algorithm, form))
-            found += [_verdict(cell, form, rule, mine, reason, subject.note)]
+            one = _verdict(cell, form, rule, mine, reason, note)
+            if one.verdict == BELOW:
+                exact = values.get((table, cell.dataset, rule, EXACT_BY, EXACT))
+                one = one._replace(reason=_joined(note, _exact(cell, plan, exact)))
+            found.append(one)
     return found
 
 
-def fitting_rule(source: str, table: str, dataset: str, lines: Iterable[Line]) -> str:
-    """Return the rule under which all algorithms of a set fit at once; "" if none."""
+def fitting_rules(
+    source: str, table: str, dataset: str, lines: Iterable[Line]
+) -> list[str]:
+    """Return the rules under which all algorithms of a set fit, the nearest first."""
     printed = {
         cell.algorithm: cell
         for cell in papers.cells(source, [table], [dataset])
         if cell.metric == papers.AUC and not cell.copied
     }
     means: dict[str, dict[str, float]] = {}
-    for place, mine in _values(lines).items():
-        if place[:2] == (table, dataset) and place[2] and mine.areas(papers.AUC):
-            best = means.setdefault(place[2], {})
+    for (at, name, rule, algorithm, form), mine in _values(lines).items():
+        ran = rule and mine.fits and form != EXACT
+        if ran and (at, name) == (table, dataset):
+            best = means.setdefault(rule, {})
             mean = float(np.mean(mine.areas(papers.AUC)))
-            best[place[3]] = max(mean, best.get(place[3], -np.inf))  # of its forms
-    best_cell = best_printed(source, table, dataset)
+            best[algorithm] = max(mean, best.get(algorithm, -np.inf))  # of its forms
+    highest = best_printed(source, table, dataset)
     off = {
-        rule: abs(max(ours.values()) - best_cell.mean)
+        rule: abs(max(ours.values()) - highest.mean)
         for rule, ours in means.items()
         if set(ours) == set(printed)
         and all(judge(mean, printed[name]) != BELOW for name, mean in ours.items())
-        and max(ours.values()) <= best_cell.mean + slack(best_cell)
+        and max(ours.values()) <= highest.mean + slack(highest)
     }
-    return min(off, key=lambda rule: off[rule], default="")
+    return sorted(off, key=lambda rule: off[rule])
 
 
 def paired_t(first: NDArray[Any], second: NDArray[Any]) -> int:
@@ -183,23 +194,25 @@ def paired_t(first: NDArray[Any], second: NDArray[Any]) -> int:
 def matches(wanted: Wanted, lines: Sequence[Line]) -> list[Match]:
     """Return the tests of a table's reference against the others, as the paper has."""
     values = _values(lines)
+    rules = {place: found[0] for place, found in _searched(wanted, lines)}
     found = []
     for cell in wanted.cells:
         table, plan = protocol(wanted.source).plan(cell.table)
-        if not plan.reference or cell.algorithm == plan.reference:
+        if plan.reference in ("", cell.algorithm) or cell.metric != papers.AUC:
             continue
-        for (at, dataset, rule, name, form), mine in values.items():
-            if (at, dataset, name) != (table, cell.dataset, cell.algorithm):
-                continue
-            rival = values.get((table, dataset, rule, plan.reference, form))
-            runs = sorted(set(mine.fits) & set(rival.fits)) if rival else []
-            if rival is None or len(runs) < 2 or cell.metric != papers.AUC:
-                continue
-            ours = paired_t(
-                np.array([rival.fits[run][papers.AUC] for run in runs]),
-                np.array([mine.fits[run][papers.AUC] for run in runs]),
-            )
-            found += [Match(table, dataset, name, form, ours, cell.significance)]
+        rule = rules.get((table, cell.dataset), "")
+        for form in forms_of(plan, cell.algorithm, wanted.forms):
+            mine = values.get((table, cell.dataset, rule, cell.algorithm, form))
+            rival = values.get((table, cell.dataset, rule, plan.reference, form))
+            runs = sorted(set(mine.fits) & set(rival.fits)) if mine and rival else []
+            if mine and rival and len(runs) > 1:
+                first, second = (
+                    np.array([fits.fits[run][papers.AUC] for run in runs])
+                    for fits in (rival, mine)
+                )
+                ours, theirs = paired_t(first, second), cell.significance
+                place = cell.table, cell.dataset, cell.algorithm
+                found += [Match(*place, form, ours, theirs)]
     return found
 
 
@@ -225,8 +238,6 @@ class _Fits(NamedTuple):
 def _values(lines: Iterable[Line]) -> Mapping[tuple[str, ...], _Fits]:
     found: dict[tuple[str, ...], _Fits] = {}
     for line in lines:
-        if line["form"] == SCREEN:
-            continue
         place = tuple(
             line[name] for name in ("table", "dataset", "rule", "algorithm", "form")
         )
@@ -238,16 +249,41 @@ def _values(lines: Iterable[Line]) -> Mapping[tuple[str, ...], _Fits]:
     return found
 
 
-def _tried(table: str, dataset: str, lines: Iterable[Line]) -> str:
-    """Return what a search for the rule has come to."""
-    rules = {
-        line["rule"]
-        for line in lines
-        if (line["table"], line["dataset"], line["form"]) == (table, dataset, SCREEN)
-    }
-    if not rules:
-        return " (--search tries the plausible rules)"
-    return f"; under none of {len(rules)} plausible rules do all algorithms fit"
+def _searched(
+    wanted: Wanted, lines: Sequence[Line]
+) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield tables and sets of unknown grouping, the rule found, and what was tried."""
+    places = dict.fromkeys(
+        (protocol(wanted.source).plan(cell.table)[0], cell.dataset)
+        for cell in wanted.cells
+    )
+    for table, dataset in places:
+        _, plan = protocol(wanted.source).plan(table)
+        if plan.subjects[dataset].unknown:
+            rules = fitting_rules(wanted.source, table, dataset, lines)
+            mine = [
+                line
+                for line in lines
+                if (line["table"], line["dataset"]) == (table, dataset)
+            ]
+            tried = len({line["rule"] for line in mine if line["form"] == EXACT})
+            near = len({line["rule"] for line in mine if line["form"] != EXACT})
+            said = f"{tried} plausible rules tried, {near} come near"
+            said += f", under {len(rules)} do all algorithms fit"
+            rule = rules[0] if rules else ""
+            yield (table, dataset), (rule, said if tried else "--search tries rules")
+
+
+def _exact(cell: Printed, plan: Plan, exact: _Fits | None) -> str:
+    """Return that the best linear model by the square loss is below, too, if it is."""
+    if exact is None or not exact.fits or cell.metric == papers.SECONDS:
+        return ""
+    mean = float(np.mean(exact.areas(cell.metric)))
+    system = SYSTEMS[plan.recipes[cell.algorithm].system]
+    linear = system.map is None and not system.name.startswith("RBF")
+    if not linear or judge(mean, cell) != BELOW:
+        return ""
+    return f"the exact minimum of the square loss has {mean:.4f} on the same rows"
 
 
 def _verdict(
@@ -263,6 +299,10 @@ def _verdict(
     std = float(np.std(values, ddof=1)) if len(values) > 1 else None
     verdict = INCOMPARABLE if reason else judge(mean, cell)
     return Verdict(cell, form, rule, len(values), mean, std, verdict, reason or note)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _without(cell: Printed, form: str, verdict: str, reason: str) -> Verdict:

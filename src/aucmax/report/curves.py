@@ -53,7 +53,7 @@ def parameter_figure(curves: Sequence[Curve], title: str, parameter: str) -> Any
     Returns
     -------
     matplotlib.figure.Figure
-        The figure. Where a learner diverged, its line is broken.
+        The figure. Where a learner diverged, there is a cross at the foot.
     """
     figure = Figure(figsize=(7.0, 4.9), layout="constrained")
     headline(figure, title)
@@ -78,6 +78,11 @@ def _draw(
             markersize=4,
             label=curve.name,
         )
+        lost = [x for x, area in zip(at, curve.auc, strict=True) if np.isnan(area)]
+        if lost:  # at the foot of the picture
+            foot = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+            label = f"{curve.name} diverged"
+            axes.plot(lost, [0.0] * len(lost), "x", color=colour, label=label, **foot)
     every = np.concatenate([np.asarray(at, float) for at in places])
     if every.min() > 0.0 and np.log10(every.max() / every.min()) > _DECADES:
         axes.set_xscale("log")
