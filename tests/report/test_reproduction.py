@@ -89,6 +89,7 @@ def test_a_learning_curve_ends_at_all_rows(ready):
     assert curve.auc[-1] == auc(ready.y_test, model.decision_function(ready.X_test))
 
 
+@pytest.mark.filterwarnings("ignore:SPDAM has not converged")
 def test_who_learns_no_stream_has_a_curve_of_passes(ready):
     model = Recipe("SPDAM").model(OURS, {})
     curve = curves.learning_curve("SPDAM", fitting.seeded(model, 0), ready, 0)

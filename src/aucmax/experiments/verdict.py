@@ -39,6 +39,7 @@ MET = (REPRODUCED, ABOVE)
 
 _NO_STD = 0.005  # stands in for a deviation that is not printed
 _LEVEL = 0.05
+_ROUNDING = 1e-12
 
 
 class Verdict(NamedTuple):
@@ -185,7 +186,7 @@ def paired_t(first: NDArray[Any], second: NDArray[Any]) -> int:
     difference = np.asarray(first) - np.asarray(second)
     if len(difference) < 2 or not difference.any():
         return 0
-    if np.ptp(difference) == 0.0:
+    if np.ptp(difference) < _ROUNDING:
         return int(np.sign(difference[0]))
     p_value = float(ttest_rel(first, second).pvalue)
     return int(np.sign(difference.mean())) if p_value < _LEVEL else 0
@@ -198,7 +199,8 @@ def matches(wanted: Wanted, lines: Sequence[Line]) -> list[Match]:
     found = []
     for cell in wanted.cells:
         table, plan = protocol(wanted.source).plan(cell.table)
-        if plan.reference in ("", cell.algorithm) or cell.metric != papers.AUC:
+        own = plan.reference in ("", cell.algorithm)
+        if own or cell.copied or cell.metric != papers.AUC:
             continue
         rule = rules.get((table, cell.dataset), "")
         for form in forms_of(plan, cell.algorithm, wanted.forms):
