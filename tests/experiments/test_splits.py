@@ -68,14 +68,17 @@ def test_scaling_looks_at_training_rows_only():
     train, test = np.arange(12), np.arange(12, 20)
     low, high = X[train].min(axis=0), X[train].max(axis=0)
     mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
-    centred = X - mean
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    ranged = 2.0 * (X - low) / (high - low) - 1.0
     expected = {
         "none": X,
-        "to [-1, 1]": 2.0 * (X - low) / (high - low) - 1.0,
-        "standardised": centred / spread,
-        "rows of unit length": X / np.linalg.norm(X, axis=1, keepdims=True),
-        "centred, rows of unit length": centred
-        / np.linalg.norm(centred, axis=1, keepdims=True),
+        "to [-1, 1]": ranged,
+        "standardised": (X - mean) / spread,
+        "rows of unit length": X / length,
+        "to [-1, 1], rows of unit length": ranged
+        / np.linalg.norm(ranged, axis=1, keepdims=True),
+        "rows less their mean, by their length": (X - X.mean(axis=1, keepdims=True))
+        / length,
     }
     assert set(expected) == set(SCALERS)
     for name, values in expected.items():

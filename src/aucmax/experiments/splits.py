@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 
 Index = NDArray[np.int64]
 
@@ -132,15 +137,22 @@ def capped(rows: Index, most: int | None, run: int, seed: int) -> Index:
     return rng.permutation(rows)[:most]
 
 
+def _less_mean(X: Any) -> Any:
+    """Return rows less their own mean, by their length before that."""
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    return (X - X.mean(axis=1, keepdims=True)) / np.where(length > 0.0, length, 1.0)
+
+
 SCALERS: Mapping[str, Callable[[bool], Any]] = {
     "none": lambda wide: None,
     "to [-1, 1]": lambda wide: None if wide else MinMaxScaler((-1.0, 1.0)),
     "standardised": lambda wide: StandardScaler(with_mean=not wide),
     "rows of unit length": lambda wide: Normalizer(),
-    "centred, rows of unit length": lambda wide: (
-        Normalizer()
-        if wide
-        else make_pipeline(StandardScaler(with_std=False), Normalizer())
+    "to [-1, 1], rows of unit length": lambda wide: (
+        Normalizer() if wide else make_pipeline(MinMaxScaler((-1.0, 1.0)), Normalizer())
+    ),
+    "rows less their mean, by their length": lambda wide: (
+        Normalizer() if wide else FunctionTransformer(_less_mean)
     ),
 }
 
