@@ -73,6 +73,19 @@ def test_the_whole_effort_is_said_to_be_that(report):
     assert "--runs 0 --grid 0 --tune-rows 0 --rows 0" in reproduction.command_of(whole)
 
 
+def test_the_command_of_a_table_names_what_is_in_it(report):
+    wanted = report.wanted._replace(
+        datasets=("four", "pair"), algorithms=("Uni-Exp", "LS-SVM")
+    )
+    report = report._replace(wanted=wanted)
+    assert "--datasets four,pair --algorithms Uni-Exp,LS" in reproduction.command_of(
+        report, "1"
+    )
+    assert "--datasets pair --algorithms LS-SVM --forms" in reproduction.command_of(
+        report, "2"
+    )
+
+
 @pytest.fixture(scope="module")
 def ready():
     X, y = gaussian(200, 4)

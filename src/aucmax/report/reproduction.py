@@ -105,8 +105,14 @@ def command_of(report: Report, table: str | None = None) -> str:
     wanted, effort = report.wanted, report.effort
     words = [f"aucmax reproduce {wanted.source}"]
     tables = (table,) if table else wanted.tables
-    lists = {"table": tables, "datasets": wanted.datasets}
-    lists |= {"algorithms": wanted.algorithms, "forms": wanted.forms}
+    cells = papers.cells(wanted.source, tables)
+    there = {cell.dataset for cell in cells}, {cell.algorithm for cell in cells}
+    lists = {
+        "table": tables,
+        "datasets": [name for name in wanted.datasets if name in there[0]],
+        "algorithms": [name for name in wanted.algorithms if name in there[1]],
+        "forms": wanted.forms,
+    }
     words += [f"--{name} {','.join(given)}" for name, given in lists.items() if given]
     numbers = {"runs": wanted.runs or 0, "grid": effort.grid or 0}
     numbers |= {"tune-rows": effort.tune_rows or 0, "rows": effort.rows or 0}
