@@ -145,9 +145,9 @@ def test_one_feature_is_one(tmp_path):
 
 def test_a_log_hears_of_long_work(table, monkeypatch):
     command = (table, "--algorithm", "LeastSquaresAUC", "--label", "kind", "--folds", 2)
-    monkeypatch.setattr("aucmax.cli.compare._SILENCE", np.inf)
+    monkeypatch.setattr("aucmax.cli.progress._SILENCE", np.inf)
     assert invoke(*command, "--json").stderr == ""
-    monkeypatch.setattr("aucmax.cli.compare._SILENCE", 0.0)
+    monkeypatch.setattr("aucmax.cli.progress._SILENCE", 0.0)
     result = invoke(*command, "--json")
     assert result.stderr.splitlines() == [
         f"LeastSquaresAUC: {done} of 2 fits" for done in range(3)

@@ -1,26 +1,15 @@
 """``aucmax compare``: algorithms on the same folds, and which differences count."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from aucmax.cli.datasets import local_files
+from aucmax.cli.progress import fits_bar
 from aucmax.cli.screen import Screen, reading, some, table
 from aucmax.data.collect import collect
 from aucmax.data.open import open_data
@@ -30,7 +19,6 @@ from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_n
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.training import wanted_task
 
-_SILENCE = 2.0  # seconds
 _CLEAR = 0.05  # a p-value below this one is a difference
 
 
@@ -54,9 +42,16 @@ def run(
     if output is not None:
         refuse_overwriting(output, expand(data))
     X, y, task = _load(data, positive, options)
-    with _bar(folds * repeats * len(set(names))) as watch:
+    fits = folds * repeats * len(set(names))
+    with fits_bar() as watch:
         result = compare(
-            X, y, names, folds=folds, repeats=repeats, seed=seed, watch=watch
+            X,
+            y,
+            names,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            watch=lambda name, done: watch(name, done, fits),
         )
     if output is not None:
         write_atomically(output, result.table().encode())
@@ -68,40 +63,6 @@ def run(
         if output is not None:
             screen.print(f"Every fold: {output}", wrap=False)
     return int(any(row.error for row in result.rows))
-
-
-@contextmanager
-def _bar(fits: int) -> Iterator[Callable[[str, int], None]]:
-    """Show which algorithm is at work, how many fits are done, and the time left."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _lines(fits, console)
-        return
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    ) as bars:
-        bar = bars.add_task("", total=fits)
-        yield lambda name, done: bars.update(bar, description=name, completed=done)
-
-
-def _lines(fits: int, console: Console) -> Callable[[str, int], None]:
-    """Return what says a line now and then, for who keeps a log."""
-    said = monotonic()
-
-    def watch(name: str, done: int) -> None:
-        nonlocal said
-        if monotonic() - said >= _SILENCE:
-            console.print(f"{name}: {done:,} of {some(fits, 'fit')}", markup=False)
-            said = monotonic()
-
-    return watch
 
 
 def _load(

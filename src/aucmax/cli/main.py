@@ -172,6 +172,10 @@ _Missing = Annotated[
 ]
 
 
+_Names = Annotated[
+    str,
+    typer.Option(metavar="A,B", help="Only these, with commas.", show_default=False),
+]
 _Changed = Annotated[
     list[str],
     typer.Option("--input", metavar="KEY=VALUE", help="Of these data: delimiter=SIGN."),
@@ -546,5 +550,86 @@ def compare(
         output=output,
         as_json=as_json,
     )
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Example: aucmax reproduce gao2013-opauc --table 2 --datasets "
+    "diabetes,german --runs 5",
+)
+def reproduce(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="gao2013-opauc, khalid2019-dissertation, liu2018-fsauc, "
+            "natole2018-spam or natole2020-thesis.",
+            metavar="SOURCE",
+            show_default=False,
+        ),
+    ],
+    table: _Names = "",
+    datasets: _Names = "",
+    algorithms: _Names = "",
+    forms: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Of ours (our defaults), tuned and printed."),
+    ] = "ours,printed",
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of a cell; 0: as the paper.")
+    ] = 0,
+    grid: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Values of a parameter; 0: all.")
+    ] = 5,
+    tune_rows: Annotated[
+        int, typer.Option(metavar="N", min=0, help="To tune by, at most; 0: all.")
+    ] = 3000,
+    rows: Annotated[
+        int, typer.Option(metavar="N", min=0, help="To train on, at most; 0: all.")
+    ] = 20_000,
+    search: Annotated[
+        bool,
+        typer.Option("--search", help="Try class groupings where none is told."),
+    ] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw the paper's figures too.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and stop.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes.")] = 2,
+    seed: _Seed = 0,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            file_okay=False,
+            help="For fits and tables; the same again goes on.",
+        ),
+    ] = Path("aucmax-reproduction"),
+    as_json: _Json = False,
+) -> None:
+    """Run the tables of a paper, and put ours beside what is printed."""
+    import_scikit_learn()
+    from aucmax.cli.reproduce import foretell, names, run
+    from aucmax.experiments.fitting import Effort
+    from aucmax.experiments.reproduce import Wanted
+
+    wanted = Wanted(
+        source=source,
+        tables=names(table),
+        datasets=names(datasets),
+        algorithms=names(algorithms),
+        forms=names(forms),
+        runs=runs or None,
+        search=search,
+    )
+    effort = Effort(grid or None, tune_rows or None, rows or None, seed)
+    if dry_run:
+        foretell(wanted, effort, as_json)
+        return
+    code = run(wanted, effort, output, jobs, figures=figures, as_json=as_json)
     if code:
         raise typer.Exit(code)

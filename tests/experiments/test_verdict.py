@@ -1,0 +1,158 @@
+"""What is made of our means and the printed ones."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+import toy_paper
+from aucmax.experiments.fitting import EXACT, EXACT_BY
+from aucmax.experiments.protocol import OURS, PRINTED
+from aucmax.experiments.reproduce import Wanted
+from aucmax.experiments.verdict import (
+    ABOVE,
+    BELOW,
+    FAILED,
+    INCOMPARABLE,
+    NOT_RUN,
+    REPRODUCED,
+    fitting_rules,
+    judge,
+    matches,
+    paired_t,
+    tally,
+    verdicts,
+)
+
+WANTED = Wanted(toy_paper.SOURCE)
+
+
+@pytest.fixture(autouse=True)
+def paper(tmp_path, monkeypatch):
+    toy_paper.install(monkeypatch, tmp_path)
+
+
+def line(run, area, dataset="pair", algorithm="LS-SVM", form=OURS, rule=""):
+    return {
+        "table": "1",
+        "dataset": dataset,
+        "rule": rule,
+        "algorithm": algorithm,
+        "form": form,
+        "run": run,
+        "auc": area,
+        "accuracy_optroc": area - 0.1,
+        "train_seconds": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "verdict"),
+    [
+        (0.8, 0.02, REPRODUCED),
+        (0.781, 0.02, REPRODUCED),
+        (0.779, 0.02, BELOW),
+        (0.819, 0.02, REPRODUCED),
+        (0.821, 0.02, ABOVE),
+        (0.796, None, REPRODUCED),
+        (0.794, None, BELOW),
+        (0.794, 0.0, BELOW),
+        (0.806, 0.0, ABOVE),
+    ],
+)
+def test_within_a_printed_deviation_is_reproduced(mean, std, verdict):
+    assert judge(mean, toy_paper.cell("pair", "LS-SVM", 0.8, std)) == verdict
+
+
+def test_every_cell_gets_a_verdict():
+    fits = [line(0, 0.8), line(1, 0.84), line(0, 0.7, form=PRINTED)]
+    fits += [{**line(0, 0.0, algorithm="Uni-Exp"), "error": "ValueError: no"}]
+    found = {}
+    for one in verdicts(WANTED, fits):
+        cell = one.printed
+        found[cell.dataset, cell.algorithm, cell.metric, one.form] = one
+    mine = found["pair", "LS-SVM", "auc", OURS]
+    assert (mine.runs, mine.mean, mine.verdict) == (2, pytest.approx(0.82), REPRODUCED)
+    assert mine.std == pytest.approx(np.std([0.8, 0.84], ddof=1))
+    assert mine.difference == pytest.approx(0.02)
+    printed = found["pair", "LS-SVM", "auc", PRINTED]
+    assert (printed.verdict, printed.std) == (BELOW, None)
+    accuracy = found["pair", "LS-SVM", "accuracy_optroc", OURS]
+    assert (accuracy.mean, accuracy.verdict) == (pytest.approx(0.72), REPRODUCED)
+    seconds = found["pair", "LS-SVM", "train_seconds", OURS]
+    assert (seconds.verdict, seconds.mean) == (INCOMPARABLE, 0.5)
+    assert seconds.reason == "seconds of another machine"
+    failed = found["pair", "Uni-Exp", "auc", OURS]
+    assert (failed.verdict, failed.reason) == (FAILED, "ValueError: no")
+    assert found["pair", "Uni-Exp", "auc", PRINTED].verdict == NOT_RUN
+    assert found["pair", "OPAUC", "auc", ""].verdict == INCOMPARABLE
+    assert found["gone", "LS-SVM", "auc", ""].verdict == INCOMPARABLE
+    assert found["part", "LS-SVM", "auc", OURS].reason == "a part of the rows"
+    assert "--search" in found["four", "LS-SVM", "auc", OURS].reason
+    counts = tally(found.values())
+    assert counts[OURS][REPRODUCED] == 2
+    assert counts[PRINTED][BELOW] == 2
+
+
+def four(*areas, rule):
+    fits = [line(k, area, "four", rule=rule) for k, area in enumerate(areas)]
+    return [*fits, {**line(0, 0.8, "four", rule=rule), "form": EXACT}]
+
+
+def test_a_rule_is_found_where_all_fit_and_the_task_is_no_easier():
+    fits = four(0.80, 0.83, rule="odd labels")
+    fits += four(0.80, 0.81, rule="label 0")
+    fits += four(0.95, 0.97, rule="label 1")
+    fits += four(0.70, 0.71, rule="label 2")
+    assert fitting_rules(toy_paper.SOURCE, "1", "four", fits) == [
+        "label 0",
+        "odd labels",
+    ]
+    wanted = WANTED._replace(datasets=("four",), forms=(OURS,))
+    (one,) = verdicts(wanted, fits)
+    assert (one.rule, one.verdict, one.runs) == ("label 0", REPRODUCED, 2)
+    assert one.reason == (
+        "4 plausible rules tried, 4 come near, under 2 do all algorithms fit"
+    )
+    (one,) = verdicts(wanted, four(0.95, rule="label 1"))
+    assert (one.verdict, one.mean) == (INCOMPARABLE, None)
+    assert one.reason.startswith(f"{toy_paper.UNKNOWN}; 1 plausible rules tried")
+
+
+def test_a_ceiling_below_the_printed_value_is_told():
+    fits = [line(0, 0.75), {**line(0, 0.76, form=EXACT), "algorithm": EXACT_BY}]
+    wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
+    one, *_ = verdicts(wanted, fits)
+    assert one.verdict == BELOW
+    assert (
+        one.reason == "the exact minimum of the square loss has 0.7600 on the same rows"
+    )
+    fits[1]["auc"] = 0.79
+    assert verdicts(wanted, fits)[0].reason == ""
+
+
+def test_the_t_test_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    seen = set()
+    for shift in (-0.05, 0.0, 0.002, 0.05):
+        for _ in range(10):
+            first = rng.normal(0.8, 0.02, 10)
+            second = first - shift + rng.normal(0.0, 0.01, 10)
+            p_value = ttest_rel(first, second).pvalue
+            sign = int(np.sign((first - second).mean()))
+            assert paired_t(first, second) == (sign if p_value < 0.05 else 0)
+            seen.add(paired_t(first, second))
+    assert seen == {-1, 0, 1}
+    assert paired_t(first, first) == 0
+    assert paired_t(first + 0.25, first) == 1
+    assert paired_t(first[:1], second[:1]) == 0
+
+
+def test_the_reference_is_tested_on_the_same_runs():
+    first = [0.80, 0.82, 0.81, 0.83]
+    fits = [line(k, area) for k, area in enumerate(first)]
+    fits += [line(k, area - 0.1 + 0.001 * k, algorithm="Uni-Exp") for k, area in
+             enumerate(first[:3])]  # fmt: skip
+    (match,) = matches(WANTED, fits)
+    assert (match.dataset, match.algorithm, match.form) == ("pair", "Uni-Exp", OURS)
+    assert (match.ours, match.printed) == (1, 1)
+    assert matches(WANTED, fits[:5]) == []
