@@ -54,6 +54,53 @@ CASES = {
     ),
     "codes": ([f"k{i:04}x" for i in range(N)], "identifier", []),
     "row numbers": ([str(i + 7) for i in range(N)], "identifier", []),
+    "words for nothing": (
+        cycle("1.5", "NULL", "null", "None", "n/a", "7"),
+        *("number", ["c", "c is missing"]),
+    ),
+    "one gap": (["", *NUMBERS[1:]], "number", ["c", "c is missing"]),
+    "powers of ten": (cycle("1e-3", "2.5E+2", "+4", "-.5"), "number", ["c"]),
+    "blanks about": (cycle(" 1.5", "2 ", "  3  "), "number", ["c"]),
+    "zeros before": (cycle("00123", "00045", "10001"), "number", ["c"]),
+    "zero or one": (cycle("0", "1", "1"), "number", ["c"]),
+    "millions": (cycle("-1,234", "5,000,000", "12"), "number", ["c"]),
+    "dollars": (cycle("$1,234.50", "-$12", "$3"), "number", ["c"]),
+    "euros": (cycle("12 €", "3,50 €", "1.234,00 €"), "number", ["c"]),
+    "blanks within": (cycle("1 234", "12 000,5", "950"), "number", ["c"]),
+    "years": (cycle("1999", "2004", "2011"), "number", ["c"]),
+    "seconds since 1970": (
+        [str(1_700_000_000 + 997 * i) for i in range(N)],
+        *("number", ["c"]),
+    ),
+    "large numbers": ([str(4 * 10**18 + 7919 * i) for i in range(N)], "number", ["c"]),
+    "t or f": (cycle("t", "f"), "yes/no", ["c=t"]),
+    "on or off": (cycle("On", "off", "", "off"), "yes/no", ["c=on"]),
+    "ja oder nein": (cycle("ja", "nein"), "yes/no", ["c=ja"]),
+    "letters of the world": (
+        cycle("Zürich", "Köln", "東京"),
+        *("category", ["c=Köln", "c=Zürich", "c=東京", "c=(other)"]),
+    ),
+    "quotes, commas, lines": (
+        cycle('say "hi"', "a, b", "two\nlines"),
+        *("category", ["c=a, b", 'c=say "hi"', "c=two\nlines", "c=(other)"]),
+    ),
+    "words and blanks": (
+        cycle("red", " red", "blue "),
+        *("category", ["c=blue", "c=red", "c=(other)"]),
+    ),
+    "ranges": (
+        cycle("0-9", "10-19"),
+        *("category", ["c=0-9", "c=10-19", "c=(other)"]),
+    ),
+    "units": (cycle("12 kg", "3 kg"), "category", ["c=12 kg", "c=3 kg", "c=(other)"]),
+    "one that is rare": (
+        ["b", *cycle("a")[1:]],
+        *("category", ["c=a", "c=b", "c=(other)"]),
+    ),
+    "addresses": ([f"u{i * 7919 % 1000}@mail.org" for i in range(N)], "identifier", []),
+    "other days": (cycle("2024/01/31", "31.12.2024"), "date", 9),
+    "times elsewhere": (cycle("2024-01-31T10:30:00+02:00", "2024-02-01"), "date", 9),
+    "days first": (cycle("31/12/2024", "1/1/2025"), "date", 9),
     "nothing": (cycle(""), "empty", []),
     "one value": (cycle("same"), "constant", []),
     "one number": (cycle("4"), "constant", []),
@@ -157,6 +204,13 @@ def _has_polars():
         ("commas", 2, [1234.5]),
         ("gaps", 1, [2.0, 1.0]),  # the median, and a mark
         ("gaps", 0, [1.5, 0.0]),
+        ("dollars", 0, [1234.5]),
+        ("dollars", 1, [-12]),
+        ("euros", 1, [3.5]),
+        ("euros", 2, [1234]),
+        ("blanks within", 1, [12000.5]),
+        ("large numbers", 1, [4e18 + 7919]),
+        ("times elsewhere", 0, [19753 + 8.5 / 24, 0, 0, 1, 0, 0, 0, 0, 8.5]),
         ("yes or no", 0, [1]),
         ("yes or no", 2, [0]),
         ("words and gaps", 1, [0, 1, 0]),
@@ -203,6 +257,15 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
     frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
     (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
     assert (bad.line, bad.column) == (place + 1, "c")
+
+
+@pytest.mark.parametrize("form", FORMS[:-1])
+def test_what_is_not_finite_is_a_bad_line(form, tmp_path):
+    frame = pd.DataFrame({"x": NUMBERS, "c": ["1e999", "-inf", *NUMBERS[2:]]})
+    source = form(frame.assign(y=LABELS), tmp_path)
+    bad = [b for chunk in source.chunks() for b in chunk.bad]
+    assert [b.column for b in bad] == ["c", "c"]
+    assert all("not finite" in b.problem for b in bad)
 
 
 def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):

@@ -424,9 +424,16 @@ def read_numbers(
 
 
 @kernel
-def mark_missing(data: Bytes, starts: Ints, stops: Ints, words: Bytes) -> None:
-    """Make what stands for a missing value one; ``words`` are the user's own."""
+def tidy(data: Bytes, starts: Ints, stops: Ints, words: Bytes) -> None:
+    """Take the blanks off values, and make what stands for a missing one missing.
+
+    ``words`` are the user's own for it. Fields of CSV are read like this.
+    """
     for i in range(len(starts)):
+        while starts[i] < stops[i] and data[starts[i]] in _BLANKS:
+            starts[i] += 1
+        while starts[i] < stops[i] and data[stops[i] - 1] in _BLANKS:
+            stops[i] -= 1
         if stops[i] >= starts[i] and (
             _is_missing(data, starts[i], stops[i])
             or _is_among(data, starts[i], stops[i], words)

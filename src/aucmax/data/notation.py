@@ -12,9 +12,16 @@ import numpy as np
 
 from aucmax.data.spans import Float, Spans, dictionary
 
+_BLANKS = (
+    " '\u2019\u00a0\u202f"  # some write 12'000 or, with one of many blanks, 12 000
+)
 _PERCENT = re.compile(r"([-+]?\d+(?:[.,]\d+)?)\s*%")
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
-_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_THOUSANDS = re.compile(rf"[-+]?\d{{1,3}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?")
+_COMMA = re.compile(
+    r"[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"
+    rf"|\d{{1,3}}([{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
+)
+_CURRENCY = re.compile(r"\s*(?:[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b)\s*")
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
     r"(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)"
@@ -36,8 +43,10 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
     if not values:
         return ""
     counts = dict.fromkeys(NUMBERS, 0)
-    dates = plain = 0
-    for value in values:
+    dates = plain = money = 0
+    for whole in values:
+        value = _without_currency(whole)
+        money += value != whole
         plain += _PLAIN.fullmatch(value) is not None
         counts["percent"] += _PERCENT.fullmatch(value) is not None
         counts["thousands"] += _THOUSANDS.fullmatch(value) is not None
@@ -54,7 +63,7 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
     if decimal is not None:
         kinds = ["comma"] if decimal == "," else ["thousands"]
     for kind in kinds:
-        if counts[kind] and counts[kind] + plain >= most:
+        if (counts[kind] or money) and counts[kind] + plain >= most:
             return kind
     return ""
 
@@ -101,14 +110,22 @@ def _percent(text: str) -> float:
 
 
 def _thousands(text: str) -> float:
-    match = _THOUSANDS.fullmatch(text.strip())
-    return float(match[0].replace(",", "")) if match else _number(text)
+    text = _without_currency(text.strip())
+    match = _THOUSANDS.fullmatch(text)
+    return float(text.replace(match[1], "")) if match else _number(text)
 
 
 def _comma(text: str) -> float:
-    match = _COMMA.fullmatch(text.strip())
-    plain = match[0].replace(".", "").replace(",", ".") if match else text
-    return _number(plain)
+    text = _without_currency(text.strip())
+    match = _COMMA.fullmatch(text)
+    if match:
+        text = text.replace(match[1] or ".", "").replace(",", ".")
+    return _number(text)
+
+
+def _without_currency(text: str) -> str:
+    """Return the number in an amount of money: -$5 is -5, and 5 EUR is 5."""
+    return _CURRENCY.sub("", text, count=1)
 
 
 def _date(order: str) -> Callable[[str], float]:

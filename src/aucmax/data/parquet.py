@@ -21,8 +21,8 @@ from aucmax.core.rows import _writeable as writeable
 from aucmax.data.absent import are_absent, as_bytes
 from aucmax.data.chunk import BadLine, Chunk, Position
 from aucmax.data.csv_head import LOOKED_AT, listed, numbers_of, sample_of
-from aucmax.data.csv_scan import mark_missing
-from aucmax.data.digits import NAN
+from aucmax.data.csv_scan import tidy
+from aucmax.data.digits import NAN, NONE
 from aucmax.data.roles import Sample
 from aucmax.data.schema import (
     Columns,
@@ -439,7 +439,7 @@ def _chunk(
             missing = np.isnan(label)
             blame(np.isinf(label), schema.label, "the label is not finite")
         else:
-            label = _spans(column)
+            label = _words(column, ())
             missing = label.stops <= label.starts
         blame(missing, schema.label, "the label is missing")
     weight = None
@@ -500,15 +500,16 @@ def _text(batch: Any, row: int) -> bytes:
 def _words(column: Any, na: Sequence[str]) -> Spans:
     """Return a column of strings; what stands for a missing value is one."""
     spans = _spans(column)
-    mark_missing(*spans, as_bytes(na))
+    tidy(*spans, as_bytes(na))
     return spans
 
 
 def _written_numbers(spans: Spans) -> tuple[Float, Any, Any]:
     """Return numbers out of strings, which are missing, and which are none."""
     values, verdicts = numbers_of(spans)
-    wrong = (verdicts != NAN) & np.isnan(values)
-    return np.where(wrong, 0.0, values), verdicts == NAN, wrong
+    missing, wrong = verdicts == NAN, verdicts == NONE
+    values[np.isnan(values) & ~missing & ~wrong] = np.inf  # or too large to be told
+    return np.where(wrong, 0.0, values), missing, wrong
 
 
 def _seconds(column: Any) -> Float:
