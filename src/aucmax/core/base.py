@@ -47,6 +47,10 @@ def _no_probabilities(estimator: Any) -> bool:
     )
 
 
+class DivergenceError(ValueError):
+    """Steps were so large that the weights mean nothing any more."""
+
+
 class Ranker(ClassifierMixin, BaseEstimator):
     """Base of all estimators: scores whose order is what counts."""
 
@@ -469,7 +473,7 @@ class OnlineAUC(LinearRanker):
             if spread > self._widest:
                 problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
         if problem:
-            raise ValueError(
+            raise DivergenceError(
                 f"{type(self).__name__} has diverged: {problem}. Begin anew with "
                 "smaller steps, such as the default ones."
             )

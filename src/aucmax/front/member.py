@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.core.base import DivergenceError
 from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows, n_values
 
@@ -33,15 +34,21 @@ class Member:
         return scores
 
     def renew(self) -> None:
-        """Begin a new block."""
+        """Begin a new block; raise an error if it has diverged."""
+        self._look()
         self.before = np.append(*self.weights())
 
     def weights(self) -> tuple[Float, float]:
-        """Return the weights and the intercept as they are now."""
-        if self._new:  # to take them costs O(d), and to look at all features too
-            look = self._new >= self.learner.n_features_in_
-            self.learner._finish(self.learner.state_, look)
-            self._new = 0
+        """Return the weights and the intercept as they are now.
+
+        If it has diverged, as they were when the block began.
+        """
+        try:
+            self._look()
+        except DivergenceError:
+            if not len(self.before):
+                raise
+            return self.before[:-1], float(self.before[-1])
         return self.learner.coef_[0], float(self.learner.intercept_[0])
 
     def fade(self, share: float) -> None:
@@ -67,6 +74,13 @@ class Member:
             raise ValueError(f"{self.name} has weights of other features.")
         if not np.isfinite(self.before).all():
             raise ValueError(f"{self.name} has weights that are not finite.")
+
+    def _look(self) -> None:
+        """Take the weights out of what was learnt, if there is more of it."""
+        if self._new:  # to take them costs O(d), and to look at all features too
+            look = self._new >= self.learner.n_features_in_
+            self.learner._finish(self.learner.state_, look)
+            self._new = 0
 
     def _score(self, X: Any, rows: Rows) -> Float:
         return times(rows, self.before[:-1]) + self.before[-1]
