@@ -1,11 +1,12 @@
-"""Compare the default penalty of BAM and SVMPerf with others, by test AUC.
+"""Compare the default penalty of BAM, SVMPerf and LeastSquaresAUC, by test AUC.
 
 ``python benchmarks/bench_penalty.py --repeat 3``: mean over so many random halves of
 each data set, on features as they are; at most 3000 rows are used, and the largest
 class is told from the rest if there are more than two. "LR" is balanced logistic
 regression with C=1 on standardised features (on raw ones if there are more than 1000:
-those are texts); the other columns are differences from it, in thousandths. Data are
-read from $AUCMAX_DATA or ../shared/data.
+those are texts); the other columns are differences from it, in thousandths. Set
+``_CROWD`` in ``aucmax.core.penalty`` to zero to see what the number of features does
+to it. Data are read from $AUCMAX_DATA or ../shared/data.
 """
 
 import sys
@@ -18,7 +19,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from aucmax import BAM, SVMPerf
+from aucmax import BAM, LeastSquaresAUC, SVMPerf
 from aucmax.metrics import auc
 from bench import Row, main, shared
 
@@ -68,6 +69,7 @@ def models(texts: bool) -> dict[str, Any]:
         "logistic": BAM(loss="logistic"),
         "exponential": BAM(loss="exponential"),
         "SVMPerf": SVMPerf(),
+        "square": LeastSquaresAUC(),
     }
 
 

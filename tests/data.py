@@ -196,7 +196,8 @@ def dense_row(X, i):
 def auto_ridge(X, y, weight=None):
     """Return the penalty of each weight that ``l2="auto"`` is for exact solvers.
 
-    From all pairs: the mean of z² where z is not zero, times 1/n₊ + 1/n₋.
+    From all pairs: the mean of z² where z is not zero, times 1/n₊ + 1/n₋, times
+    1 + d²/4n with d features not zero in a pair.
     """
     weight = np.ones(len(y)) if weight is None else weight
     sides = [(y == label) & (weight > 0) for label in (np.max(y), np.min(y))]
@@ -206,7 +207,8 @@ def auto_ridge(X, y, weight=None):
     there = (pos[:, None] != 0) | (neg != 0)
     square, often = (np.tensordot(pairs, part, 2) for part in (z**2, there))
     rows = sum(1 / weight[side].sum() for side in sides)
-    return rows * square / np.where(often > 0, often, 1)
+    crowd = 1 + often.sum() ** 2 / (4 * weight.sum())
+    return rows * crowd * square / np.where(often > 0, often, 1)
 
 
 def ridge_of(l2, X, y, weight=None):

@@ -178,7 +178,8 @@ def test_the_default_penalty(loss, layout):
     spread = pair @ Z**2 / np.maximum(pair @ there, 1e-300)
     rows = sum(1 / weight[y == k].sum() for k in (0, 1))
     # Features for which it is the same for all: those give the model, units do not.
-    ridge = 0.5 * bam.CURVATURE[loss] * spread * rows
+    crowd = 1 + (pair @ there).sum() ** 2 / pair.sum() ** 2 / (4 * weight.sum())
+    ridge = 0.5 * bam.CURVATURE[loss] * spread * rows * crowd
     scale = np.where(ridge > 0, np.sqrt(np.where(ridge > 0, ridge, 1.0) / 0.1), 1.0)
     model = BAM(loss=loss, tol=1e-8).fit(layout(X), y, sample_weight=weight)
     expected = BAM(0.1, loss=loss, tol=1e-8).fit(X / scale, y, sample_weight=weight)
@@ -207,6 +208,19 @@ def test_the_default_penalty_falls_with_the_rows():
     free = np.linalg.norm(BAM(0.0).fit(X, y).coef_)
     assert norms[0] < 0.9 * free
     assert norms[2] > 0.98 * free
+
+
+def test_the_default_penalty_keeps_many_features_from_fitting_noise(monkeypatch):
+    y = np.arange(400) % 2
+
+    def area(seed):
+        X = np.random.default_rng(seed).normal(size=(400, 100))
+        X[:, :5] += 0.6 * y[:, None]
+        return BAM().fit(X[:120], y[:120]).score(X[120:], y[120:])
+
+    found = np.mean([area(seed) for seed in range(4)])
+    monkeypatch.setattr("aucmax.core.penalty._CROWD", 0.0)
+    assert found > np.mean([area(seed) for seed in range(4)]) + 0.01
 
 
 def test_one_step_is_least_squares():

@@ -212,9 +212,10 @@ class BAM(LinearRanker):
     lowers J.
 
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
-    :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)`, z
-    the difference of a pair and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses
-    above. With weights, n is their sum. Texts and the like, with more features than
+    :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
+    (1 + d^2/4n)`, z the difference of a pair, d how many of its features are not zero
+    on the mean, and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses above. With
+    weights, n is their sum. Texts and the like, with more features than
     rows and less than a tenth of the values not zero, have one for all:
     :math:`\tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 

@@ -12,12 +12,15 @@ tenth of the values not zero, all have the same size, as if a row had ten featur
 
 The default ridge needs no tuning:
 
-.. math:: \lambda_j = \tfrac{1}{2} \ell''\, s_j^2\, (1/n_+ + 1/n_-)
+.. math:: \lambda_j = \tfrac{1}{2} \ell''\, s_j^2\, (1/n_+ + 1/n_-) (1 + d^2 / 4n)
 
-with :math:`\ell''` the curvature of the loss and n the rows of a class; a weight of k
-is k rows. So a feature is held back as it would be on unit scale, as logistic
-regression does with C=1 on standardised features, and less the more rows there are. The
-factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
+with :math:`\ell''` the curvature of the loss, n the rows, of a class or of both, and d
+the features of a pair that are not zero, on the mean; a weight of k is k rows. So a
+feature is held back as it would be on unit scale, as logistic regression does with C=1
+on standardised features, less the more rows there are, and more where there are nearly
+as many features as rows, whose noise they would fit. (Not in texts: there, too, most
+features hardly ever meet.) The factors were chosen by test AUC: see
+``benchmarks/bench_penalty.py``.
 """
 
 import numpy as np
@@ -30,7 +33,7 @@ CURVATURE = 2.0  # of the square loss, (1 - m)²
 DEFAULT_L2 = 1e-3
 
 _KERNEL, _FEW = 0.3, 1000.0  # of kernel_ridge, which says where they come from
-_FACTOR = 0.5
+_FACTOR, _CROWD = 0.5, 0.25
 _SPARSE = 0.1  # share of the values that are not zero, below which all are rare
 _FEATURES = 10.0  # that a row has, as it were, if they are
 
@@ -41,10 +44,9 @@ def squared_sizes(weight: Float, often: Float, diagonal: Float) -> Float:
     ``weight`` is that of the classes, ``often`` the share of their rows in which a
     feature is not zero, ``diagonal`` are the means of z² over all pairs.
     """
-    occurs = (often > 0.0).any(axis=0)  # of hashed features, most never do
-    if occurs.sum() > weight.sum() and often[:, occurs].mean() < _SPARSE:
+    if _rare(weight, often):
         return np.full(len(diagonal), float(diagonal.sum()) / _FEATURES)
-    found = often[0] + often[1] - often[0] * often[1]  # in a row of a pair, or in both
+    found = _in_pairs(often)
     return diagonal / np.where(found > 0.0, found, 1.0)
 
 
@@ -52,8 +54,24 @@ def default_ridge(
     weight: Float, often: Float, diagonal: Float, curvature: float
 ) -> Float:
     """Return λ."""
-    rows = float((1.0 / weight).sum())
-    return _FACTOR * curvature * rows * squared_sizes(weight, often, diagonal)
+    factor = _FACTOR * curvature * float((1.0 / weight).sum())
+    if not _rare(weight, often):
+        d = float(_in_pairs(often).sum())
+        factor *= 1.0 + _CROWD * d * d / float(weight.sum())
+    return factor * squared_sizes(weight, often, diagonal)
+
+
+def _rare(weight: Float, often: Float) -> bool:
+    """Tell whether features are many, and most values zero."""
+    occurs = (often > 0.0).any(axis=0)  # of hashed features, most never do
+    many = occurs.sum() > weight.sum()
+    return bool(many and often[:, occurs].mean() < _SPARSE)
+
+
+def _in_pairs(often: Float) -> Float:
+    """Return the share of pairs in which a feature is not zero, in one row or both."""
+    found: Float = often[0] + often[1] - often[0] * often[1]
+    return found
 
 
 def kernel_ridge(pos: float, neg: float, hinge: bool = False) -> float:
