@@ -53,7 +53,7 @@ class CBR(OnlineAUC):
 
     Parameters
     ----------
-    C : float, default=0.001
+    C : float, default=0.003
         The longest step along a pair, in units of one over the root of the mean squared
         length of a pair.
     confidence : float, default=0.7
@@ -148,7 +148,7 @@ class CBR(OnlineAUC):
 
     def __init__(
         self,
-        C: float = 0.001,
+        C: float = 0.003,
         *,
         confidence: float = 0.7,
         step: float = 1.0,
