@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 import toy_paper
-from aucmax.experiments.fitting import EXACT, EXACT_BY
+from aucmax.experiments.fitting import CEILINGS, EXACT
 from aucmax.experiments.protocol import OURS, PRINTED
 from aucmax.experiments.reproduce import Wanted
 from aucmax.experiments.verdict import (
@@ -119,15 +119,21 @@ def test_a_rule_is_found_where_all_fit_and_the_task_is_no_easier():
 
 
 def test_a_ceiling_below_the_printed_value_is_told():
-    fits = [line(0, 0.75), {**line(0, 0.76, form=EXACT), "algorithm": EXACT_BY}]
+    tops = [{**line(0, 0.76, form=EXACT), "algorithm": by} for by in CEILINGS]
+    fits = [line(0, 0.75), *tops]
     wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
     one, *_ = verdicts(wanted, fits)
     assert one.verdict == BELOW
-    assert (
-        one.reason == "the exact minimum of the square loss has 0.7600 on the same rows"
+    assert one.beyond
+    assert one.reason == (
+        "no linear model gets there: on the same rows have LeastSquaresAUC 0.7600 and "
+        "BAMCV 0.7600"
     )
-    fits[1]["auc"] = 0.79
-    assert verdicts(wanted, fits)[0].reason == ""
+    for top in tops:  # one is enough
+        top["auc"] = 0.79
+        one, *_ = verdicts(wanted, fits)
+        assert (one.reason, one.beyond) == ("", False)
+        top["auc"] = 0.76
 
 
 def test_the_t_test_is_that_of_scipy():

@@ -18,10 +18,11 @@ from aucmax.experiments.protocols import protocol
 from aucmax.experiments.splits import Index, capped, scaled, suited
 from aucmax.metrics import auc, roc_curve
 
-# A form of its own: the exact minimum of the square loss on the rows of a run. It shows
-# what a linear model can do there, and what task it is.
+# A form of its own: what linear models can do on the rows of a run. The exact minimum
+# of the square loss shows what task it is, too; the other chooses loss and penalty.
 EXACT = "exact"
 EXACT_BY = "LeastSquaresAUC"
+CEILINGS = (EXACT_BY, "BAMCV")
 
 Classes = NDArray[np.bool_]
 

@@ -20,6 +20,7 @@ import aucmax
 from aucmax.data import registry
 from aucmax.experiments import lines, papers
 from aucmax.experiments.fitting import (
+    CEILINGS,
     EXACT,
     EXACT_BY,
     Effort,
@@ -142,8 +143,8 @@ def reservation(cell: Printed) -> str:
 def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job]:
     """Yield the fits of the cells that can be run and compared.
 
-    Run by run, all algorithms on the same rows, the exact minimum of the square loss
-    first, to see what a linear model can do there. Where nobody knows how classes
+    Run by run, all algorithms on the same rows, and first what shows how far a linear
+    model can get there. Where nobody knows how classes
     became two, under each of the rules that ``screened`` fits leave.
     """
     for (table, dataset), names in _places(wanted).items():
@@ -156,7 +157,7 @@ def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job
         for rule in rules:
             place = wanted.source, table, dataset, rule
             for run in range(_least(plan.split.runs, wanted.runs)):
-                yield Job(*place, EXACT_BY, EXACT, run)
+                yield from (Job(*place, name, EXACT, run) for name in CEILINGS)
                 for name in names:
                     if run < _least(plan.split.runs, plan.recipes[name].runs):
                         forms = forms_of(plan, name, wanted.forms)
@@ -205,8 +206,8 @@ def near_rules(
     best = best_printed(source, table, dataset)
     areas: dict[str, list[float]] = {}
     for line in screened:
-        place = line["table"], line["dataset"], line["form"]
-        if place == (table, dataset, EXACT) and "auc" in line:
+        place = line["table"], line["dataset"], line["form"], line["algorithm"]
+        if place == (table, dataset, EXACT, EXACT_BY) and "auc" in line:
             areas.setdefault(line["rule"], []).append(line["auc"])
     off = {rule: abs(sum(a) / len(a) - best.mean) for rule, a in areas.items()}
     near = [rule for rule in off if off[rule] <= slack(best)]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from aucmax.experiments import papers
-from aucmax.experiments.fitting import EXACT, EXACT_BY, Effort
+from aucmax.experiments.fitting import CEILINGS, EXACT, Effort
 from aucmax.experiments.lines import Line
 from aucmax.experiments.papers import Printed
 from aucmax.experiments.protocol import Plan
@@ -53,6 +53,7 @@ class Verdict(NamedTuple):
     std: float | None  # None: one run
     verdict: str
     reason: str  # why it cannot be compared, or failed; or what is not as printed
+    beyond: bool = False  # what linear models can do on the same rows
 
     @property
     def difference(self) -> float | None:
@@ -77,6 +78,7 @@ class Verdict(NamedTuple):
             "verdict": self.verdict,
             "rule": self.rule,
             "reason": self.reason,
+            "beyond_linear": self.beyond,
         }
 
 
@@ -144,8 +146,10 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
             mine = values.get((table, cell.dataset, rule, cell.algorithm, form))
             one = _verdict(cell, form, rule, mine, reason, note)
             if one.verdict == BELOW:
-                exact = values.get((table, cell.dataset, rule, EXACT_BY, EXACT))
-                one = one._replace(reason=_joined(note, _exact(cell, plan, exact)))
+                place = table, cell.dataset, rule
+                tops = {by: values.get((*place, by, EXACT)) for by in CEILINGS}
+                limit = _limit(cell, plan, tops)
+                one = one._replace(reason=_joined(note, limit), beyond=bool(limit))
             found.append(one)
     return found
 
@@ -276,16 +280,18 @@ def _searched(
             yield (table, dataset), (rule, said if tried else "--search tries rules")
 
 
-def _exact(cell: Printed, plan: Plan, exact: _Fits | None) -> str:
-    """Return that the best linear model by the square loss is below, too, if it is."""
-    if exact is None or not exact.fits or cell.metric == papers.SECONDS:
-        return ""
-    mean = float(np.mean(exact.areas(cell.metric)))
+def _limit(cell: Printed, plan: Plan, tops: Mapping[str, _Fits | None]) -> str:
+    """Return that the best of linear models is below as well, if it is."""
+    known = {by: its.areas(cell.metric) for by, its in tops.items() if its and its.fits}
     system = SYSTEMS[plan.recipes[cell.algorithm].system]
     linear = system.map is None and not system.name.startswith("RBF")
-    if not linear or judge(mean, cell) != BELOW:
+    if not known or not linear or cell.metric == papers.SECONDS:
         return ""
-    return f"the exact minimum of the square loss has {mean:.4f} on the same rows"
+    means = {by: float(np.mean(areas)) for by, areas in known.items()}
+    if judge(max(means.values()), cell) != BELOW:
+        return ""
+    said = " and ".join(f"{by} {mean:.4f}" for by, mean in means.items())
+    return f"no linear model gets there: on the same rows have {said}"
 
 
 def _verdict(

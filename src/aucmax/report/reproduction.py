@@ -79,12 +79,18 @@ def counts(report: Report) -> list[str]:
         total = met + mine.get(BELOW, 0)
         said.append(
             f"{FORMS[form].capitalize()}: {met} of {total} cells reproduced "
-            f"({mine.get(ABOVE, 0)} above), {mine.get(BELOW, 0)} below."
+            f"({mine.get(ABOVE, 0)} above), {mine.get(BELOW, 0)} below"
+            + _beyond(comparable, form)
         )
     cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
     failed = sum(v.verdict == FAILED for v in report.verdicts)
     said += [f"{len(cannot)} cells cannot be compared."] if cannot else []
     return said + ([f"{failed} failed."] if failed else [])
+
+
+def _beyond(verdicts: list[Verdict], form: str) -> str:
+    beyond = sum(one.beyond for one in verdicts if one.form == form)
+    return f", {beyond} of them where no linear model gets there." if beyond else "."
 
 
 def effort_of(report: Report) -> str:
