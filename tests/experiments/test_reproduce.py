@@ -119,7 +119,7 @@ def test_a_failure_is_a_line_and_is_tried_again(paper, monkeypatch):
     monkeypatch.setattr(fitting, "taught", real)
     again = reproduce.reproduce(WANTED, paper, EFFORT)
     assert all("auc" in line for line in again)
-    assert len(lines.read(paper)) == 10 + 2
+    assert len(lines.read(paper)) == 12 + 2
 
 
 class Spy:
