@@ -8,6 +8,7 @@ import toy_paper
 from aucmax.experiments.fitting import CEILINGS, EXACT
 from aucmax.experiments.protocol import OURS, PRINTED
 from aucmax.experiments.reproduce import Wanted
+from aucmax.experiments.splits import Validated
 from aucmax.experiments.verdict import (
     ABOVE,
     BELOW,
@@ -124,7 +125,7 @@ def test_a_ceiling_below_the_printed_value_is_told():
     wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
     one, *_ = verdicts(wanted, fits)
     assert one.verdict == BELOW
-    assert one.beyond
+    assert one.explained
     assert one.reason == (
         "no linear model gets there: on the same rows have LeastSquaresAUC 0.7600 and "
         "BAMCV 0.7600"
@@ -132,7 +133,7 @@ def test_a_ceiling_below_the_printed_value_is_told():
     for top in tops:  # one is enough
         top["auc"] = 0.79
         one, *_ = verdicts(wanted, fits)
-        assert (one.reason, one.beyond) == ("", False)
+        assert (one.reason, one.explained) == ("", False)
         top["auc"] = 0.76
 
 
@@ -162,3 +163,19 @@ def test_the_reference_is_tested_on_the_same_runs():
     assert (match.dataset, match.algorithm, match.form) == ("pair", "Uni-Exp", OURS)
     assert (match.ours, match.printed) == (1, 1)
     assert matches(WANTED, fits[:5]) == []
+
+
+def test_test_rows_that_were_drawn_once_leave_room_for_others(monkeypatch):
+    wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
+
+    def reason(error):
+        found = verdicts(wanted, [{**line(0, 0.75), "auc_se": error}])[0]
+        assert found.verdict == BELOW
+        return found.reason
+
+    assert reason(0.03) == ""  # each fold is for testing
+    plan = toy_paper.PROTOCOL.plans["1"]._replace(split=Validated(2))
+    monkeypatch.setitem(toy_paper.PROTOCOL.plans, "1", plan)
+    said = "within two standard errors of the AUC on our test rows, 0.0300"
+    assert reason(0.03) == said
+    assert reason(0.02) == reason(None) == ""

@@ -16,7 +16,7 @@ from aucmax.experiments.groupings import Rule, plausible
 from aucmax.experiments.protocol import OURS, PRINTED, Plan, Recipe, Subject
 from aucmax.experiments.protocols import protocol
 from aucmax.experiments.splits import Index, capped, scaled, suited
-from aucmax.metrics import auc, roc_curve
+from aucmax.metrics import auc, auc_interval, roc_curve
 
 # A form of its own: what linear models can do on the rows of a run. The exact minimum
 # of the square loss shows what task it is, too; the other chooses loss and penalty.
@@ -203,6 +203,7 @@ def _fit(job: Job, effort: Effort) -> dict[str, Any]:
     score = scores(model, ready.X_test)
     return {
         "auc": float(auc(ready.y_test, score)),
+        "auc_se": float(auc_interval(ready.y_test, score).se),
         "accuracy_optroc": best_accuracy(ready.y_test, score),
         "train_seconds": seconds,
         "tune_seconds": tuned - start,

@@ -39,6 +39,10 @@ class Split(Protocol):
     def runs(self) -> int:
         """How many times."""
 
+    @property
+    def once(self) -> bool:
+        """Whether the paper may have drawn test rows once, and we have other ones."""
+
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
     ) -> Parts:
@@ -55,6 +59,11 @@ class Folds(NamedTuple):
     def runs(self) -> int:
         """Folds of all partitions."""
         return self.folds * self.repeats
+
+    @property
+    def once(self) -> bool:
+        """All rows are tested."""
+        return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -79,6 +88,11 @@ class Holdout(NamedTuple):
         """Draws."""
         return self.repeats
 
+    @property
+    def once(self) -> bool:
+        """Each run has test rows of its own."""
+        return False
+
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
     ) -> Parts:
@@ -96,6 +110,11 @@ class Given(NamedTuple):
     def runs(self) -> int:
         """Times that the same rows are learnt, in other orders."""
         return self.repeats
+
+    @property
+    def once(self) -> bool:
+        """So it is where there is one file."""
+        return True
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -118,6 +137,11 @@ class Validated(NamedTuple):
     def runs(self) -> int:
         """Orders of the training rows."""
         return self.repeats
+
+    @property
+    def once(self) -> bool:
+        """Only the order is drawn anew."""
+        return True
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int

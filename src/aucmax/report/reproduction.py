@@ -80,7 +80,7 @@ def counts(report: Report) -> list[str]:
         said.append(
             f"{FORMS[form].capitalize()}: {met} of {total} cells reproduced "
             f"({mine.get(ABOVE, 0)} above), {mine.get(BELOW, 0)} below"
-            + _beyond(comparable, form)
+            + _explained(comparable, form)
         )
     cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
     failed = sum(v.verdict == FAILED for v in report.verdicts)
@@ -88,9 +88,9 @@ def counts(report: Report) -> list[str]:
     return said + ([f"{failed} failed."] if failed else [])
 
 
-def _beyond(verdicts: list[Verdict], form: str) -> str:
-    beyond = sum(one.beyond for one in verdicts if one.form == form)
-    return f", {beyond} of them where no linear model gets there." if beyond else "."
+def _explained(verdicts: list[Verdict], form: str) -> str:
+    some = sum(one.explained for one in verdicts if one.form == form)
+    return f", {some} of them explained in the notes." if some else "."
 
 
 def effort_of(report: Report) -> str:
