@@ -7,8 +7,8 @@ part if they can be imported. What has to be compiled is compiled before, on som
 rows; seconds are those of ``fit``, of Vowpal Wabbit with its files written already.
 
 ``python benchmarks/peers.py run FILE [set …]`` adds a JSON line to FILE for each set
-and model; what is there is not done again. ``… report FILE [PICTURE]`` prints the tables
-of docs/benchmarks.md, and draws AUC against seconds. On an idle machine.
+and model; what is there is not done again. ``… report FILE [PICTURE]`` prints the
+tables of docs/benchmarks.md, and draws AUC against seconds. On an idle machine.
 """
 
 import json
