@@ -5,7 +5,8 @@ seed, not on the algorithm, so that algorithms can be compared run by run.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,21 +50,19 @@ class Split(Protocol):
         """Return the rows of a run; ``given`` rows came in a training file, if any."""
 
 
-class Folds(NamedTuple):
+@dataclass(frozen=True)
+class Folds:
     """``folds`` parts, each of which is for testing once; ``repeats`` partitions."""
 
     folds: int
     repeats: int
 
+    once: ClassVar[bool] = False  # all rows are tested
+
     @property
     def runs(self) -> int:
         """Folds of all partitions."""
         return self.folds * self.repeats
-
-    @property
-    def once(self) -> bool:
-        """All rows are tested."""
-        return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -77,21 +76,19 @@ class Folds(NamedTuple):
         return Parts(train, test)
 
 
-class Holdout(NamedTuple):
+@dataclass(frozen=True)
+class Holdout:
     """A ``share`` of the rows for testing, drawn anew each time."""
 
     share: float
     repeats: int
 
+    once: ClassVar[bool] = False  # each run has test rows of its own
+
     @property
     def runs(self) -> int:
         """Draws."""
         return self.repeats
-
-    @property
-    def once(self) -> bool:
-        """Each run has test rows of its own."""
-        return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -100,21 +97,19 @@ class Holdout(NamedTuple):
         return Parts(*_drawn(np.arange(len(y)), y, self.share, _state(seed, run)))
 
 
-class Given(NamedTuple):
+@dataclass(frozen=True)
+class Given:
     """The files that the set comes in; a set in one file is split as by Holdout."""
 
     share: float
     repeats: int
 
+    once: ClassVar[bool] = True  # so it is where there is one file
+
     @property
     def runs(self) -> int:
         """Times that the same rows are learnt, in other orders."""
         return self.repeats
-
-    @property
-    def once(self) -> bool:
-        """So it is where there is one file."""
-        return True
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -125,7 +120,8 @@ class Given(NamedTuple):
         return Parts(np.arange(given), np.arange(given, len(y)))
 
 
-class Validated(NamedTuple):
+@dataclass(frozen=True)
+class Validated:
     """Training, validation and test rows, 4:1:1; or the test file in two halves.
 
     The rows are the same in every run: what differs is their order.
@@ -133,15 +129,12 @@ class Validated(NamedTuple):
 
     repeats: int
 
+    once: ClassVar[bool] = True  # only the order is drawn anew
+
     @property
     def runs(self) -> int:
         """Orders of the training rows."""
         return self.repeats
-
-    @property
-    def once(self) -> bool:
-        """Only the order is drawn anew."""
-        return True
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
