@@ -149,7 +149,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
-            self.classes_ = _two_classes(y, classes)
+            self.classes_ = two_classes(y, classes)
         known = reset and classes is None  # each label is one of the two
         positive = y == self.classes_[1] if known else self._positive(y)
         signed = positive.astype(np.float64)
@@ -613,7 +613,8 @@ def visits(
         yield order if present is None else present[order]
 
 
-def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """Return the labels of y, or ``classes``, if these are two."""
     labels = y if classes is None else np.asarray(classes)
     found = _distinct(labels)
     if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
