@@ -15,5 +15,6 @@ except ImportError:
     raise ImportError("Clusters need Dask: pip install 'aucmax[cluster]'") from None
 
 from aucmax.cluster.fitting import fit
+from aucmax.cluster.metrics import auc, auc_interval, decision_function
 
-__all__ = ["fit"]
+__all__ = ["auc", "auc_interval", "decision_function", "fit"]

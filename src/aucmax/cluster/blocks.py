@@ -157,11 +157,11 @@ def spread_out(
     """
     check_versions()
     X_parts, names = parts_of(X, "X"), _names(X)
-    lengths = _lengths(X)
-    columns = [_column(y, "y", X_parts, lengths)]
+    lengths = lengths_of(X)
+    columns = [column(y, "y", X_parts, lengths)]
     if sample_weight is not None:
-        columns.append(_column(sample_weight, "sample_weight", X_parts, lengths))
-    look = delayed(_labels, pure=False)
+        columns.append(column(sample_weight, "sample_weight", X_parts, lengths))
+    look = delayed(labels_of, pure=False)
     seen = dask.compute([look(part, k) for k, part in enumerate(columns[0])])[0]
     counts = [n for n, _ in seen]
     if not sum(counts):
@@ -197,7 +197,7 @@ def parts_of(data: Any, name: str) -> list[Any]:
     return list(np.ravel(np.asarray(data.to_delayed(), dtype=object)))
 
 
-def _lengths(X: Any) -> tuple[int, ...] | None:
+def lengths_of(X: Any) -> tuple[int, ...] | None:
     """Return how many rows each block has, if X knows."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
@@ -212,7 +212,7 @@ def _names(X: Any) -> NDArray[Any] | None:
     return np.asarray(columns, dtype=object)
 
 
-def _column(
+def column(
     values: Any, name: str, X_parts: list[Any], lengths: tuple[int, ...] | None
 ) -> list[Any]:
     """Return the blocks of labels or weights that go with those of X."""
@@ -238,9 +238,9 @@ def _column(
     return parts
 
 
-def _labels(y: Any, number: int) -> tuple[int, NDArray[Any]]:
+def labels_of(y: Any, number: int) -> tuple[int, NDArray[Any]]:
     """Return the number of rows and the distinct labels of a block."""
-    labels = _flat(y, "y", number)
+    labels = flat(y, "y", number)
     missing = labels != labels
     if labels.dtype == object:
         missing |= np.array([label is None for label in labels], dtype=np.bool_)
@@ -258,7 +258,8 @@ def _labels(y: Any, number: int) -> tuple[int, NDArray[Any]]:
         ) from None
 
 
-def _flat(values: Any, name: str, number: int) -> NDArray[Any]:
+def flat(values: Any, name: str, number: int) -> NDArray[Any]:
+    """Return a column of labels or numbers of a partition."""
     column = np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -287,14 +288,14 @@ def _block(
     start: int,
     names: NDArray[Any] | None,
 ) -> Block:
-    labels = _flat(y, "y", number)
+    labels = flat(y, "y", number)
     try:
         X = matrix(X, number)
         if X.shape[0] != len(labels):
             raise ValueError(f"X has {X.shape[0]} rows, but y has {len(labels)}.")
         signed = np.where(labels == classes[1], 1.0, -1.0)
         if weight is not None:
-            signed *= row_weights(_flat(weight, "sample_weight", number), len(signed))
+            signed *= row_weights(flat(weight, "sample_weight", number), len(signed))
         return checked(X, signed, start, names)
     except ValueError as error:
         raise ValueError(f"Partition {number}: {error}") from error

@@ -19,7 +19,7 @@ looks that up for its rows. What goes over the network is the grid.
   q is the share of the pairs that are within a cell, by **q h²/2 < 3·10⁻⁸ q** for the
   mean loss. q itself is about h times the density of the score, 10⁻⁴, and known at
   every point (``Field.within``). Of few rows (2¹⁸), where single pairs count, each
-  distinct score is a cell of its own, which is exact: see :class:`Ladder`.
+  distinct score is a cell of its own, which is exact.
 * **exponential**: a sum for each class, no grid.
 
 Every loss is a set of pure functions, the methods of a :class:`Pairwise`; what is
@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import rfft
 
+from aucmax.cluster.ladder import Ladder
 from aucmax.core.jit import kernel
 from aucmax.core.pairs import (
     FINENESS,
@@ -67,27 +68,6 @@ class Sums(NamedTuple):
             start = some.first - first
             total[start : start + len(some.at)] += some.at
         return Sums(first, total)
-
-
-class Ladder(NamedTuple):
-    """Distinct scores, rising, and the shares of the classes that are there."""
-
-    value: Float
-    at: Float  # (k, 2) positives first
-
-    def __add__(self, other: Any) -> "Ladder":
-        return Ladder.of(
-            np.concatenate([self.value, other.value]),
-            np.concatenate([self.at, other.at]),
-        )
-
-    @classmethod
-    def of(cls, value: Float, at: Float) -> "Ladder":
-        """Return the ladder of scores in any order."""
-        found, place = np.unique(value, return_inverse=True)
-        return cls(
-            found, np.column_stack([np.bincount(place, a, len(found)) for a in at.T])
-        )
 
 
 class Seen(NamedTuple):
