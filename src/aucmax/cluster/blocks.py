@@ -68,6 +68,7 @@ class Table:
         self.blocks, self.classes, self.n_rows = blocks, classes, n_rows
         self.weighted, self.names = weighted, names
         self.n_passes, self._watch = 0, watch
+        self.counts = np.zeros(2)  # rows of each class that count, once that is known
         self.width, values, size = self._sizes()
         self.n_values = int(values * n_rows)  # about, as in the first block with rows
         self.bytes = size * n_rows

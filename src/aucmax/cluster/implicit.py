@@ -64,6 +64,7 @@ class Spread(AllPairs):
 def system(table: Table) -> tuple[Spread, Tally]:
     """Return the equations, and the tally of all rows; one pass."""
     tally = table.total(_measured, None).tally
+    table.counts = tally.rows
     for rows, label in zip(tally.rows, table.classes[::-1], strict=True):
         if rows == 0.0:
             raise ValueError(

@@ -265,8 +265,8 @@ def _parted(column: Column, total: Class, cuts: Float) -> list[Ladder]:
     """Return the ladder of a block, cut into ranges."""
     weight, positive = np.abs(column.signed), column.signed > 0.0
     share = weight / np.where(positive, *total.weight)
-    with np.errstate(divide="ignore"):
-        change = (share / (1.0 - share)) ** 2
+    # Of a row that is all of its class, see auc_interval.
+    change = (share / np.where(share < 1.0, 1.0 - share, 1.0)) ** 2
     at = np.zeros((len(weight), 4))
     at[positive, _POS], at[~positive, _NEG] = weight[positive], weight[~positive]
     at[positive, _G_POS] = change[positive]

@@ -38,6 +38,7 @@ def gathered(block: Block, n_folds: int) -> list[Moments]:
 def all_moments(ranker: LinearRanker, table: Table, n_folds: int = 1) -> list[Moments]:
     """Return the moments of the folds, checked, in one pass."""
     found: list[Moments] = table.total(gathered, n_folds)
+    table.counts = np.sum([moments.rows for moments in found], axis=0)
     for number, moments in enumerate(found):
         for rows, label in zip(moments.rows, table.classes[::-1], strict=True):
             if rows == 0.0:

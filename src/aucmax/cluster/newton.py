@@ -125,8 +125,7 @@ def _forth(block: Block, requests: list[Any]) -> list[Any]:
         share, score = request.rows.shares(block), next(scores)
         if isinstance(request, Look):
             loss = LOSSES[request.loss]
-            some = slice(None) if request.rows.fold < 0 else share != 0.0
-            answers.append(loss.look(score[some], share[some], request.level))
+            answers.append(loss.look(score, share, request.level))
         elif isinstance(request, Weigh):
             loss, v = LOSSES[request.loss], next(scores)
             answers.append(loss.weigh(request.field, score, share, v))

@@ -105,6 +105,9 @@ class Pairwise:
 
     def look(self, score: Float, share: Float, level: int) -> Seen:
         """Return the sums of some rows, on a grid."""
+        here = share != 0.0  # a row that is not there may be anywhere
+        if not here.all():
+            score, share = score[here], share[here]
         low, high = float(score.min(initial=np.inf)), float(score.max(initial=-np.inf))
         points = (high - low + 1.0) * self.fineness * 0.5 ** max(level, 0)
         if len(score) and not points <= (np.inf if level == EXACT else MOST_POINTS):
@@ -244,8 +247,7 @@ class SquaredHinge(Pairwise):
         return EXACT if n_rows <= FEW else 0
 
     def _sums(self, score: Float, share: Float, level: int) -> list[Any]:
-        here = np.flatnonzero(share)
-        t, share = (score + (share < 0.0))[here], share[here]
+        t = score + (share < 0.0)
         if level == EXACT:
             both = np.column_stack([np.maximum(share, 0.0), np.maximum(-share, 0.0)])
             return [Ladder.of(t, both)]
@@ -329,8 +331,6 @@ class Smooth(Pairwise):
         self.loss: Any = POINTS[name]._loss  # type: ignore[attr-defined]
 
     def _sums(self, score: Float, share: Float, level: int) -> list[Any]:
-        here = np.flatnonzero(share)
-        score, share = score[here], share[here]
         return [
             _on_grid(score, share, fine * 0.5**level) for fine in (FINENESS, ROUGHLY)
         ]
