@@ -24,7 +24,7 @@ CUTS = {
     "one": [],
     "even": [100, 200, 300],
     "odd": [0, 1, 7, 7, 390],  # empty ones, single rows
-    "many": list(range(10, 400, 10)),
+    "many": list(range(30, 400, 30)),
 }
 
 
@@ -98,7 +98,7 @@ def test_areas_on_a_grid_keep_their_bound(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", pairs.LOSSES)
-@pytest.mark.parametrize("how", ["one", "odd", "many"])
+@pytest.mark.parametrize("how", ["odd", "many"])
 def test_newton(loss, how):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y))
