@@ -16,7 +16,7 @@ import dask.array as da
 from dask.delayed import delayed
 
 import aucmax
-from aucmax import BAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV, cluster
+from aucmax import BAM, BAMCV, SPAM, LeastSquaresAUC, LeastSquaresAUCCV, cluster
 from aucmax.cluster import areas, pairs
 from aucmax.cluster.folds import fold_of
 
@@ -108,6 +108,33 @@ def test_newton(loss, how):
     assert model.objective_ == pytest.approx(alone.objective_, rel=1e-8)
     assert apart(model.intercept_, alone.intercept_) < 1e-6
     assert model.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_with_cross_validation(weighted):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
+    cv = PredefinedSplit(fold_of(np.arange(len(y)), 3))
+    for options in ({}, {"scale": "size", "loss": ["logistic", "squared_hinge"]}):
+        alone = BAMCV(4, cv=cv, tol=1e-6, **options).fit(X, y, weight)
+        parts = blocks(X, y, CUTS["odd"], weight)
+        model = cluster.fit(BAMCV(4, cv=3, tol=1e-6, **options), *parts)
+        np.testing.assert_allclose(model.loss_scores_, alone.loss_scores_, atol=1e-6)
+        assert (model.loss_, model.n_iter_) == (alone.loss_, alone.n_iter_)
+        assert apart(model.scale_, alone.scale_) < 1e-9
+        assert apart(model.coef_, alone.coef_) < 1e-6
+        assert apart(model.coef_path_, alone.coef_path_) < 1e-6
+
+
+def test_cross_validation_with_cells_of_the_score(monkeypatch):
+    X, y = table()
+    exact = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
+    monkeypatch.setattr(areas, "_SCORES", 0)
+    found = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
+    assert np.abs(found.scores_ - exact.scores_).max() < 1e-2
+    few = blocks(X[:40], np.arange(40) < 2, [10])
+    with pytest.raises(ValueError, match="too few for cross-validation"):
+        cluster.fit(BAMCV(), *few)
 
 
 def test_newton_on_cells_is_as_near(monkeypatch):

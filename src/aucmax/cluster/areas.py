@@ -48,46 +48,60 @@ def _judge(block: Block, judges: Judges) -> list[Any]:
     found: list[Any] = []
     for number, W in enumerate(judges.weights):
         here = np.flatnonzero(fold == number)
-        X, signed = block.X[here], block.signed[here]
-        if judges.exact:
-            found.append(Pile(np.ascontiguousarray(product(X, W).T), signed))
-            continue
-        counts = np.zeros((W.shape[1], 2 * _CELLS))
-        scale = _FINENESS / judges.unit[number]
-        offset = 0.5 * _CELLS - judges.centre[number] * scale
-        side = np.where(signed > 0.0, 0, _CELLS)
         size = max(_GROUP // W.shape[1], 1)
-        for start in range(0, len(here), size):
-            part = slice(start, start + size)
-            at = product(X[part], W) * scale + offset
-            cells = np.clip(at, 0, _CELLS - 1).astype(np.intp).T
-            for k, cell in enumerate(cells):
-                counts[k] += np.bincount(
-                    cell + side[part], np.abs(signed[part]), 2 * _CELLS
-                )
-        found.append(counts)
+        total: Any = None
+        for start in range(0, max(len(here), 1), size):
+            part = here[start : start + size]
+            scores = np.ascontiguousarray(product(block.X[part], W).T)
+            some = counted(
+                scores,
+                block.signed[part],
+                judges.centre[number],
+                judges.unit[number],
+                judges.exact,
+            )
+            total = some if total is None else total + some
+        found.append(total)
     return found
+
+
+def counted(
+    scores: Float, signed: Float, centre: Float, unit: Float, exact: bool
+) -> Any:
+    """Return scores (k, n), or how many rows of a class are in each cell of theirs."""
+    if exact:
+        return Pile(scores, signed)
+    counts = np.zeros((len(scores), 2 * _CELLS))
+    side, weight = np.where(signed > 0.0, 0, _CELLS), np.abs(signed)
+    for k, score in enumerate(scores):
+        at = (score - centre[k]) * (_FINENESS / unit[k]) + 0.5 * _CELLS
+        cell = np.clip(at, 0, _CELLS - 1).astype(np.intp)
+        counts[k] = np.bincount(cell + side, weight, 2 * _CELLS)
+    return counts
+
+
+def few(n_rows: int, count: int) -> bool:
+    """Return whether so many scores can be brought together."""
+    return n_rows * count <= _SCORES
+
+
+def area_of(found: Any, weighted: bool) -> tuple[Float, float]:
+    """Return the AUC of each of the scores, and a bound of errors."""
+    if isinstance(found, Pile):
+        each = [area(scores, found.signed, weighted) for scores in found.scores]
+        return np.array(each), 0.0
+    middle, off = _from_counts(found.reshape(-1, 2, _CELLS))
+    return middle, float(off.max())
 
 
 def areas(
     table: Table, weights: list[Float], centre: list[Float], unit: list[Float]
 ) -> tuple[Float, float]:
     """Return the AUC of each column of weights and each fold, and a bound of errors."""
-    n_scores = table.n_rows * weights[0].shape[1]
-    judges = Judges(weights, centre, unit, n_scores <= _SCORES)
-    found = table.total(_judge, judges)
-    if judges.exact:
-        columns = [
-            [area(scores, pile.signed, table.weighted) for scores in pile.scores]
-            for pile in found
-        ]
-        return np.array(columns).T, 0.0
-    grids = [counts.reshape(-1, 2, _CELLS) for counts in found]
-    both = [_from_counts(counts) for counts in grids]
-    return (
-        np.column_stack([middle for middle, _ in both]),
-        max(float(off.max()) for _, off in both),
-    )
+    exact = few(table.n_rows, weights[0].shape[1])
+    found = table.total(_judge, Judges(weights, centre, unit, exact))
+    both = [area_of(some, table.weighted) for some in found]
+    return np.column_stack([each for each, _ in both]), max(off for _, off in both)
 
 
 def _from_counts(counts: Float) -> tuple[Float, Float]:

@@ -4,16 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from aucmax.batch.bam import BAM
+from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV
 from aucmax.cluster.blocks import Table, Watch, spread_out
 from aucmax.cluster.moments import fit_least_squares, fit_least_squares_cv
-from aucmax.cluster.newton import fit_bam
+from aucmax.cluster.newton import fit_bam, fit_bam_cv
 
 FITS: dict[type, Callable[[Any, Table], None]] = {
     LeastSquaresAUC: fit_least_squares,
     LeastSquaresAUCCV: fit_least_squares_cv,
     BAM: fit_bam,
+    BAMCV: fit_bam_cv,
 }
 
 
@@ -29,7 +31,7 @@ def fit(
 
     Parameters
     ----------
-    estimator : LeastSquaresAUC, LeastSquaresAUCCV or BAM
+    estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM or BAMCV
         What to fit. ``cv`` has to be a number: a row's fold follows from a hash of its
         place among all rows.
     X : dask array or data frame, or list of blocks

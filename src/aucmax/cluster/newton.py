@@ -25,10 +25,12 @@ from aucmax.batch.bam import (
     by_tally,
     with_covariances,
 )
+from aucmax.batch.bam_cv import BAMCV
+from aucmax.cluster.areas import area_of, counted, few
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
 from aucmax.cluster.implicit import system
-from aucmax.cluster.moments import all_moments
+from aucmax.cluster.moments import all_moments, n_folds_of
 from aucmax.cluster.pairs import LOSSES, Field
 from aucmax.cluster.passes import backwards
 from aucmax.core.base import LinearRanker
@@ -87,6 +89,16 @@ class Weigh(NamedTuple):
     v: Float
 
 
+class Judge(NamedTuple):
+    """Asks for the scores of w in the fold, or how many rows are in cells of them."""
+
+    rows: Rows
+    w: Float
+    centre: float
+    unit: float
+    exact: bool
+
+
 class Moment(NamedTuple):
     """Asks for the first two moments of the scores of w, classes balanced."""
 
@@ -129,6 +141,17 @@ def _forth(block: Block, requests: list[Any]) -> list[Any]:
         elif isinstance(request, Weigh):
             loss, v = LOSSES[request.loss], next(scores)
             answers.append(loss.weigh(request.field, score, share, v))
+        elif isinstance(request, Judge):
+            here = np.flatnonzero(share == 0.0)
+            answers.append(
+                counted(
+                    score[np.newaxis, here],
+                    block.signed[here],
+                    np.array([request.centre]),
+                    np.array([request.unit]),
+                    request.exact,
+                )
+            )
         else:
             weight = 0.5 * np.abs(share)
             answers.append(np.array([weight @ score, weight @ score**2]))
@@ -253,6 +276,30 @@ class Remote(Objective):
         return float(np.sqrt(max(variance, 0.0))) + 1e-300
 
 
+class Fold(NamedTuple):
+    """A fold of rows that are on the workers, as that of :mod:`aucmax.batch.bam_cv`."""
+
+    rows: Rows
+    land: "Lands"
+    weighted: bool
+
+    def shares(self) -> Rows:
+        """Return which rows to train on."""
+        return self.rows
+
+    def area(self, scores: Scores) -> Solver[float]:
+        """Return the AUC on the rows left out."""
+        centre = float((self.land.mean @ scores.w).mean())
+        exact = few(self.land.n_rows, 1)
+        unit = 1.0
+        if not exact:
+            spread = self.land.objective(self.rows, "squared_hinge").spread(scores)
+            unit = yield from spread
+        found = yield Judge(self.rows, scores.w, centre, unit, exact)
+        each, _ = area_of(found, self.weighted)
+        return float(each[0])
+
+
 class Lands(Landscape):
     """What the solver knows of the features, of rows that are on the workers."""
 
@@ -316,6 +363,34 @@ def check_loss(loss: str) -> None:
         raise ValueError(
             f"loss={loss!r} cannot be had on a cluster; {', '.join(LOSSES)} can."
         )
+
+
+def _weights(block: Block, n_folds: int) -> Float:
+    """Return the weight of each class in each fold, positives first."""
+    fold = fold_of(block.places(), n_folds)
+    sides = np.maximum(block.signed, 0.0), np.maximum(-block.signed, 0.0)
+    return np.column_stack([np.bincount(fold, side, n_folds) for side in sides])
+
+
+def fit_bam_cv(model: BAMCV, table: Table) -> None:
+    """Fit to all rows, penalty and loss by cross-validation."""
+    n_folds = n_folds_of(model.cv)
+    for loss in model._losses():
+        check_loss(loss)
+    table.keep()
+    land = survey(model, table)
+    weights: Float = table.total(_weights, n_folds)
+    if not weights.all():
+        number, side = np.argwhere(weights == 0.0)[0]
+        raise ValueError(
+            f"No row of class {table.classes[1 - side]} in fold {number} of {n_folds} "
+            "has a weight above zero: there are too few for cross-validation; use BAM."
+        )
+    folds = [
+        Fold(Rows(weights.sum(axis=0) - weights[k], k, n_folds), land, table.weighted)
+        for k in range(n_folds)
+    ]
+    model._search(land, folds, Rows(land.weight), lambda solvers: run(table, solvers))
 
 
 def fit_bam(model: BAM, table: Table) -> None:
