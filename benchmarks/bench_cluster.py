@@ -14,10 +14,11 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import dask
 import numpy as np
@@ -25,7 +26,7 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 
-from aucmax import BAM, OAM, PSAM, SPAM, AUCStream, LeastSquaresAUC, LeastSquaresAUCCV
+from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
 from aucmax.metrics import auc
 
@@ -154,8 +155,11 @@ def memory(n, limit):
                 seconds = perf_counter() - begin
                 peak = max(client.run(_peak).values())
             name = type(model).__name__
-            print(f"{name:18} {size:.0e} rows {seconds:6.1f} s, peak {peak:.0f} MB")
-            size = round(size * 10**0.5, -5)
+            print(
+                f"{name:18} {size:.0e} rows {seconds:6.1f} s, peak {peak:.0f} MB",
+                flush=True,
+            )
+            size = int(round(size * 10**0.5, -5))
 
 
 def speed(n, d, block):
@@ -168,9 +172,9 @@ def speed(n, d, block):
     one = []
     for model in models:
         clone(model).fit(X[:10_000], y[:10_000])
-        begin = perf_counter()
+        begin, cpu = perf_counter(), process_time()
         fitted = clone(model).fit(X, y)
-        one.append((perf_counter() - begin, fitted))
+        one.append((perf_counter() - begin, process_time() - cpu, fitted))
     del X, y
     with workers() as client:
         parts = [dask.persist(*some) for some in generated(n, d, block)]
@@ -178,55 +182,57 @@ def speed(n, d, block):
         parts = [list(some) for some in parts]
         on_cluster.fit(BAM(), *[some[:2] for some in parts])
         dask.compute(parts[1])
-        for model, (alone, before) in zip(models, one, strict=True):
+        for model, (alone, alone_cpu, before) in zip(models, one, strict=True):
+            on_cluster.fit(clone(model), *[some[:4] for some in parts])
             passes = []
-            begin = perf_counter()
+            begin, cpu = perf_counter(), sum(client.run(process_time).values())
             fitted = on_cluster.fit(clone(model), *parts, watch=passes.append)
             seconds = perf_counter() - begin
+            cpu = sum(client.run(process_time).values()) - cpu
             off = apart(fitted.coef_, before.coef_)
             steps = fitted.n_iter_
             print(
                 f"{model!r:24} one process {alone:6.2f} s, cluster {seconds:6.2f} s "
-                f"({seconds / alone:.2f} x), {len(passes)} passes, {steps} steps, "
-                f"weights apart {off:.0e}"
+                f"({seconds / alone:.2f} x); CPU {alone_cpu:.2f} and {cpu:.2f} s "
+                f"({cpu / alone_cpu:.2f} x), {len(passes)} passes, {steps} steps, "
+                f"weights apart {off:.0e}",
+                flush=True,
             )
 
 
-def learnt(model, X, y, some):
-    return clone(model).partial_fit(X[some], y[some], classes=[False, True])
+def averaged(model, X, y, order, size):
+    """Return the AUC of learners of partitions of so many rows, and of one learner."""
+    half = len(order) // 2
+    train, test = order[:half], order[half:]
+    parts = np.array_split(train, max(round(half / size), 1))
+    with warnings.catch_warnings(), dask.config.set(scheduler="sync"):
+        warnings.simplefilter("ignore")  # that partitions are small
+        found = on_cluster.fit(
+            clone(model), [X[some] for some in parts], [y[some] for some in parts]
+        )
+    alone = clone(model).partial_fit(X[train], y[train], classes=[False, True])
+    scores = (one.decision_function(X[test]) for one in (found, alone))
+    return [auc(y[test], score) for score in scores]
 
 
 def streams(seeds=3):
     """Print what averaging the learners of partitions loses, in AUC."""
-    models = [SPAM(), OAM(), PSAM(), AUCStream()]
-    lost = {type(model).__name__: [] for model in models}
-    for name in STREAMED:
-        X, y = shared(name)
-        y = y == y.max()
-        for seed in range(seeds):
-            order = np.random.default_rng(seed).permutation(X.shape[0])
-            half = len(order) // 2
-            train, test = order[:half], order[half:]
-            for model in models:
-                kind = type(model).__name__
-
-                model.set_params(random_state=seed)
-                alone = auc(
-                    y[test], learnt(model, X, y, train).decision_function(X[test])
-                )
-                parts = np.array_split(train, 8)
-                several = [learnt(model, X, y, some) for some in parts]
-                scores = sum(
-                    len(some) * one.decision_function(X[test])
-                    for one, some in zip(several, parts, strict=True)
-                )
-                lost[kind].append((name, alone - auc(y[test], scores)))
-        for kind, found in lost.items():
-            here = [value for where, value in found if where == name]
-            print(f"{name:13} {kind:10} loses {np.mean(here):+.4f}")
-    for kind, found in lost.items():
-        values = [value for _, value in found]
-        print(f"mean {kind:10} {np.mean(values):+.4f}, worst {np.max(values):+.4f}")
+    for size in (100, 300, 1000, 3000):
+        for kind in (SPAM, OAM, PSAM):
+            lost = []
+            for name in STREAMED:
+                X, y = shared(name)
+                y = y == y.max()
+                for seed in range(seeds if X.shape[0] >= 4 * size else 0):
+                    order = np.random.default_rng(seed).permutation(X.shape[0])
+                    model = kind(random_state=seed)
+                    found, alone = averaged(model, X, y, order, size)
+                    lost.append(alone - found)
+            print(
+                f"{size:5} rows a partition, {kind.__name__:5}: loses "
+                f"{np.mean(lost):+.4f}, at worst {np.max(lost):+.4f}, of {len(lost)}",
+                flush=True,
+            )
 
 
 def main():

@@ -16,7 +16,17 @@ import dask.array as da
 from dask.delayed import delayed
 
 import aucmax
-from aucmax import BAM, BAMCV, SPAM, LeastSquaresAUC, LeastSquaresAUCCV, cluster
+from aucmax import (
+    BAM,
+    BAMCV,
+    OAM,
+    PSAM,
+    SOLAM,
+    SPAM,
+    LeastSquaresAUC,
+    LeastSquaresAUCCV,
+    cluster,
+)
 from aucmax.cluster import areas, pairs
 from aucmax.cluster.folds import fold_of
 
@@ -258,8 +268,8 @@ def test_errors_say_where(change, message):
 
 def test_what_cannot_be_fitted():
     parts = blocks(*table(), [100])
-    with pytest.raises(TypeError, match="SPAM cannot be fitted on a cluster"):
-        cluster.fit(SPAM(), *parts)
+    with pytest.raises(TypeError, match="SOLAM cannot be fitted on a cluster"):
+        cluster.fit(SOLAM(), *parts)
     with pytest.raises(ValueError, match="balanced_logistic"):
         cluster.fit(BAM(loss="balanced_logistic"), *parts)
     with pytest.raises(ValueError, match="number of folds"):
@@ -276,3 +286,35 @@ def test_threads_give_the_same():
     with dask.config.set(scheduler="threads", num_workers=2):
         model = cluster.fit(BAM(), *blocks(X, y, CUTS["many"]))
     assert np.array_equal(model.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
+def test_learners_of_streams_are_averaged(kind, tmp_path):
+    X, y = table(3000)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    cuts = [1000, 1000, 2600]
+    model = kind(random_state=0)
+    with pytest.warns(UserWarning, match=r"rows each"):
+        cluster.fit(model, *blocks(X, y, cuts, weight))
+    sums, rows = np.zeros(7), 0
+    for some in np.split(np.arange(len(y)), cuts):
+        if len(some):
+            here = kind(random_state=0).partial_fit(
+                X[some], y[some], sample_weight=weight[some]
+            )
+            count = np.count_nonzero(weight[some])
+            sums += count * np.append(here.coef_, here.intercept_)
+            rows += count
+    np.testing.assert_allclose(model.coef_[0], sums[:-1] / rows, rtol=1e-10)
+    np.testing.assert_allclose(model.intercept_, sums[-1:] / rows, rtol=1e-10)
+    alone = kind(random_state=0).fit(X, y, weight)
+    assert model.score(X, y) > alone.score(X, y) - 0.01
+    model.save(tmp_path / "model.aucmax")
+    again = aucmax.load(tmp_path / "model.aucmax")
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="no state to go on from"):
+        again.partial_fit(X, y)
+    order = np.argsort(y)
+    cut = [int(np.count_nonzero(y == 0))]
+    with pytest.raises(ValueError, match="No partition has rows of both classes"):
+        cluster.fit(kind(), *blocks(X[order], y[order], cut))

@@ -14,6 +14,7 @@ from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
 from aucmax.core.base import product
 from aucmax.core.folds import area
+from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 
 _SCORES = 1 << 25  # that are brought together: 256 MB
@@ -52,7 +53,7 @@ def _judge(block: Block, judges: Judges) -> list[Any]:
         total: Any = None
         for start in range(0, max(len(here), 1), size):
             part = here[start : start + size]
-            scores = np.ascontiguousarray(product(block.X[part], W).T)
+            scores = _scores(block.X[part], W)
             some = counted(
                 scores,
                 block.signed[part],
@@ -71,13 +72,28 @@ def counted(
     """Return scores (k, n), or how many rows of a class are in each cell of theirs."""
     if exact:
         return Pile(scores, signed)
-    counts = np.zeros((len(scores), 2 * _CELLS))
-    side, weight = np.where(signed > 0.0, 0, _CELLS), np.abs(signed)
-    for k, score in enumerate(scores):
-        at = (score - centre[k]) * (_FINENESS / unit[k]) + 0.5 * _CELLS
-        cell = np.clip(at, 0, _CELLS - 1).astype(np.intp)
-        counts[k] = np.bincount(cell + side, weight, 2 * _CELLS)
+    counts = np.zeros((len(scores), 2, _CELLS))
+    _count(scores, signed, centre, _FINENESS / unit, counts)
     return counts
+
+
+@kernel
+def _count(
+    scores: Float, signed: Float, centre: Float, scale: Float, counts: Float
+) -> None:
+    last = counts.shape[2] - 1
+    for k in range(scores.shape[0]):
+        for i in range(signed.shape[0]):
+            at = (scores[k, i] - centre[k]) * scale[k] + 0.5 * (last + 1)
+            cell = int(min(max(at, 0.0), float(last)))
+            counts[k, 0 if signed[i] > 0.0 else 1, cell] += abs(signed[i])
+
+
+def _scores(X: Any, W: Float) -> Float:
+    """Return the scores of each column of W, a row each."""
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+        return W.T @ X.T
+    return np.ascontiguousarray(product(X, W).T)
 
 
 def few(n_rows: int, count: int) -> bool:
@@ -90,7 +106,7 @@ def area_of(found: Any, weighted: bool) -> tuple[Float, float]:
     if isinstance(found, Pile):
         each = [area(scores, found.signed, weighted) for scores in found.scores]
         return np.array(each), 0.0
-    middle, off = _from_counts(found.reshape(-1, 2, _CELLS))
+    middle, off = _from_counts(found)
     return middle, float(off.max())
 
 

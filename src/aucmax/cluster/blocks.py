@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from aucmax.cluster.versions import check_versions
-from aucmax.core.base import two_classes
+from aucmax.core.base import distinct, two_classes
 from aucmax.core.check import MATRIX, check_structure, check_values, row_weights
 from aucmax.core.moments import one_thread
 from aucmax.core.rows import Float, n_values, row_bytes
@@ -28,7 +28,7 @@ from aucmax.core.rows import as_rows as as_core_rows
 
 _BRANCHES = 8  # of the tree: sums that one task adds up
 _KEPT_SHARE = 0.5  # of the workers' memory that rows may take if they are kept there
-_LABELS = 3  # distinct ones that a block tells of: with three it is known that …
+_LABELS = 3  # distinct ones that a block tells of: three are too many
 
 # What a pass says of itself: how many there have been.
 Watch = Callable[[int], None]
@@ -251,7 +251,8 @@ def labels_of(y: Any, number: int) -> tuple[int, NDArray[Any]]:
             f"{int(np.argmax(missing))}; drop the rows that have none."
         )
     try:
-        return len(labels), np.unique(labels)[:_LABELS]
+        found = distinct(labels) if len(labels) else labels
+        return len(labels), found[:_LABELS]
     except TypeError:
         raise ValueError(
             f"Partition {number}: labels cannot be compared with each other, such as "

@@ -10,12 +10,19 @@ from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV
 from aucmax.cluster.blocks import Table, Watch, spread_out
 from aucmax.cluster.moments import fit_least_squares, fit_least_squares_cv
 from aucmax.cluster.newton import fit_bam, fit_bam_cv
+from aucmax.cluster.streams import fit_stream
+from aucmax.online.oam import OAM
+from aucmax.online.spam import SPAM
+from aucmax.stochastic.psam import PSAM
 
 FITS: dict[type, Callable[[Any, Table], None]] = {
     LeastSquaresAUC: fit_least_squares,
     LeastSquaresAUCCV: fit_least_squares_cv,
     BAM: fit_bam,
     BAMCV: fit_bam_cv,
+    SPAM: fit_stream,
+    OAM: fit_stream,
+    PSAM: fit_stream,
 }
 
 
@@ -31,9 +38,11 @@ def fit(
 
     Parameters
     ----------
-    estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM or BAMCV
+    estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM, BAMCV, SPAM, OAM or PSAM
         What to fit. ``cv`` has to be a number: a row's fold follows from a hash of its
-        place among all rows.
+        place among all rows. The last three learn row by row: here one pass, by one
+        learner a partition, whose weights are averaged. That is another model than one
+        machine's, and wants rows in mixed order and partitions of a thousand or more.
     X : dask array or data frame, or list of blocks
         The rows. Blocks may be delayed; they are matrices, dense or CSR, or data
         frames. Any may be empty or of one class.
@@ -47,7 +56,8 @@ def fit(
     Returns
     -------
     estimator
-        The same, fitted: as ``estimator.fit`` would have done it, up to rounding.
+        The same, fitted: as ``estimator.fit`` would have done it, up to rounding; but
+        for the learners of streams, which cannot go on learning either.
     """
     how = how_to_fit(estimator)
     table = spread_out(X, y, sample_weight, watch)

@@ -237,6 +237,32 @@ def _add_up(cell: NDArray[np.int64], share: Float, v: Float, at: Float) -> None:
         at[cell[i], 0 if share[i] > 0.0 else 1] += abs(share[i]) * v[i]
 
 
+@kernel
+def _locate(
+    t: Float,
+    scale: float,
+    first: int,
+    low: int,
+    high: int,
+    cell: NDArray[np.int64],
+    off: Float,
+) -> None:
+    for i in range(t.shape[0]):
+        x = t[i] * scale
+        k = np.floor(x)
+        cell[i] = min(max(int(k) - first, low), high)
+        off[i] = x - k
+
+
+def _located(
+    t: Float, scale: float, first: int, low: int, high: int
+) -> tuple[Any, Float]:
+    """Return the cell of each t, and how far it is into it."""
+    cell, off = np.empty(len(t), np.int64), np.empty(len(t))
+    _locate(t, scale, first, low, high, cell, off)
+    return cell, off
+
+
 class SquaredHinge(Pairwise):
     """Mean of max(0, 1 - (s_i - s_j))²."""
 
@@ -316,10 +342,7 @@ def _cells(field: Field, score: Float, share: Float) -> tuple[Any, Float, float]
         cell = np.clip(np.searchsorted(edges, t, side="right") - 1, 0, last)
         return cell, t - edges[cell], 1.0
     scale = _CELLS * 0.5**field.level
-    x = t * scale
-    floor = np.floor(x)
-    cell = np.clip(floor.astype(np.int64) - field.firsts[0], 0, last)
-    return cell, x - floor, 1.0 / scale
+    return *_located(t, scale, field.firsts[0], 0, last), 1.0 / scale
 
 
 class Smooth(Pairwise):
@@ -381,9 +404,7 @@ class Smooth(Pairwise):
 
 def _place(score: Float, fineness: float, first: int, points: int) -> tuple[Any, Float]:
     """Return the point to the left of each score, and how far it is from there."""
-    x = score * fineness
-    place = np.clip(np.floor(x).astype(np.int64) - first, 1, points - 3)
-    return place, x - first - place
+    return _located(score, fineness, first, 1, points - 3)
 
 
 def _on_grid(score: Float, share: Float, fineness: float) -> Sums:

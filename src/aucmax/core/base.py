@@ -228,6 +228,11 @@ class LinearRanker(Ranker):
     ) -> tuple[Rows, Float]:
         """Return what a ``partial_fit`` begins with: rows and signed weights."""
         first = not hasattr(self, "state_")
+        if first and hasattr(self, "coef_"):
+            raise ValueError(
+                "There is no state to go on from: the weights are the mean of several "
+                "learners, from a cluster. Begin anew with clone(estimator)."
+            )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
         if not first and classes is not None:
@@ -616,7 +621,7 @@ def visits(
 def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     """Return the labels of y, or ``classes``, if these are two."""
     labels = y if classes is None else np.asarray(classes)
-    found = _distinct(labels)
+    found = distinct(labels)
     if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
         return found
     check_classification_targets(y)
@@ -633,7 +638,7 @@ def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     )
 
 
-def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+def distinct(labels: NDArray[Any]) -> NDArray[Any]:
     """Return ``np.unique(labels)``, without a sort if there are two."""
     is_one = labels == labels[0]
     other = labels[np.argmin(is_one)]
