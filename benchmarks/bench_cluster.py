@@ -5,6 +5,7 @@
     python benchmarks/bench_cluster.py memory --rows 1e8  # peak of the workers
     python benchmarks/bench_cluster.py speed --rows 2e7   # bars of docs/scale.md
     python benchmarks/bench_cluster.py streams            # learners, averaged
+    python benchmarks/bench_cluster.py cost               # ns a row and pass
 
 Times want a machine with nothing else on it. AUCMAX_DATA names the folder of the sets.
 """
@@ -28,6 +29,12 @@ from sklearn.base import clone
 
 from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
+from aucmax.cluster.areas import Judges, _judge
+from aucmax.cluster.blocks import Block
+from aucmax.cluster.moments import gathered
+from aucmax.cluster.newton import Back, Look, Rows, Weigh, answered
+from aucmax.cluster.pairs import LOSSES
+from aucmax.core.moments import one_thread
 from aucmax.metrics import auc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -50,7 +57,7 @@ def workers(count=2):
         LocalCluster(
             n_workers=count,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             memory_limit="auto",
             silence_logs=50,
         ) as local,
@@ -235,9 +242,58 @@ def streams(seeds=3):
             )
 
 
+def cost():
+    """Print the CPU time of a row in each pass, of one worker of one thread."""
+    for d in (30, 100):
+        n = 6_000_000 // d
+        X, y = rows(0, n, d)
+        block = Block(X, np.where(y, 1.0, -1.0), 0, None)
+        weight = Rows(np.array([y.sum(), (~y).sum()], float))
+        w = np.full(d, 0.1)
+        W = np.random.default_rng(0).standard_normal((d, 50))
+        judges = Judges([W] * 5, [np.zeros(50)] * 5, [np.full(50, d**0.5)] * 5, False)
+        jobs = {
+            "moments": lambda block=block: gathered(block, 1),
+            "of 5 folds": lambda block=block: gathered(block, 5),
+            "areas of 50": lambda block=block, judges=judges: _judge(block, judges),
+        }
+        for name in ("squared_hinge", "logistic"):
+            loss = LOSSES[name]
+            look = Look(weight, name, w, 0)
+            field = loss.field(answered(block, [look])[0], 0)
+            weigh = Weigh(weight, name, w, field, w)
+            across = loss.across(field, answered(block, [weigh])[0])
+            asked = {
+                "loss": look,
+                "slope": Back(weight, name, w, field),
+                "Hv 1": weigh,
+                "Hv 2": Back(weight, name, w, field, w, across),
+            }
+            for what, request in asked.items():
+                jobs[f"{name} {what}"] = lambda block=block, request=request: answered(
+                    block, [request]
+                )
+            sent = sum(grid.nbytes for grid in field.grids)
+            print(
+                f"d = {d}: field of {name}: {sent / 1e3:.0f} kB, across "
+                f"{across.nbytes / 1e3:.0f} kB"
+            )
+        with one_thread():
+            for what, job in jobs.items():
+                job()
+                best = np.inf
+                for _ in range(5):
+                    begin = process_time()
+                    job()
+                    best = min(best, process_time() - begin)
+                print(f"d = {d}: {what:20} {best / n * 1e9:6.0f} ns a row", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["equal", "kill", "memory", "speed", "streams"])
+    parser.add_argument(
+        "what", choices=["equal", "kill", "memory", "speed", "streams", "cost"]
+    )
     parser.add_argument("--rows", type=float, default=2e6)
     parser.add_argument("--features", type=int, default=30)
     parser.add_argument("--block", type=float, default=2.5e5)
@@ -248,7 +304,7 @@ def main():
     elif args.what == "speed":
         speed(int(args.rows), args.features, int(args.block))
     else:
-        {"equal": equal, "kill": kill, "streams": streams}[args.what]()
+        {"equal": equal, "kill": kill, "streams": streams, "cost": cost}[args.what]()
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def _client(where: str) -> Iterator[None]:
         raise ValueError(f"--cluster {where}: local:N has a number of workers, N.")
     with (
         LocalCluster(
-            n_workers=int(number), threads_per_worker=1, dashboard_address=None
+            n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster),
     ):
