@@ -290,12 +290,13 @@ def test_threads_give_the_same():
 
 @pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
 def test_learners_of_streams_are_averaged(kind, tmp_path):
-    X, y = table(3000)
-    weight = np.random.default_rng(0).integers(0, 3, len(y))
-    cuts = [1000, 1000, 2600]
+    X, y = table(4000)
+    weight = np.random.default_rng(0).integers(0, 5, len(y))
+    cuts = [1200, 1200, 3000]
     model = kind(random_state=0)
-    with pytest.warns(UserWarning, match=r"rows each"):
-        cluster.fit(model, *blocks(X, y, cuts, weight))
+    with pytest.raises(ValueError, match="rows each"):
+        cluster.fit(model, *blocks(X[:1500], y[:1500], [100]))
+    cluster.fit(model, *blocks(X, y, cuts, weight))
     sums, rows = np.zeros(7), 0
     for some in np.split(np.arange(len(y)), cuts):
         if len(some):

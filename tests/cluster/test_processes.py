@@ -30,7 +30,10 @@ def client():
             }
         ),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
         ) as workers,
         distributed.Client(workers) as client,
     ):

@@ -2,11 +2,10 @@
 
 Unlike all else on a cluster, that is not the model of one machine, where one learner
 sees all rows one after the other: docs/scale.md has what it loses. A learner needs
-rows of both classes and some hundreds of them before its weights are worth adding up,
+rows of both classes and about a thousand before its weights are worth adding up,
 so that partitions must be mixed and must not be small.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from aucmax.cluster.blocks import Block, Table
 from aucmax.core.base import OnlineAUC
 from aucmax.core.rows import Float
 
-_FEW = 1000  # rows of a partition, below which much is lost
+_FEW = 1000  # rows of a partition: with 300, 0.002 to 0.005 of AUC is lost
 
 
 class Learnt(NamedTuple):
@@ -55,11 +54,10 @@ def fit_stream(model: OnlineAUC, table: Table) -> None:
             "within one: shuffle the rows, or use LeastSquaresAUC or BAM."
         )
     if found.learners > 1 and found.rows < _FEW * found.learners:
-        warnings.warn(
+        raise ValueError(
             f"{found.learners} learners have seen {found.rows / found.learners:.0f} "
             f"rows each; below {_FEW}, their mean is worse than one learner. Take "
-            "larger partitions, or LeastSquaresAUC or BAM.",
-            stacklevel=2,
+            "larger partitions, or LeastSquaresAUC or BAM."
         )
     mean = found.sums / found.rows
     model.coef_, model.intercept_ = mean[np.newaxis, :-1].copy(), mean[-1:].copy()
