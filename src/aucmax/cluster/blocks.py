@@ -26,7 +26,7 @@ from aucmax.core.moments import one_thread
 from aucmax.core.rows import Float, n_values, row_bytes
 from aucmax.core.rows import as_rows as as_core_rows
 
-_BRANCHES = 8  # of the tree: sums that one task adds up
+_BRANCHES = 4  # of the tree: sums that one task adds up, and that wait for each other
 _KEPT_SHARE = 0.5  # of the workers' memory that rows may take if they are kept there
 _LABELS = 3  # distinct ones that a block tells of: three are too many
 
