@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aucmax import cluster as cluster
     from aucmax import data as data
     from aucmax import losses as losses
     from aucmax import metrics as metrics
@@ -92,7 +93,7 @@ _PUBLIC = {
     "load": "aucmax.model",
     "named": "aucmax.systems",
 }
-_MODULES = ("data", "losses", "metrics")
+_MODULES = ("cluster", "data", "losses", "metrics")
 __all__ = [*_PUBLIC, *_MODULES]
 
 

@@ -215,7 +215,7 @@ def _train(
             observer.warn(
                 f"There is no {checkpoint} to go on from: training begins anew."
             )
-        run = _begin(plan)
+        run = begin(plan)
         resumed = False
     else:
         resumed = True
@@ -226,7 +226,7 @@ def _train(
         refuse_overwriting(output, judges.files)
         if quarantine is not None:
             refuse_overwriting(quarantine, judges.files)
-        for chunk in _until_rows(judges.chunks()):
+        for chunk in until_rows(judges.chunks()):
             labelled(chunk, run.task)
     if quarantine is not None:
         refuse_overwriting(quarantine, run.source.files)
@@ -242,7 +242,7 @@ def _train(
             held = _at_once(run, lines, observer)
     finally:
         lines.close()
-    run.spreads = _telling(run)
+    run.spreads = telling(run)
     with suppress(OSError, ValueError):  # a file may be gone: names are not worth it
         run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
@@ -261,7 +261,7 @@ def _train(
 
 
 @dataclass
-class _Run:
+class Run:
     """A run under way."""
 
     plan: Plan
@@ -277,6 +277,7 @@ class _Run:
 
     @property
     def streams(self) -> bool:
+        """Whether the learner sees one chunk after the other."""
         return hasattr(self.estimator, "partial_fit")
 
     def recipe(self) -> dict[str, Any]:
@@ -301,12 +302,12 @@ class _Run:
         }
 
 
-def _begin(plan: Plan) -> _Run:
+def begin(plan: Plan) -> Run:
     """Open the data and look at the first rows; choose what has not been said."""
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     chunks = source.chunks()
-    seen = list(_until_rows(chunks))
+    seen = list(until_rows(chunks))
     if not seen or seen[-1].X.shape[0] == 0:
         problem = next((str(line) for chunk in seen for line in chunk.bad), None)
         reason = f": {problem}" if problem else "; is it empty?"
@@ -332,7 +333,7 @@ def _begin(plan: Plan) -> _Run:
             raise ValueError("A pipe can be read once only: --passes 1, or use a file.")
     elif plan.passes is not None:
         configured(estimator, {"max_iter": passes})
-    return _Run(
+    return Run(
         plan,
         source,
         chain(seen, chunks),
@@ -345,7 +346,7 @@ def _begin(plan: Plan) -> _Run:
     )
 
 
-def _telling(run: _Run) -> Spreads:
+def telling(run: Run) -> Spreads:
     """Return the spreads that people will ask for: of the features that say most."""
     try:
         features, weights = run.estimator._formula().slopes()
@@ -385,7 +386,8 @@ def _settled(
     return task.settle(join(labels))
 
 
-def _until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+def until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks up to the first that has rows."""
     for chunk in chunks:
         yield chunk
         if chunk.X.shape[0]:
@@ -425,7 +427,7 @@ def build(name: str, params: dict[str, Any], seed: int) -> Any:
     return estimator
 
 
-def _found(checkpoint: Path, plan: Plan) -> _Run | None:
+def _found(checkpoint: Path, plan: Plan) -> Run | None:
     """Return the run that a checkpoint has kept, if there is one and it is this one."""
     if not checkpoint.exists():
         return None
@@ -449,7 +451,7 @@ def _found(checkpoint: Path, plan: Plan) -> _Run | None:
         )
     task = Task.from_json(recipe["task"])
     told = Origin.told(recipe), Spreads.told(recipe)
-    return _Run(settled, source, None, task, estimator, passes, progress, *told)
+    return Run(settled, source, None, task, estimator, passes, progress, *told)
 
 
 def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:
@@ -480,7 +482,7 @@ class _Saver:
 
     def __init__(
         self,
-        run: _Run,
+        run: Run,
         path: Path,
         rows: int | None,
         seconds: float,
@@ -515,7 +517,7 @@ class _Saver:
 
 
 def _stream(
-    run: _Run,
+    run: Run,
     lines: BadLines,
     saver: _Saver,
     observer: Observer,
@@ -557,7 +559,7 @@ def _stream(
     return kept
 
 
-def _check_classes(run: _Run) -> None:
+def _check_classes(run: Run) -> None:
     progress = run.progress
     if progress.positives in (0, progress.rows):
         side = "positive" if progress.positives else "negative"
@@ -580,7 +582,7 @@ def _check_kept(progress: Progress) -> None:
         )
 
 
-def _learn(run: _Run, batch: Batch, referee: "_Referee") -> None:
+def _learn(run: Run, batch: Batch, referee: "_Referee") -> None:
     X, positive, weight = batch
     if len(positive) == 0:
         return
@@ -599,7 +601,7 @@ def _learn(run: _Run, batch: Batch, referee: "_Referee") -> None:
     estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
 
 
-def _roomy(run: _Run) -> int:
+def _roomy(run: Run) -> int:
     """Return how many features to make room for: to grow by a few costs O(d)."""
     seen = run.progress.features
     if run.source.n_features is not None:
@@ -646,7 +648,7 @@ def _won(X: Any, positive: Positive, score: Score) -> tuple[float, float]:
     return pairs * auc(positive, score(X)), pairs
 
 
-def _at_once(run: _Run, lines: BadLines, observer: Observer) -> list[Batch]:
+def _at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
     """Read all rows, then fit; return the rows held out."""
     learnt, kept, progress = [], [], run.progress
     for part in prefetch(_parts(run, run.begun or run.source.chunks())):
@@ -677,7 +679,7 @@ class _Part(NamedTuple):
     done: int
 
 
-def _parts(run: _Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
+def _parts(run: Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
     """Yield the rows to be learnt and those held out; for the thread that reads."""
     for chunk in chunks:
         batch, bad = labelled(chunk, run.task)
@@ -708,7 +710,7 @@ def held_out(X: Any, share: float, seed: int) -> Positive:
 
 
 def _judge(
-    run: _Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
+    run: Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on rows that were not learnt, with its interval."""
     width = run.estimator.n_features_in_

@@ -164,7 +164,7 @@ def test_outliers_take_no_points_of_the_grid(name, grid):
 
 
 def test_a_range_beyond_any_grid_is_finite(monkeypatch):
-    monkeypatch.setattr(pairs, "_MOST_POINTS", 1 << 12)
+    monkeypatch.setattr(pairs, "MOST_POINTS", 1 << 12)
     score = np.linspace(0.0, 1e4, 2000)
     y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
     point = POINTS["logistic"](score, shares(y))

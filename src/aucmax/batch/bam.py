@@ -11,8 +11,9 @@ backtracking on the scores; conjugate gradients are preconditioned, by the class
 covariances if there are not too many features and by their diagonal if there are.
 """
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.base import GRADIENT, LinearRanker
 from aucmax.core.implicit import AllPairs
-from aucmax.core.moments import gather, one_blas_thread
+from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.newton import (
     Coordinates,
     FullCoordinates,
@@ -36,6 +37,7 @@ from aucmax.core.newton import (
 from aucmax.core.pairs import POINTS, Point, shares
 from aucmax.core.penalty import default_ridge
 from aucmax.core.rows import Float, Rows, n_rows, n_values
+from aucmax.core.tally import Tally
 from aucmax.core.univariate import BalancedLogistic
 
 # Second derivative for a pair that is not told apart; of the sigmoid, the largest. That
@@ -108,8 +110,7 @@ def solver(
     """Return the minimum of J, with a good start if it is not convex."""
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
-        o = objective
-        easy = Objective(o.X, o.everywhere(o.share), POINTS["logistic"], o.l2, o.ref)
+        easy = objective.with_loss(POINTS["logistic"])
         near = yield from descend(easy, at, _NEAR, max_iter)
         first = near.n_iter
         start = yield from objective.place(near.w)
@@ -126,28 +127,46 @@ def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
     return found.gradient_norm if ended else 0.0
 
 
+def with_covariances(n: int, d: int, values: int) -> bool:
+    """Return whether those of so many features are worth it."""
+    return d <= _WIDEST and n * d**2 <= max(_ROUNDS * values, 64 * n * d)
+
+
 def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
     """Return the class moments of the features, or raise an error if they are none."""
     n, d = n_rows(rows), ranker.n_features_in_
-    if d <= _WIDEST and n * d**2 <= max(_ROUNDS * n_values(rows), 64 * n * d):
+    if with_covariances(n, d, n_values(rows)):
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
-        H, _, varies = moments.quadratic()
-        scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
-        weight = moments.weight[:, np.newaxis]
-        found = Landscape(
-            rows,
-            varies,
-            moments.weight,
-            moments.mean,
-            scatter / weight,
-            moments.nonzero / weight,
-        )
-        found.H = H
-        return found
-    weight, _, mean, variance, often = tally = ranker._tally(X, rows, signed)
-    system = AllPairs(rows, signed, tally)
-    found = Landscape(rows, system.varies, weight, mean, variance, often)
+        return by_moments(Landscape, rows, moments)
+    tally = ranker._tally(X, rows, signed)
+    return by_tally(Landscape, rows, tally, AllPairs(rows, signed, tally))
+
+
+Land = TypeVar("Land", bound=Landscape)
+
+
+def by_moments(kind: type[Land], rows: Any, moments: Moments) -> Land:
+    """Return the landscape of features whose covariances are known."""
+    H, _, varies = moments.quadratic()
+    scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
+    weight = moments.weight[:, np.newaxis]
+    found = kind(
+        rows,
+        varies,
+        moments.weight,
+        moments.mean,
+        scatter / weight,
+        moments.nonzero / weight,
+    )
+    found.H = H
+    return found
+
+
+def by_tally(kind: type[Land], rows: Any, tally: Tally, system: AllPairs) -> Land:
+    """Return the landscape of features that are too many for covariances."""
+    weight, _, mean, variance, often = tally
+    found = kind(rows, system.varies, weight, mean, variance, often)
     found.system = system
     return found
 
@@ -285,6 +304,20 @@ class BAM(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         land = survey(self, X, rows, signed)
+        objective = land.objective(shares(signed), self.loss)
+        return self._minimise(
+            land,
+            objective,
+            lambda solvers: together(rows, self.n_features_in_, solvers),
+        )
+
+    def _minimise(
+        self,
+        land: Landscape,
+        objective: Objective,
+        run: Callable[[list[Solver[Minimum]]], list[Minimum]],
+    ) -> Self:
+        """Find the minimum; ``run`` gives solvers the products that they ask for."""
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(
@@ -293,9 +326,9 @@ class BAM(LinearRanker):
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )
-            objective = land.objective(shares(signed), self.loss).with_ridge(l2)
-            one = solver(objective, land.coordinates(l2), self.tol, self.max_iter)
-            (found,) = together(rows, self.n_features_in_, [one])
+            at = land.coordinates(l2)
+            one = solver(objective.with_ridge(l2), at, self.tol, self.max_iter)
+            (found,) = run([one])
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)

@@ -13,6 +13,7 @@ and there are few of them (german) and wrong where there are many (a9a). Few row
 tell, so the deviations stay unless the other scale is clearly better.
 """
 
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -29,7 +30,7 @@ from aucmax.core.moments import one_blas_thread
 from aucmax.core.newton import Solver, together
 from aucmax.core.pairs import shares
 from aucmax.core.penalty import squared_sizes
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float
 
 AUTO = ("squared_hinge", "logistic")
 
@@ -46,15 +47,16 @@ class Fold(NamedTuple):
     signed: Float  # of all rows
     weighted: bool
 
-    def training(self) -> Float:
-        """Return signed weights that are zero for the rows left out."""
+    def shares(self) -> Float:
+        """Return shares that are zero for the rows left out."""
         here = np.zeros_like(self.signed)
         here[self.train] = self.signed[self.train]
-        return here
+        return shares(here)
 
-    def area(self, scores: Float) -> float:
+    def area(self, scores: Float) -> Solver[float]:
         """Return the AUC on the rows left out."""
         return area(scores[self.test], self.signed[self.test], self.weighted)
+        yield  # on a cluster, it has to be asked for
 
 
 class Path(NamedTuple):
@@ -64,6 +66,9 @@ class Path(NamedTuple):
     areas: list[float]  # on the rows left out
     n_iter: int  # the most that a penalty took
     left: float  # the largest gradient at which steps ran out
+
+
+Run = Callable[[list[Solver[Path]]], list[Path]]
 
 
 class BAMCV(LinearRanker):
@@ -222,29 +227,44 @@ class BAMCV(LinearRanker):
         self
             The fitted estimator.
         """
-        losses = self._losses()
+        self._losses()  # what is wrong with them is better known at once
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        lands = self._lands(survey(self, X, rows, signed), rows, signed)
+        land = survey(self, X, rows, signed)
         parts = [
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
+        return self._search(
+            land,
+            parts,
+            shares(signed),
+            lambda solvers: together(rows, self.n_features_in_, solvers),
+        )
+
+    def _search(
+        self, land: Landscape, parts: Sequence[Any], everything: Any, run: Run
+    ) -> Self:
+        """Find the path; ``run`` gives solvers the products that they ask for.
+
+        ``parts`` are folds, as :class:`Fold` is one, and ``everything`` the shares of
+        all rows.
+        """
+        losses, lands = self._losses(), self._lands(land)
         with one_blas_thread():
             # The first loss chooses the scale for all.
             some = losses[:1] if len(lands) > 1 else losses
-            areas, left = self._areas(lands, some, parts)
+            areas, left = self._areas(lands, some, parts, run)
             best = int(len(lands) > 1 and better(areas[1], areas[0]))
-            land = lands[best]
-            (rest,), more = self._areas([land], losses[len(some) :], parts)
+            scaled = lands[best]
+            (rest,), more = self._areas([scaled], losses[len(some) :], parts, run)
             self.loss_scores_ = np.concatenate([areas[best], rest])
-            l2s = penalties(self.l2s, land.spread)
-            all_rows = self._path(land, self.loss_, l2s, signed)
-            (path,) = together(rows, self.n_features_in_, [all_rows])
+            l2s = penalties(self.l2s, scaled.spread)
+            (path,) = run([self._path(scaled, self.loss_, l2s, None, everything)])
         # One warning for all of the fits, with the worst of them.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
         self.l2s_, self.l2_ = l2s, float(l2s[best])
-        self.scale_ = land.scale
+        self.scale_ = scaled.scale
         self.n_iter_ = path.n_iter
         self.coef_path_ = np.array(path.weights)
         w = path.weights[best]
@@ -252,14 +272,14 @@ class BAMCV(LinearRanker):
         self.intercept_ = np.array([-0.5 * float((land.mean @ w).sum())])
         return self
 
-    def _lands(self, land: Landscape, rows: Rows, signed: Float) -> list[Scaled]:
+    def _lands(self, land: Landscape) -> list[Scaled]:
         """Return what there is to choose from, the first one if in doubt."""
         d = self.n_features_in_
         if self.scale == "none":
             return [Scaled(land, np.ones(d))]
         found = []
         if self.scale != "size":
-            found.append(Scaled(land, deviation(land, signed)))
+            found.append(Scaled(land, deviation(land)))
         if self.scale != "deviation":
             size = np.sqrt(squared_sizes(land.weight, land.often, land.diagonal()))
             found.append(Scaled(land, size))
@@ -270,7 +290,7 @@ class BAMCV(LinearRanker):
         return found
 
     def _areas(
-        self, lands: list[Scaled], losses: list[str], parts: list[Fold]
+        self, lands: list[Scaled], losses: list[str], parts: Sequence[Any], run: Run
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, land.spread) for land in lands]
@@ -280,24 +300,20 @@ class BAMCV(LinearRanker):
             for loss in losses
             for fold in parts
         ]
-        found = together(lands[0].X, self.n_features_in_, paths)
+        found = run(paths)
         areas = np.array([path.areas for path in found])
         shape = len(lands), len(losses), len(parts), len(l2s[0])
         left = max((path.left for path in found), default=0.0)
         return areas.reshape(shape).swapaxes(2, 3), left
 
     def _path(
-        self, land: Scaled, loss: str, l2s: Float, rows: Fold | Float
+        self, land: Scaled, loss: str, l2s: Float, fold: Any, everything: Any = None
     ) -> Solver[Path]:
         """Return the minima for all penalties, each from the one before."""
-        fold = rows if isinstance(rows, Fold) else None
-        signed = rows.training() if isinstance(rows, Fold) else rows
         tol = max(self.tol, _ROUGH) if fold else self.tol
-        objective, start, path = (
-            land.objective(shares(signed), loss),
-            None,
-            Path([], [], 0, 0.0),
-        )
+        share = fold.shares() if fold else everything
+        objective, start = land.objective(share, loss), None
+        path = Path([], [], 0, 0.0)
         for l2 in l2s.tolist():
             ridge = l2 * land.square
             with_ridge, at = objective.with_ridge(ridge), land.coordinates(ridge)
@@ -305,7 +321,7 @@ class BAMCV(LinearRanker):
             start = one.place
             path.weights.append(one.w)
             if fold:
-                path.areas.append(fold.area(start.scores))
+                path.areas.append((yield from fold.area(start.scores)))
             path = path._replace(
                 n_iter=max(path.n_iter, one.n_iter),
                 left=max(path.left, cut_short(one, tol, self.max_iter)),

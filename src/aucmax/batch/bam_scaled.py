@@ -3,10 +3,12 @@
 See :mod:`aucmax.batch.bam_cv`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from aucmax.batch.bam import Landscape
-from aucmax.core.newton import Coordinates, Ridge
+from aucmax.core.newton import Coordinates, Objective, Ridge
 from aucmax.core.rows import Float
 
 # The path ends at this ridge, for features of unit scale, or after so many decades if
@@ -22,10 +24,14 @@ class Scaled(Landscape):
         super().__init__(
             land.X, land.varies, land.weight, land.mean, land.variance, land.often
         )
-        self.H, self.system = land.H, land.system
+        self.H, self.system, self.land = land.H, land.system, land
         self.scale = np.where(self.varies, scale, 0.0)
         self.square = self.scale**2
         self._known: dict[float, Coordinates] = {}
+
+    def objective(self, share: Any, loss: str) -> Objective:
+        """Return J, but for the ridge."""
+        return self.land.objective(share, loss)
 
     def coordinates(self, l2: Ridge) -> Coordinates:
         """Return those in which the curvature at zero is about one."""
@@ -48,10 +54,9 @@ class Scaled(Landscape):
         return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
 
 
-def deviation(land: Landscape, signed: Float) -> Float:
+def deviation(land: Landscape) -> Float:
     """Return the standard deviations of the features, over rows of both classes."""
-    weight = np.array([signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()])
-    share = weight / weight.sum()
+    share = land.weight / land.weight.sum()
     gap = land.mean[0] - land.mean[1]
     # Variances of classes are of centred values where there are covariances, and far
     # from zero the mean of squares is rounding.

@@ -28,6 +28,7 @@ from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import STILL_CHANGES, Solution, solve_any
 from aucmax.core.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Float, Rows, n_values
+from aucmax.core.tally import Tally
 
 # Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
 # conjugate gradients cost two hundred a stored value, out of memory.
@@ -173,7 +174,9 @@ class LeastSquaresAUC(LinearRanker):
             self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
         tally = self._tally(X, rows, signed)
-        system = AllPairs(rows, signed, tally)
+        return self._solve_implicitly(AllPairs(rows, signed, tally), tally)
+
+    def _solve_implicitly(self, system: AllPairs, tally: Tally) -> Self:
         found = system.solve(ridge_of(self.l2, tally), self.tol, self.max_iter)
         self._warn_above(found.tol, found.left, "the relative residual")
         self.n_iter_ = found.n_iter
@@ -278,8 +281,13 @@ class LeastSquaresAUC(LinearRanker):
 
 def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
     """Return whether conjugate gradients are asked for, or less work."""
+    return implicitly(n_values(X), n, d, solver, l1)
+
+
+def implicitly(values: int, n: int, d: int, solver: str, l1: float) -> bool:
+    """Return the same for so many values that are not zero."""
     if solver == "cg" and l1 > 0.0:
         raise ValueError('solver="cg" knows no l1 penalty; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:
         return solver == "cg"
-    return d > _WIDEST or _ROUNDS * n_values(X) < n * d**2
+    return d > _WIDEST or _ROUNDS * values < n * d**2

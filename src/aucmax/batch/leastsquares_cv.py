@@ -12,6 +12,7 @@ Without moments, where there are too many features for them, Lanczos' method tak
 place of the eigendecomposition: a penalty does not change a Krylov space.
 """
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -182,6 +183,27 @@ class LeastSquaresAUCCV(LinearRanker):
         whole = gather(rows, signed, d)
         self._validate_sums(X, signed, whole.rows, whole.mean, whole.scatter)
         parts = folds(self.cv, X, signed, "LeastSquaresAUC")
+
+        def outside(fold: tuple[Index, Index]) -> Moments:
+            train, test = fold
+            rest = whole.rows.sum() - np.count_nonzero(signed[test])
+            if np.count_nonzero(signed[train]) == rest:  # all that is not in the fold
+                return whole - gather(rows, signed, d, test)
+            return gather(rows, signed, d, train)
+
+        def score(l2s: Float, scale: Float) -> Float:
+            def one(job: tuple[Moments, Index]) -> Float:
+                W = path(job[0], l2s, scale)
+                return areas(*part(X, signed, job[1]), W, weighted)
+
+            jobs = ((outside(fold), fold[1]) for fold in parts)
+            return np.column_stack(list(in_threads(one, jobs)))
+
+        return self._choose(whole, score)
+
+    def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> Self:
+        """Find the path; ``score(l2s, scale)`` is the AUC of each penalty and fold."""
+        d = self.n_features_in_
         H, delta, varies = whole.quadratic()
         diagonal = np.ones(d)
         diagonal[varies] = np.diag(H)
@@ -191,19 +213,7 @@ class LeastSquaresAUCCV(LinearRanker):
         H, delta = H / np.outer(unit, unit), delta / unit
         with one_blas_thread():
             l2s = penalties(self.l2s, lambda count: spread(H, count))
-
-        def outside(fold: tuple[Index, Index]) -> Moments:
-            train, test = fold
-            rest = whole.rows.sum() - np.count_nonzero(signed[test])
-            if np.count_nonzero(signed[train]) == rest:  # all that is not in the fold
-                return whole - gather(rows, signed, d, test)
-            return gather(rows, signed, d, train)
-
-        def score(job: tuple[Moments, Index]) -> Float:
-            return areas(*part(X, signed, job[1]), path(job[0], l2s, scale), weighted)
-
-        jobs = ((outside(fold), fold[1]) for fold in parts)
-        scores = np.column_stack(list(in_threads(score, jobs)))
+        scores = score(l2s, scale)
         with one_blas_thread():
             best = int(np.argmax(scores.mean(axis=1)))
             w = np.zeros(d)

@@ -285,6 +285,13 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on after a crash or Ctrl-C.")
     ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Train on Dask: tcp://HOST:PORT of a scheduler, or local:N workers.",
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Train a ranker from data, and write it to a model file."""
@@ -305,6 +312,23 @@ def train(
         reader=reader_options(reader, label=label, missing=missing),
         on_bad_line=_bad_line_policy(on_bad_line, quarantine),
     )
+    if cluster is not None:
+        from aucmax.cli.train import run_on_cluster
+
+        settings = {
+            "--passes": passes,
+            "--holdout": holdout,
+            "--test": test,
+            "--quarantine": quarantine,
+            "--checkpoint-rows": checkpoint_rows,
+            "--resume": resume,
+            "--on-bad-line": on_bad_line != "fail",
+        }
+        for name, value in settings.items():
+            if value:
+                raise typer.BadParameter(f"{name} is not for --cluster.")
+        run_on_cluster(plan, output, cluster, as_json)
+        return
     code = run(
         plan,
         output,

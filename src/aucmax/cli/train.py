@@ -87,6 +87,52 @@ def run(
     return 0
 
 
+def run_on_cluster(plan: Plan, output: Path, where: str, as_json: bool) -> None:
+    """Train on a Dask cluster, show how it goes, say what came out."""
+    from aucmax.cluster.files import train as train_on_cluster
+
+    start = perf_counter()
+    with reading(local_files(plan.data)) as meter, _client(where):
+        meter.label("Reading the first rows")
+
+        def watch(passes: int) -> None:
+            meter.label(f"On the cluster: {passes} × over the rows")
+
+        result = train_on_cluster(plan, output, watch)
+    seconds = perf_counter() - start
+    if as_json:
+        print(json.dumps(summary(result, output, seconds), indent=2))
+        return
+    console = Console(highlight=False, markup=False)
+    console.print(_report(result, output, seconds))
+    if columns := columns_table(result.recipe["input"].get("roles", [])):
+        console.print(columns)
+
+
+@contextmanager
+def _client(where: str) -> Iterator[None]:
+    """Give a context in which Dask works there."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ImportError("Clusters need Dask: pip install 'aucmax[cluster]'") from None
+
+    kind, _, number = where.partition(":")
+    if kind != "local":
+        with Client(where, timeout="10s"):
+            yield
+        return
+    if not number.isdigit() or int(number) < 1:
+        raise ValueError(f"--cluster {where}: local:N has a number of workers, N.")
+    with (
+        LocalCluster(
+            n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster),
+    ):
+        yield
+
+
 class _Shown(Observer):
     """Shows a run to people, and lets them stop it."""
 

@@ -153,7 +153,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
-            self.classes_ = _two_classes(y, classes)
+            self.classes_ = two_classes(y, classes)
         known = reset and classes is None  # each label is one of the two
         positive = y == self.classes_[1] if known else self._positive(y)
         signed = positive.astype(np.float64)
@@ -232,6 +232,11 @@ class LinearRanker(Ranker):
     ) -> tuple[Rows, Float]:
         """Return what a ``partial_fit`` begins with: rows and signed weights."""
         first = not hasattr(self, "state_")
+        if first and hasattr(self, "coef_"):
+            raise ValueError(
+                "There is no state to go on from: the weights are the mean of several "
+                "learners, from a cluster. Begin anew with clone(estimator)."
+            )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
         if not first and classes is not None:
@@ -617,9 +622,10 @@ def visits(
         yield order if present is None else present[order]
 
 
-def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """Return the labels of y, or ``classes``, if these are two."""
     labels = y if classes is None else np.asarray(classes)
-    found = _distinct(labels)
+    found = distinct(labels)
     if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
         return found
     check_classification_targets(y)
@@ -636,7 +642,7 @@ def _two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     )
 
 
-def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+def distinct(labels: NDArray[Any]) -> NDArray[Any]:
     """Return ``np.unique(labels)``, without a sort if there are two."""
     is_one = labels == labels[0]
     other = labels[np.argmin(is_one)]

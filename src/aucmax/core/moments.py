@@ -11,6 +11,8 @@ of a million with a spread of one loses no digit.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from os import cpu_count
 from typing import Any, NamedTuple, TypeVar
@@ -32,6 +34,8 @@ _SAMPLE = 32  # rows of a class whose mean is a good enough reference point
 # A feature whose spread is below this share of its mean is constant: what differs are
 # the last bits.
 _CONSTANT = 1e-14
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -332,7 +336,11 @@ def in_threads(
 
     BLAS stays in the thread that calls it: then results do not depend on their number.
     """
-    threads = cpu_count() or 1
+    threads = _threads.get() or cpu_count() or 1
+    if threads == 1:
+        with one_blas_thread():
+            yield from map(job, items)
+        return
     waiting: deque[Future[Result]] = deque()
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         for item in items:
@@ -341,6 +349,16 @@ def in_threads(
             waiting.append(pool.submit(job, item))
         while waiting:
             yield waiting.popleft().result()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Give a context in which no threads are started: who calls has some already."""
+    token = _threads.set(1)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
 
 
 def one_blas_thread() -> Any:

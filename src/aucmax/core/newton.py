@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import islice
 from os import cpu_count
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,10 @@ class Ask(NamedTuple):
     """A product that a solver waits for: X v, or Xᵀ v."""
 
     v: Float
-    transposed: bool
+    transposed: bool = False
 
 
-Solver = Generator[Ask, Float, Result]
+Solver = Generator[Any, Any, Result]
 
 
 def together(
@@ -69,7 +69,7 @@ def together(
         # Steps may be too long, and rows that are not there may hold anything.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                asked[k] = solvers[k].send(answer)  # type: ignore[arg-type]
+                asked[k] = solvers[k].send(answer)
             except StopIteration as end:
                 found[k] = end.value
 
@@ -97,7 +97,7 @@ class Place(NamedTuple):
     """Weights, their scores, and the loss there."""
 
     w: Float
-    scores: Float  # of all rows
+    scores: Any  # of all rows; on a cluster, what they are made of
     point: Point
     gradient: Float  # of the loss, by w
 
@@ -198,24 +198,39 @@ class Objective:
         other.l2 = l2
         return other
 
-    def at(self, scores: Float) -> Point:
+    def with_loss(self, loss: Callable[[Float, Float], Point]) -> "Objective":
+        """Return the same with another loss."""
+        other = copy(self)
+        other.loss, other._origin = loss, []
+        return other
+
+    def nothing(self) -> Any:
+        """Return scores of zero."""
+        return np.zeros(self.n)
+
+    def here(self, scores: Any) -> Any:
+        """Return those of the rows that are there."""
+        return scores if self.all else scores[self.present]
+
+    def at(self, scores: Any) -> Solver[Any]:
         """Return the loss at scores of all rows."""
-        return self.loss(scores if self.all else scores[self.present], self.share)
+        return self.loss(self.here(scores), self.share)
+        yield  # others have to ask for it
 
     def origin(self) -> Solver[tuple[float, Float]]:
         """Return the loss at zero, and its gradient by w."""
         if not self._origin:
-            point = self.at(np.zeros(self.n))
+            point = yield from self.at(self.nothing())
             self._origin.append((point.value, (yield from self.back(point.slope))))
         return self._origin[0]
 
     def place(self, w: Float) -> Solver[Place]:
         """Return what there is to know at w."""
         scores = yield Ask(w, transposed=False)
-        point = self.at(scores)
+        point = yield from self.at(scores)
         return Place(w, scores, point, (yield from self.back(point.slope)))
 
-    def back(self, slope: Float) -> Solver[Float]:
+    def back(self, slope: Any) -> Solver[Float]:
         """Return the gradient by w for one by the scores, Xᵀ slope."""
         g = yield Ask(self.everywhere(slope), transposed=True)
         return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
@@ -224,12 +239,13 @@ class Objective:
         """Return the penalty, ½ Σ l2 w²."""
         return 0.5 * _dot(self.l2 * w, w)
 
-    def spread(self, scores: Float) -> float:
+    def spread(self, scores: Any) -> Solver[float]:
         """Return the root mean square of scores about their mean, classes balanced."""
-        some = scores if self.all else scores[self.present]
+        some = self.here(scores)
         weight = 0.5 * np.abs(self.share)
         off = some - _dot(weight, some)
         return float(np.sqrt(_dot(weight, off * off))) + 1e-300
+        yield  # as in ``at``
 
     def everywhere(self, some: Float) -> Float:
         """Return numbers of the rows that are there, with zeros for the others."""
@@ -242,13 +258,13 @@ class Objective:
 
 def _step(
     o: Objective, c: Coordinates, point: Point, g: Float, forcing: float
-) -> Solver[tuple[Float, Float]]:
+) -> Solver[tuple[Float, Any]]:
     """Return about the Newton step, and its scores.
 
     Conjugate gradients on H d = -g, from zero. Where the curvature is not positive it
     stops: with what it has, or going downhill.
     """
-    d, steps = np.zeros_like(g), np.zeros(o.n)
+    d, steps = np.zeros_like(g), o.nothing()
     r = -g
     p = r.copy()
     rr = _dot(r, r)
@@ -257,7 +273,7 @@ def _step(
     for k in range(_ROUNDS):
         v = c.weights(p)
         scores = yield Ask(v, transposed=False)
-        along = yield from o.back(point.product(scores if o.all else scores[o.present]))
+        along = yield from o.back(point.product(o.here(scores)))
         Hp = c.gradient(along + o.l2 * v)
         curvature = _dot(p, Hp) / max(_dot(p, p), 1e-300)
         largest = max(largest, curvature)
@@ -290,8 +306,9 @@ def descend(
     value, gradient = yield from o.origin()
     first = float(np.sqrt(_dot(*[c.gradient(gradient)] * 2)))
     if start is None or not start.point.value + o.ridge(start.w) <= value:
-        nothing = np.zeros(o.n)
-        start = Place(np.zeros_like(gradient), nothing, o.at(nothing), gradient)
+        nothing = o.nothing()
+        point = yield from o.at(nothing)
+        start = Place(np.zeros_like(gradient), nothing, point, gradient)
     here = start
     J = here.point.value + o.ridge(here.w)
     history = [J]
@@ -318,10 +335,11 @@ def descend(
         w_move, move_move = _dot(o.l2 * here.w, move), o.ridge(move)
         base = o.ridge(here.w)
         # Where curvature is next to none, a Newton step knows no bounds.
-        length = min(1.0, _REACH * (1.0 + o.spread(here.scores)) / o.spread(steps))
+        so_far = yield from o.spread(here.scores)
+        length = min(1.0, _REACH * (1.0 + so_far) / (yield from o.spread(steps)))
         for _ in range(_HALVINGS):
             trial = here.scores + length * steps
-            point = o.at(trial)
+            point = yield from o.at(trial)
             ridge = base + length * (w_move + length * move_move)
             if point.value + ridge <= J + _ENOUGH * length * slope:
                 break

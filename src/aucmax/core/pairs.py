@@ -39,8 +39,8 @@ _UNEVEN = 24
 _FEW_PAIRS = 1 << 16  # from here on, the grid of a smooth loss is less work
 # Logistic and sigmoid: grid points a unit of the score, for the loss and its slopes and
 # for second derivatives, and at most.
-_FINENESS, _ROUGHLY = 128.0, 16.0
-_MOST_POINTS = 1 << 20
+FINENESS, ROUGHLY = 128.0, 16.0
+MOST_POINTS = 1 << 20
 _FAR = 48.0  # e⁻⁴⁸ is nothing: pairs as far apart are on the loss's straight ends
 
 
@@ -273,7 +273,7 @@ class Exponential(Point):
 
 
 @kernel
-def _spread(place: Index, off: Float, share: Float, amount: Float, grid: Float) -> None:
+def spread(place: Index, off: Float, share: Float, amount: Float, grid: Float) -> None:
     """Add to the grids of both classes, with the weights of cubic interpolation."""
     for i in range(place.shape[0]):
         side = 0 if share[i] > 0.0 else 1
@@ -286,7 +286,7 @@ def _spread(place: Index, off: Float, share: Float, amount: Float, grid: Float) 
 
 
 @kernel
-def _read(place: Index, off: Float, share: Float, grid: Float, out: Float) -> None:
+def read(place: Index, off: Float, share: Float, grid: Float, out: Float) -> None:
     """Set ``out`` to the values between the points of the class's grid."""
     for i in range(place.shape[0]):
         side = 0 if share[i] > 0.0 else 1
@@ -314,11 +314,27 @@ def _sigmoid(m: Float) -> tuple[Float, Float, Float]:
 
 
 @lru_cache(maxsize=16)
-def _spectra(loss: Any, points: int, spacing: float) -> tuple[Any, ...]:
+def spectra(loss: Any, points: int, spacing: float) -> tuple[Any, ...]:
     """Return the Fourier transforms of a loss and its derivatives on a grid."""
     at = np.arange(2 * points, dtype=np.float64)
     at[points:] -= 2 * points  # differences of places: negative ones from the end
     return tuple(rfft(some) for some in loss(spacing * at))
+
+
+def parseval(spectrum: Any, histogram: tuple[Any, Any], points: int) -> float:
+    """Return the mean loss of two histograms, out of the transforms."""
+    pos, neg = histogram
+    each = (np.conj(pos) * spectrum * neg).real
+    return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * points)
+
+
+def convolved(spectrum: Any, histogram: tuple[Any, Any], points: int) -> Float:
+    """Return the sums over the other class at each point, for positives first."""
+    pos, neg = histogram
+    both = np.empty((2, 2 * points))
+    both[0] = irfft(spectrum * neg, 2 * points)
+    both[1] = irfft(np.conj(spectrum) * pos, 2 * points)
+    return both
 
 
 def _folded(score: Float, share: Float) -> tuple[Float, float]:
@@ -352,7 +368,7 @@ class _Grid:
     """
 
     def __init__(
-        self, loss: Any, score: Float, share: Float, fineness: float = _FINENESS
+        self, loss: Any, score: Float, share: Float, fineness: float = FINENESS
     ) -> None:
         self.share = share
         self.far = 0.0  # what a linear loss adds that is not in the sums
@@ -361,37 +377,32 @@ class _Grid:
             score, self.far = _folded(score, share)
             low, high = float(score.min()), float(score.max())
         needed = (high - low) * fineness + 8.0
-        self.points = 1 << int(np.ceil(np.log2(min(needed, _MOST_POINTS))))
+        self.points = 1 << int(np.ceil(np.log2(min(needed, MOST_POINTS))))
         self.spacing = max(1.0 / fineness, (high - low) / (self.points - 4))
         x = (score - low) / self.spacing
         self.place = np.minimum(x.astype(np.int64), self.points - 4) + 1
         self.off = x - (self.place - 1)
-        self.spectra = _spectra(loss, self.points, self.spacing)
+        self.spectra = spectra(loss, self.points, self.spacing)
         self.histogram = self._transform(np.abs(share))
 
     def value(self) -> float:
-        """Return the mean loss: by Parseval, out of the transforms."""
-        pos, neg = self.histogram
-        each = (np.conj(pos) * self.spectra[0] * neg).real
-        return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * self.points)
+        """Return the mean loss."""
+        return parseval(self.spectra[0], self.histogram, self.points)
 
     def sums(self, k: int, amount: Float | None = None) -> Float:
         """Return, for each row, the k-th derivative summed over the other class.
 
         Each row counts as its share, or ``amount``.
         """
-        pos, neg = self.histogram if amount is None else self._transform(amount)
-        n = 2 * self.points
-        both = np.empty((2, n))
-        both[0] = irfft(self.spectra[k] * neg, n)
-        both[1] = irfft(np.conj(self.spectra[k]) * pos, n)
+        histogram = self.histogram if amount is None else self._transform(amount)
+        both = convolved(self.spectra[k], histogram, self.points)
         out = np.empty(len(self.place))
-        _read(self.place, self.off, self.share, both, out)
+        read(self.place, self.off, self.share, both, out)
         return out
 
     def _transform(self, amount: Float) -> tuple[Any, Any]:
         grid = np.zeros((2, 2 * self.points))
-        _spread(self.place, self.off, self.share, amount, grid)
+        spread(self.place, self.off, self.share, amount, grid)
         return rfft(grid[0]), rfft(grid[1])
 
 
@@ -437,7 +448,7 @@ class _Smooth(Point):
         """What second derivatives are summed by, and their sums."""
         by = self.all
         if isinstance(by, _Grid):
-            by = _Grid(self._loss, self.score, self.share, _ROUGHLY)
+            by = _Grid(self._loss, self.score, self.share, ROUGHLY)
         return by, by.sums(2)
 
     def product(self, v: Float) -> Float:

@@ -131,6 +131,15 @@ def take_rows(X: Rows, start: int, stop: int) -> Rows:
     return X[start:stop]
 
 
+def cut_rows(X: Rows, start: int, stop: int) -> Rows:
+    """Return the same as rows that have no others behind them, and know their size."""
+    if isinstance(X, CSR):
+        first, last = int(X.indptr[start]), int(X.indptr[stop])
+        indptr = X.indptr[start : stop + 1] - X.indptr[start]
+        return CSR(X.data[first:last], X.indices[first:last], indptr)
+    return X[start:stop]
+
+
 def by_layout(
     dense: Callable[..., Any], csr: Callable[..., Any], silent: bool = False
 ) -> Any:

@@ -152,6 +152,31 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
     return Tally(weight, rows, mean, variance, often)
 
 
+def merged(a: Tally, b: Tally) -> Tally:
+    """Return the tally of both sets of rows; either may lack a class."""
+    weight = a.weight + b.weight
+    part = np.divide(b.weight, weight, out=np.zeros(2), where=weight > 0.0)
+    mine, its = (1.0 - part)[:, np.newaxis], part[:, np.newaxis]
+    # Of rows that are not there, nothing is known, and nothing is to be counted.
+    a, b = (
+        some._replace(
+            **{
+                name: np.where(some.weight[:, np.newaxis] > 0.0, values, 0.0)
+                for name, values in zip(some._fields[2:], some[2:], strict=True)
+            }
+        )
+        for some in (a, b)
+    )
+    apart = b.mean - a.mean
+    return Tally(
+        weight,
+        a.rows + b.rows,
+        a.mean + its * apart,
+        mine * a.variance + its * b.variance + mine * its * apart**2,
+        mine * a.often + its * b.often,
+    )
+
+
 def noise(tally: Tally, pairs: float = np.inf) -> float:
     """Return the sampling error of Δ = m₊ - m₋, as a share of it, in unit-scale terms.
 

@@ -215,7 +215,7 @@ def cv_auc_interval(
         pairs += min(n_pos, int(np.count_nonzero(some)) - n_pos)
     value = float(np.mean([part.value for part in parts]))
     se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
-    return _around(value, se, pairs, level, "logit")
+    return around(value, se, pairs, level, "logit")
 
 
 def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval:
@@ -231,7 +231,7 @@ def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval
         se = sqrt(_variance(beaten, pos) / n**2 / m + _variance(beats, neg) / m**2 / n)
     else:
         se = sqrt(value * (1.0 - value))
-    return _around(value, se, k, level, method)
+    return around(value, se, k, level, method)
 
 
 def _weighted(rows: Classes, level: float, method: str) -> AUCInterval:
@@ -248,7 +248,7 @@ def _weighted(rows: Classes, level: float, method: str) -> AUCInterval:
     if se < _ROUNDING:  # of a sum of shares, where all placements are the same
         se = 0.0
     effective = (1.0 / float(shares @ shares) for shares in (h_pos, h_neg))
-    return _around(value, se, max(1.0, min(effective)), level, method)
+    return around(value, se, max(1.0, min(effective)), level, method)
 
 
 def _jackknife(deviation: Weights, share: Weights) -> float:
@@ -260,9 +260,7 @@ def _jackknife(deviation: Weights, share: Weights) -> float:
     return float(changes @ changes) * (share.size - 1) / share.size
 
 
-def _around(
-    value: float, se: float, k: float, level: float, method: str
-) -> AUCInterval:
+def around(value: float, se: float, k: float, level: float, method: str) -> AUCInterval:
     """Return the interval of an AUC that is worth ``k`` independent pairs, or more."""
     if k == 1 or se == 0.0 or value in (0.0, 1.0):
         return AUCInterval(value, *_clopper_pearson(value, k, level), se)

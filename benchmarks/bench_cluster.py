@@ -1,0 +1,311 @@
+"""What a cluster of two local worker processes gives, beside one process.
+
+    python benchmarks/bench_cluster.py equal              # weights, five real sets
+    python benchmarks/bench_cluster.py kill               # kill -9 at five moments
+    python benchmarks/bench_cluster.py memory --rows 1e8  # peak of the workers
+    python benchmarks/bench_cluster.py speed --rows 2e7   # bars of docs/scale.md
+    python benchmarks/bench_cluster.py streams            # learners, averaged
+    python benchmarks/bench_cluster.py cost               # ns a row and pass
+
+Times want a machine with nothing else on it. AUCMAX_DATA names the folder of the sets.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter, process_time
+
+import dask
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+from sklearn.base import clone
+
+from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
+from aucmax import cluster as on_cluster
+from aucmax.cluster.areas import Judges, _judge
+from aucmax.cluster.blocks import Block
+from aucmax.cluster.moments import gathered
+from aucmax.cluster.newton import Back, Look, Rows, Weigh, answered
+from aucmax.cluster.pairs import LOSSES
+from aucmax.core.moments import one_thread
+from aucmax.metrics import auc
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from data import shared
+
+SETS = ["german", "spambase", "phishing", "a9a.train", "ijcnn1.train"]
+STREAMED = ["spambase", "phishing", "a9a.train", "ijcnn1.train", "magic04", "cod-rna"]
+
+
+@contextmanager
+def workers(count=2):
+    """Give a client of some worker processes of one thread each."""
+    with (
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 50,
+                "distributed.admin.large-graph-warning-threshold": "1GB",
+            }
+        ),
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            memory_limit="auto",
+            silence_logs=50,
+        ) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def cut(X, y, ends):
+    pairs = list(pairwise([0, *ends, X.shape[0]]))
+    return [[delayed(some[a:b]) for a, b in pairs] for some in (X, y)]
+
+
+def apart(a, b):
+    return np.abs(a - b).max() / np.abs(b).max()
+
+
+def rows(number, count, d):
+    """Make a block: classes apart by a tenth of a deviation in each feature."""
+    rng = np.random.default_rng(number)
+    X = rng.standard_normal((count, d))
+    y = rng.random(count) < 0.2
+    X += 0.1 * y[:, np.newaxis]
+    return X, y
+
+
+def generated(n, d, block):
+    counts = [min(block, n - start) for start in range(0, n, block)]
+    both = [
+        delayed(rows, pure=True, nout=2)(number, count, d)
+        for number, count in enumerate(counts)
+    ]
+    return [X for X, _ in both], [y for _, y in both]
+
+
+def equal():
+    rng = np.random.default_rng(0)
+    with workers():
+        for name in SETS:
+            X, y = shared(name)
+            for layout, Z in (("dense", X.toarray()), ("CSR", X)):
+                for model in (LeastSquaresAUC(), BAM(), BAM(loss="logistic")):
+                    alone = clone(model).fit(Z, y)
+                    ends = np.sort(rng.integers(0, X.shape[0], rng.integers(1, 12)))
+                    found = on_cluster.fit(clone(model), *cut(Z, y, ends))
+                    off = apart(found.coef_, alone.coef_)
+                    parts = len(ends) + 1
+                    print(
+                        f"{name:13} {layout:6} {parts:3} {model!r:22} {off:.1e}",
+                        flush=True,
+                    )
+
+
+def _process():
+    return os.getpid()
+
+
+def kill():
+    rng = np.random.default_rng()
+    X, y = shared("ijcnn1.train")
+    ends = np.linspace(0, X.shape[0], 13).astype(int)[1:-1]
+    parts, model = cut(X, y, ends), BAM(loss="logistic", tol=1e-8)
+    whole = None
+    for _ in range(5):
+        with workers() as client:
+            found = on_cluster.fit(clone(model), *parts).coef_  # has to be compiled
+            whole = found if whole is None else whole
+            begin = perf_counter()
+            on_cluster.fit(clone(model), *parts)
+            seconds = perf_counter() - begin
+            moment = rng.uniform(0.0, seconds)
+            victim = rng.choice(list(client.run(_process).values()))
+            timer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
+            timer.start()
+            begin = perf_counter()
+            found = on_cluster.fit(clone(model), *parts).coef_
+            took = perf_counter() - begin
+            timer.join()
+            print(
+                f"killed after {moment:.2f} s of {seconds:.2f}, took {took:.2f}: "
+                f"same bits {np.array_equal(found, whole)}",
+                flush=True,
+            )
+
+
+def _peak():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return np.nan
+
+
+def memory(n, limit):
+    with workers():  # a first cluster compiles what is to be compiled
+        on_cluster.fit(LeastSquaresAUCCV(), *generated(10_000, 20, 5000))
+    for model in (LeastSquaresAUC(), LeastSquaresAUCCV()):
+        size, seconds = 1_000_000, 0.0
+        while size <= n and seconds * 3.2 < limit:
+            with workers() as client:
+                begin = perf_counter()
+                on_cluster.fit(clone(model), *generated(size, 20, 500_000))
+                seconds = perf_counter() - begin
+                peak = max(client.run(_peak).values())
+            name = type(model).__name__
+            print(
+                f"{name:18} {size:.0e} rows {seconds:6.1f} s, peak {peak:.0f} MB",
+                flush=True,
+            )
+            size = int(round(size * 10**0.5, -5))
+
+
+def speed(n, d, block):
+    models = [LeastSquaresAUC(), LeastSquaresAUCCV(), BAM(), BAM(loss="logistic")]
+    X = np.empty((n, d))
+    y = np.empty(n, bool)
+    for number, start in enumerate(range(0, n, block)):
+        stop = min(start + block, n)
+        X[start:stop], y[start:stop] = rows(number, stop - start, d)
+    one = []
+    for model in models:
+        clone(model).fit(X[:10_000], y[:10_000])
+        begin, cpu = perf_counter(), process_time()
+        fitted = clone(model).fit(X, y)
+        one.append((perf_counter() - begin, process_time() - cpu, fitted))
+    del X, y
+    with workers() as client:
+        parts = [dask.persist(*some) for some in generated(n, d, block)]
+        client.run(_process)
+        parts = [list(some) for some in parts]
+        on_cluster.fit(BAM(), *[some[:2] for some in parts])
+        dask.compute(parts[1])
+        for model, (alone, alone_cpu, before) in zip(models, one, strict=True):
+            on_cluster.fit(clone(model), *[some[:4] for some in parts])
+            passes = []
+            begin, cpu = perf_counter(), sum(client.run(process_time).values())
+            fitted = on_cluster.fit(clone(model), *parts, watch=passes.append)
+            seconds = perf_counter() - begin
+            cpu = sum(client.run(process_time).values()) - cpu
+            off = apart(fitted.coef_, before.coef_)
+            steps = fitted.n_iter_
+            print(
+                f"{model!r:24} one process {alone:6.2f} s, cluster {seconds:6.2f} s "
+                f"({seconds / alone:.2f} x); CPU {alone_cpu:.2f} and {cpu:.2f} s "
+                f"({cpu / alone_cpu:.2f} x), {len(passes)} passes, {steps} steps, "
+                f"weights apart {off:.0e}",
+                flush=True,
+            )
+
+
+def averaged(model, X, y, order, size):
+    """Return the AUC of learners of partitions of so many rows, and of one learner."""
+    half = len(order) // 2
+    train, test = order[:half], order[half:]
+    parts = np.array_split(train, max(round(half / size), 1))
+    with warnings.catch_warnings(), dask.config.set(scheduler="sync"):
+        warnings.simplefilter("ignore")  # that partitions are small
+        found = on_cluster.fit(
+            clone(model), [X[some] for some in parts], [y[some] for some in parts]
+        )
+    alone = clone(model).partial_fit(X[train], y[train], classes=[False, True])
+    scores = (one.decision_function(X[test]) for one in (found, alone))
+    return [auc(y[test], score) for score in scores]
+
+
+def streams(seeds=3):
+    """Print what averaging the learners of partitions loses, in AUC."""
+    for size in (100, 300, 1000, 3000):
+        for kind in (SPAM, OAM, PSAM):
+            lost = []
+            for name in STREAMED:
+                X, y = shared(name)
+                y = y == y.max()
+                for seed in range(seeds if X.shape[0] >= 4 * size else 0):
+                    order = np.random.default_rng(seed).permutation(X.shape[0])
+                    model = kind(random_state=seed)
+                    found, alone = averaged(model, X, y, order, size)
+                    lost.append(alone - found)
+            print(
+                f"{size:5} rows a partition, {kind.__name__:5}: loses "
+                f"{np.mean(lost):+.4f}, at worst {np.max(lost):+.4f}, of {len(lost)}",
+                flush=True,
+            )
+
+
+def cost():
+    """Print the CPU time of a row in each pass, of one worker of one thread."""
+    for d in (30, 100):
+        n = 6_000_000 // d
+        X, y = rows(0, n, d)
+        block = Block(X, np.where(y, 1.0, -1.0), 0, None)
+        weight = Rows(np.array([y.sum(), (~y).sum()], float))
+        w = np.full(d, 0.1)
+        W = np.random.default_rng(0).standard_normal((d, 50))
+        judges = Judges([W] * 5, [np.zeros(50)] * 5, [np.full(50, d**0.5)] * 5, False)
+        jobs = {
+            "moments": lambda block=block: gathered(block, 1),
+            "of 5 folds": lambda block=block: gathered(block, 5),
+            "areas of 50": lambda block=block, judges=judges: _judge(block, judges),
+        }
+        for name in ("squared_hinge", "logistic"):
+            loss = LOSSES[name]
+            look = Look(weight, name, w, 0)
+            field = loss.field(answered(block, [look])[0], 0)
+            weigh = Weigh(weight, name, w, field, w)
+            across = loss.across(field, answered(block, [weigh])[0])
+            asked = {
+                "loss": look,
+                "slope": Back(weight, name, w, field),
+                "Hv 1": weigh,
+                "Hv 2": Back(weight, name, w, field, w, across),
+            }
+            for what, request in asked.items():
+                jobs[f"{name} {what}"] = lambda block=block, request=request: answered(
+                    block, [request]
+                )
+            sent = sum(grid.nbytes for grid in field.grids)
+            print(
+                f"d = {d}: field of {name}: {sent / 1e3:.0f} kB, across "
+                f"{across.nbytes / 1e3:.0f} kB"
+            )
+        with one_thread():
+            for what, job in jobs.items():
+                job()
+                best = np.inf
+                for _ in range(5):
+                    begin = process_time()
+                    job()
+                    best = min(best, process_time() - begin)
+                print(f"d = {d}: {what:20} {best / n * 1e9:6.0f} ns a row", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "what", choices=["equal", "kill", "memory", "speed", "streams", "cost"]
+    )
+    parser.add_argument("--rows", type=float, default=2e6)
+    parser.add_argument("--features", type=int, default=30)
+    parser.add_argument("--block", type=float, default=2.5e5)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a fit")
+    args = parser.parse_args()
+    if args.what == "memory":
+        memory(int(args.rows), args.limit)
+    elif args.what == "speed":
+        speed(int(args.rows), args.features, int(args.block))
+    else:
+        {"equal": equal, "kill": kill, "streams": streams, "cost": cost}[args.what]()
+
+
+if __name__ == "__main__":
+    main()

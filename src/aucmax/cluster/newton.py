@@ -1,0 +1,408 @@
+"""Truncated Newton with X on the workers.
+
+The solver is that of :mod:`aucmax.core.newton`, and asks as it does on one machine. But
+scores, which are as many as rows, stay where the rows are. As they are X w for some w,
+the solver adds up *weights* where it would add up scores (:class:`Scores`), and a
+worker makes scores of them when a pass needs some (:mod:`aucmax.cluster.passes`).
+
+A point costs two passes: one for the loss, one for its gradient; a product with the
+Hessian two as well, the sums on the grid and Xᵀ u. What is broadcast and what comes
+back are vectors of d numbers and grids of the score: O(d + grid), for any number of
+rows. Solvers of several folds or losses are run side by side, and share passes.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from aucmax.batch.bam import (
+    BAM,
+    Landscape,
+    by_moments,
+    by_tally,
+    with_covariances,
+)
+from aucmax.batch.bam_cv import BAMCV
+from aucmax.cluster.areas import area_of, counted, few
+from aucmax.cluster.blocks import Block, Table
+from aucmax.cluster.folds import fold_of
+from aucmax.cluster.implicit import system
+from aucmax.cluster.moments import all_moments, n_folds_of
+from aucmax.cluster.pairs import LOSSES, Field
+from aucmax.cluster.passes import backwards
+from aucmax.core.base import LinearRanker
+from aucmax.core.newton import Ask, Objective, Place, Solver
+from aucmax.core.pairs import POINTS
+from aucmax.core.products import times
+from aucmax.core.rows import Float
+
+Result = TypeVar("Result")
+
+_AT_A_TIME = 6  # solvers that share passes
+
+
+class Rows(NamedTuple):
+    """Which rows count, all or all but a fold, and the weight of each class."""
+
+    weight: Float  # (2,) positives first
+    fold: int = -1
+    n_folds: int = 1
+
+    def shares(self, block: Block) -> Float:
+        """Return weights as shares of their class, signed; zero in the fold."""
+        share = block.signed / np.where(block.signed > 0.0, *self.weight)
+        if self.fold >= 0:
+            share[fold_of(block.places(), self.n_folds) == self.fold] = 0.0
+        return share
+
+
+class Look(NamedTuple):
+    """Asks for the loss at w."""
+
+    rows: Rows
+    loss: str
+    w: Float
+    level: int
+
+
+class Back(NamedTuple):
+    """Asks for the gradient at w, or for the Hessian there times v."""
+
+    rows: Rows
+    loss: str
+    w: Float
+    field: Field
+    v: Float | None = None
+    across: Any = None
+
+
+class Weigh(NamedTuple):
+    """Asks for the sums of a product with v."""
+
+    rows: Rows
+    loss: str
+    w: Float
+    field: Field
+    v: Float
+
+
+class Judge(NamedTuple):
+    """Asks for the scores of w in the fold, or how many rows are in cells of them."""
+
+    rows: Rows
+    w: Float
+    centre: float
+    unit: float
+    exact: bool
+
+
+class Moment(NamedTuple):
+    """Asks for the first two moments of the scores of w, classes balanced."""
+
+    rows: Rows
+    w: Float
+
+
+def _vectors(request: Any) -> list[Float]:
+    v = getattr(request, "v", None)
+    return [request.w] if v is None else [request.w, v]
+
+
+def answered(block: Block, requests: list[Any]) -> list[Any]:
+    """Return what a block adds to the answer of each request."""
+    with np.errstate(over="ignore", invalid="ignore"):  # steps may be too long
+        answers: list[Any] = [None] * len(requests)
+        forth = [k for k, r in enumerate(requests) if not isinstance(r, Back)]
+        back = [k for k, r in enumerate(requests) if isinstance(r, Back)]
+        if forth:
+            found = _forth(block, [requests[k] for k in forth])
+            for k, answer in zip(forth, found, strict=True):
+                answers[k] = answer
+        if back:
+            found = list(_back(block, [requests[k] for k in back]))
+            for k, answer in zip(back, found, strict=True):
+                answers[k] = answer
+        return answers
+
+
+def _forth(block: Block, requests: list[Any]) -> list[Any]:
+    """Answer what is a sum of the scores."""
+    W = np.array([v for request in requests for v in _vectors(request)])
+    scores = iter(times(block.rows, W))
+    answers: list[Any] = []
+    for request in requests:
+        share, score = request.rows.shares(block), next(scores)
+        if isinstance(request, Look):
+            loss = LOSSES[request.loss]
+            answers.append(loss.look(score, share, request.level))
+        elif isinstance(request, Weigh):
+            loss, v = LOSSES[request.loss], next(scores)
+            answers.append(loss.weigh(request.field, score, share, v))
+        elif isinstance(request, Judge):
+            here = np.flatnonzero(share == 0.0)
+            answers.append(
+                counted(
+                    score[np.newaxis, here],
+                    block.signed[here],
+                    np.array([request.centre]),
+                    np.array([request.unit]),
+                    request.exact,
+                )
+            )
+        else:
+            weight = 0.5 * np.abs(share)
+            answers.append(np.array([weight @ score, weight @ score**2]))
+    return answers
+
+
+def _back(block: Block, requests: list[Back]) -> Float:
+    """Answer what is Xᵀ u; the last number is the sum of u."""
+    W = np.array([v for request in requests for v in _vectors(request)])
+    shares = [request.rows.shares(block) for request in requests]
+
+    def slopes(scores: Float, signed: Float, start: int) -> Float:
+        each, out = iter(scores), np.empty((len(requests), len(signed)))
+        for k, request in enumerate(requests):
+            share, score = shares[k][start : start + len(signed)], next(each)
+            loss, field = LOSSES[request.loss], request.field
+            if request.v is None:
+                out[k] = loss.slope(field, score, share)
+            else:
+                out[k] = loss.product(field, request.across, score, share, next(each))
+        return out
+
+    return backwards(block, W, slopes)
+
+
+class Scores:
+    """Scores of all rows, as the weights that they are the scores of."""
+
+    __array_ufunc__ = None  # a number of NumPy times scores is none of its business
+
+    def __init__(self, w: Float) -> None:
+        self.w = w
+
+    def __add__(self, other: "Scores") -> "Scores":
+        return Scores(self.w + other.w)
+
+    def __rmul__(self, factor: float) -> "Scores":
+        return Scores(factor * self.w)
+
+
+class Slope(NamedTuple):
+    """Derivatives by the scores, or their second ones times some: not worked out."""
+
+    point: "Point"
+    v: Float | None = None
+
+
+class Point:
+    """The loss at some weights."""
+
+    def __init__(self, w: Float, field: Field | None) -> None:
+        self.w, self.field = w, field
+        self.value = np.inf if field is None else field.value
+        self.slope = Slope(self)
+
+    def product(self, scores: Scores) -> Slope:
+        """Return the Hessian times some scores."""
+        return Slope(self, scores.w)
+
+
+class Remote(Objective):
+    """J of rows that are on the workers."""
+
+    def __init__(self, land: "Lands", rows: Rows, loss: str) -> None:
+        self.land, self.rows, self.name = land, rows, loss
+        self.loss, self.l2, self.ref = POINTS[loss], 0.0, land.mean.mean(axis=0)
+        self._origin: list[tuple[float, Float]] = []
+        self._zero: list[Point] = []  # where a solver looks twice
+
+    def with_loss(self, loss: Any) -> "Remote":
+        """Return the same with another loss."""
+        other = copy(self)
+        other.loss, other._origin, other._zero = loss, [], []
+        other.name = next(name for name in POINTS if POINTS[name] is loss)
+        return other
+
+    def nothing(self) -> Scores:
+        """Return scores of zero."""
+        return Scores(np.zeros(len(self.ref)))
+
+    def here(self, scores: Scores) -> Scores:
+        """Return the scores: a worker knows which of its rows count."""
+        return scores
+
+    def at(self, scores: Scores) -> Solver[Point]:
+        """Return the loss at some scores."""
+        if not scores.w.any() and self._zero:
+            return self._zero[0]
+        loss = LOSSES[self.name]
+        level = loss.first_level(self.land.n_rows)
+        while True:
+            seen = yield Look(self.rows, self.name, scores.w, level)
+            if seen.sums is not None:
+                point = Point(scores.w, loss.field(seen, level))
+                if not scores.w.any():
+                    self._zero.append(point)
+                return point
+            needed = loss.level(seen)
+            if needed < 0:  # scores that are not finite
+                return Point(scores.w, None)
+            level = max(level + 1, needed)
+
+    def place(self, w: Float) -> Solver[Place]:
+        """Return what there is to know at w."""
+        scores = Scores(w)
+        point = yield from self.at(scores)
+        gradient = yield from self.back(point.slope)
+        return Place(w, scores, point, gradient)  # type: ignore[arg-type]
+
+    def back(self, slope: Slope) -> Solver[Float]:
+        """Return the gradient by w for one by the scores."""
+        point, v = slope
+        field = point.field
+        assert field is not None
+        across = None
+        if v is not None:
+            sums = yield Weigh(self.rows, self.name, point.w, field, v)
+            across = LOSSES[self.name].across(field, sums)
+        found = yield Back(self.rows, self.name, point.w, field, v, across)
+        return np.asarray(found[:-1] - found[-1] * self.ref)
+
+    def spread(self, scores: Scores) -> Solver[float]:
+        """Return the root mean square of scores about their mean, classes balanced."""
+        variance = self.land.variance_of(scores.w)
+        if variance is None:
+            mean, square = yield Moment(self.rows, scores.w)
+            variance = square - mean**2
+        return float(np.sqrt(max(variance, 0.0))) + 1e-300
+
+
+class Fold(NamedTuple):
+    """A fold of rows that are on the workers, as that of :mod:`aucmax.batch.bam_cv`."""
+
+    rows: Rows
+    land: "Lands"
+    weighted: bool
+
+    def shares(self) -> Rows:
+        """Return which rows to train on."""
+        return self.rows
+
+    def area(self, scores: Scores) -> Solver[float]:
+        """Return the AUC on the rows left out."""
+        centre = float((self.land.mean @ scores.w).mean())
+        exact = few(self.land.n_rows, 1)
+        unit = 1.0
+        if not exact:
+            spread = self.land.objective(self.rows, "squared_hinge").spread(scores)
+            unit = yield from spread
+        found = yield Judge(self.rows, scores.w, centre, unit, exact)
+        each, _ = area_of(found, self.weighted)
+        return float(each[0])
+
+
+class Lands(Landscape):
+    """What the solver knows of the features, of rows that are on the workers."""
+
+    n_rows = 0
+
+    def objective(self, share: Any, loss: str) -> Remote:
+        """Return J, but for the ridge, over some :class:`Rows`."""
+        return Remote(self, share, loss)
+
+    def variance_of(self, w: Float) -> float | None:
+        """Return that of scores, classes balanced, if covariances are known."""
+        if self.H is None:
+            return None
+        some = w[self.varies]
+        apart = float((self.mean[0] - self.mean[1])[self.varies] @ some)
+        return 0.5 * float(some @ self.H @ some) - 0.25 * apart**2
+
+
+def run(table: Table, solvers: Sequence[Solver[Result]]) -> list[Result]:
+    """Return what the solvers find; passes are shared by several of them."""
+    found: dict[int, Result] = {}
+    asked: dict[int, Any] = {}
+
+    def go(k: int, answer: Any = None) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                request = solvers[k].send(answer)
+                while isinstance(request, Ask):  # X v, which stays what it is
+                    request = solvers[k].send(Scores(request.v))
+                asked[k] = request
+            except StopIteration as end:
+                found[k] = end.value
+
+    waiting = iter(range(len(solvers)))
+    while len(found) < len(solvers):
+        for k in islice(waiting, _AT_A_TIME - len(asked)):
+            go(k)
+        if asked:
+            who, requests = list(asked), list(asked.values())
+            asked.clear()
+            for k, answer in zip(who, table.total(answered, requests), strict=True):
+                go(k, answer)
+    return [found[k] for k in range(len(solvers))]
+
+
+def survey(ranker: LinearRanker, table: Table) -> Lands:
+    """Return the class moments of the features; one pass."""
+    if with_covariances(table.n_rows, table.width, table.n_values):
+        (moments,) = all_moments(ranker, table)
+        found = by_moments(Lands, None, moments)
+    else:
+        equations, tally = system(table)
+        found = by_tally(Lands, None, tally, equations)
+    found.n_rows = table.n_rows
+    return found
+
+
+def check_loss(loss: str) -> None:
+    """Raise an error if a loss is not for clusters."""
+    if loss not in LOSSES:
+        raise ValueError(
+            f"loss={loss!r} cannot be had on a cluster; {', '.join(LOSSES)} can."
+        )
+
+
+def _weights(block: Block, n_folds: int) -> Float:
+    """Return the weight of each class in each fold, positives first."""
+    fold = fold_of(block.places(), n_folds)
+    sides = np.maximum(block.signed, 0.0), np.maximum(-block.signed, 0.0)
+    return np.column_stack([np.bincount(fold, side, n_folds) for side in sides])
+
+
+def fit_bam_cv(model: BAMCV, table: Table) -> None:
+    """Fit to all rows, penalty and loss by cross-validation."""
+    n_folds = n_folds_of(model.cv)
+    for loss in model._losses():
+        check_loss(loss)
+    table.keep()
+    land = survey(model, table)
+    weights: Float = table.total(_weights, n_folds)
+    if not weights.all():
+        number, side = np.argwhere(weights == 0.0)[0]
+        raise ValueError(
+            f"No row of class {table.classes[1 - side]} in fold {number} of {n_folds} "
+            "has a weight above zero: there are too few for cross-validation; use BAM."
+        )
+    folds = [
+        Fold(Rows(weights.sum(axis=0) - weights[k], k, n_folds), land, table.weighted)
+        for k in range(n_folds)
+    ]
+    model._search(land, folds, Rows(land.weight), lambda solvers: run(table, solvers))
+
+
+def fit_bam(model: BAM, table: Table) -> None:
+    """Fit to all rows."""
+    check_loss(model.loss)
+    table.keep()
+    land = survey(model, table)
+    objective = land.objective(Rows(land.weight), model.loss)
+    model._minimise(land, objective, lambda solvers: run(table, solvers))

@@ -1,0 +1,115 @@
+"""Training from files on a cluster, against training from them on one machine."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from parts import apart, table
+
+pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
+
+import aucmax
+from aucmax import BAM, LeastSquaresAUC, cluster
+from aucmax.cli.main import app
+from aucmax.cluster import files
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write a table as three Parquet files of several row groups, one of them empty."""
+    X, y = table(600)
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(
+        target=np.where(y, "yes", "no")
+    )
+    for name, some in (("0", frame[:10]), ("1", frame[:0]), ("2", frame[10:])):
+        some.to_parquet(tmp_path / f"part-{name}.parquet", row_group_size=70)
+    return tmp_path, frame
+
+
+def test_parquet(folder, monkeypatch):
+    path, frame = folder
+    X, y = frame[list("abcdef")].to_numpy(), frame["target"] == "yes"
+    monkeypatch.setattr(files, "_SPAN_BYTES", 8 * 6 * 150)  # two row groups
+    for model in (LeastSquaresAUC(), BAM()):
+        alone = type(model)().fit(X, y)
+        found = cluster.fit_files(model, f"{path}/part-*.parquet", label="target")
+        assert found is model
+        assert apart(model.coef_, alone.coef_) < 1e-9
+        scores = model.decision_function(frame)
+        np.testing.assert_allclose(scores, alone.decision_function(X), rtol=1e-9)
+
+
+def test_other_formats(folder):
+    path, frame = folder
+    alone = LeastSquaresAUC().fit(frame[list("abcdef")], frame["target"] == "yes")
+    for number, some in enumerate((frame[:200], frame[200:])):
+        some.to_csv(path / f"{number}.csv", index=False)
+        lines = [
+            f"{1 if target == 'yes' else -1} "
+            + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(map(float, row)))
+            for *row, target in some.to_numpy().tolist()
+        ]
+        (path / f"{number}.svm").write_text("\n".join(lines) + "\n")
+    model = cluster.fit_files(LeastSquaresAUC(), f"{path}/*.csv", label="target")
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    model = cluster.fit_files(LeastSquaresAUC(), f"{path}/*.svm", n_features=6)
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    with pytest.raises(ValueError, match="n_features"):
+        cluster.fit_files(LeastSquaresAUC(), f"{path}/*.svm")
+
+
+def test_which_file_lacks_the_label(folder):
+    path, frame = folder
+    frame.drop(columns="target").to_parquet(path / "part-3.parquet")
+    with pytest.raises(ValueError, match=r"part-3\.parquet has no labels"):
+        cluster.fit_files(BAM(), f"{path}/part-*.parquet", label="target")
+
+
+def test_which_file_has_a_row_without_a_label(folder):
+    path, frame = folder
+    frame["target"] = frame["target"].where(frame.index != 7, None)
+    frame.to_parquet(path / "part-3.parquet")
+    with pytest.raises(ValueError, match=r"part-3\.parquet, line 8"):
+        cluster.fit_files(BAM(), f"{path}/part-*.parquet", label="target")
+
+
+def test_the_command(folder):
+    path, _ = folder
+    runner = CliRunner()
+    command = [
+        "train",
+        f"{path}/part-*.parquet",
+        "-o",
+        f"{path}/m",
+        "--label",
+        "target",
+    ]
+    local = ["--cluster", "local:0"]
+    assert "number of workers" in runner.invoke(app, [*command, *local]).output
+    refused = runner.invoke(app, [*command, "--cluster", "local:1", "--holdout", "0.1"])
+    assert "--holdout is not for --cluster" in refused.output
+
+
+def test_what_the_command_does(folder):
+    from aucmax.training import Plan
+
+    path, frame = folder
+    plan = Plan([f"{path}/part-*.parquet"], reader={"label": "target"})
+    passes = []
+    result = files.train(plan, Path(path / "m"), passes.append)
+    assert type(result.estimator).__name__ == "LeastSquaresAUCCV"
+    assert (result.progress.rows, passes) == (600, [1, 2])
+    assert result.progress.positives == (frame["target"] == "yes").sum()
+    model = aucmax.load(path / "m")
+    alone = CliRunner().invoke(
+        app, ["evaluate", f"{path}/m", f"{path}/part-2.parquet", "--json"]
+    )
+    found = json.loads(alone.stdout)["auc"]["value"]
+    rows = frame[10:]
+    assert found == pytest.approx(
+        aucmax.metrics.auc(rows["target"] == "yes", model.decision_function(rows))
+    )

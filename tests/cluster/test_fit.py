@@ -1,0 +1,321 @@
+"""Models from a cluster, against those of one machine."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.model_selection import PredefinedSplit
+
+from data import shared
+from parts import apart, blocks, table
+
+pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
+
+import dask
+import dask.array as da
+from dask.delayed import delayed
+
+import aucmax
+from aucmax import (
+    BAM,
+    BAMCV,
+    OAM,
+    PSAM,
+    SOLAM,
+    SPAM,
+    LeastSquaresAUC,
+    LeastSquaresAUCCV,
+    cluster,
+)
+from aucmax.cluster import areas, pairs
+from aucmax.cluster.folds import fold_of
+
+CUTS = {
+    "one": [],
+    "even": [100, 200, 300],
+    "odd": [0, 1, 7, 7, 390],  # empty ones, single rows
+    "many": list(range(30, 400, 30)),
+}
+
+
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_least_squares(layout, how):
+    X, y = table()
+    X = layout(X)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    for model in (LeastSquaresAUC(), LeastSquaresAUC(0.1, l1=0.01)):
+        alone = type(model)(**model.get_params()).fit(X, y, weight)
+        cluster.fit(model, *blocks(X, y, CUTS[how], weight))
+        assert apart(model.coef_, alone.coef_) < 1e-9
+        assert apart(model.intercept_, alone.intercept_) < 1e-9
+        assert model.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_sorted_by_class(how):
+    X, y = table()
+    order = np.argsort(y)
+    X, y = X[order], y[order]
+    for model in (LeastSquaresAUC(), BAM()):
+        alone = type(model)().fit(X, y)
+        cluster.fit(model, *blocks(X, y, CUTS[how]))
+        assert apart(model.coef_, alone.coef_) < 1e-9
+
+
+@pytest.mark.parametrize("how", ["one", "odd", "many"])
+def test_conjugate_gradients(how):
+    X, y = table()
+    X = sparse.csr_array(X)
+    alone = LeastSquaresAUC(solver="cg", tol=1e-10).fit(X, y)
+    model = cluster.fit(
+        LeastSquaresAUC(solver="cg", tol=1e-10), *blocks(X, y, CUTS[how])
+    )
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    assert not hasattr(model, "state_")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("how", ["one", "odd", "many"])
+def test_a_path_with_cross_validation(how, weighted):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
+    cv = PredefinedSplit(fold_of(np.arange(len(y)), 4))
+    alone = LeastSquaresAUCCV(20, cv=cv).fit(X, y, weight)
+    passes = []
+    model = cluster.fit(
+        LeastSquaresAUCCV(20, cv=4),
+        *blocks(X, y, CUTS[how], weight),
+        watch=passes.append,
+    )
+    np.testing.assert_allclose(model.scores_, alone.scores_, atol=1e-12)
+    np.testing.assert_allclose(model.l2s_, alone.l2s_, rtol=1e-9)
+    assert model.l2_ == pytest.approx(alone.l2_, rel=1e-9)
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    assert apart(model.coef_path_, alone.coef_path_) < 1e-9
+    assert passes == [1, 2]  # moments, then areas
+
+
+def test_areas_on_a_grid_keep_their_bound(monkeypatch):
+    X, y = table(2000)
+    exact = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
+    monkeypatch.setattr(areas, "_SCORES", 0)
+    found = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
+    assert np.abs(found.scores_ - exact.scores_).max() < 1e-3
+    monkeypatch.setattr(areas, "_CELLS", 64)  # most are beyond it, in the end cells
+    with pytest.warns(UserWarning, match="may be off by"):
+        cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
+
+
+@pytest.mark.parametrize("loss", pairs.LOSSES)
+@pytest.mark.parametrize("how", ["odd", "many"])
+def test_newton(loss, how):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    alone = BAM(loss=loss, tol=1e-6).fit(X, y, weight)
+    model = cluster.fit(BAM(loss=loss, tol=1e-6), *blocks(X, y, CUTS[how], weight))
+    assert apart(model.coef_, alone.coef_) < 1e-6
+    assert model.objective_ == pytest.approx(alone.objective_, rel=1e-8)
+    assert apart(model.intercept_, alone.intercept_) < 1e-6
+    assert model.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_newton_with_cross_validation(weighted):
+    X, y = table()
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
+    cv = PredefinedSplit(fold_of(np.arange(len(y)), 3))
+    for options in ({}, {"scale": "size", "loss": ["logistic", "squared_hinge"]}):
+        alone = BAMCV(4, cv=cv, tol=1e-6, **options).fit(X, y, weight)
+        parts = blocks(X, y, CUTS["odd"], weight)
+        model = cluster.fit(BAMCV(4, cv=3, tol=1e-6, **options), *parts)
+        np.testing.assert_allclose(model.loss_scores_, alone.loss_scores_, atol=1e-6)
+        assert (model.loss_, model.n_iter_) == (alone.loss_, alone.n_iter_)
+        assert apart(model.scale_, alone.scale_) < 1e-9
+        assert apart(model.coef_, alone.coef_) < 1e-6
+        assert apart(model.coef_path_, alone.coef_path_) < 1e-6
+
+
+def test_cross_validation_with_cells_of_the_score(monkeypatch):
+    X, y = table()
+    exact = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
+    monkeypatch.setattr(areas, "_SCORES", 0)
+    found = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
+    assert np.abs(found.scores_ - exact.scores_).max() < 1e-2
+    few = blocks(X[:40], np.arange(40) < 2, [10])
+    with pytest.raises(ValueError, match="too few for cross-validation"):
+        cluster.fit(BAMCV(), *few)
+
+
+def test_newton_on_cells_is_as_near(monkeypatch):
+    X, y = table(4000)
+    alone = BAM(tol=1e-8).fit(X, y)
+    monkeypatch.setattr(pairs, "FEW", 0)
+    model = cluster.fit(BAM(tol=1e-8), *blocks(X, y, [1000, 3000]))
+    assert 0.0 < apart(model.coef_, alone.coef_) < 1e-6
+
+
+def test_newton_on_wide_sparse_rows():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((300, 20_000), density=1e-3, format="csr", random_state=rng)
+    y = (X @ rng.standard_normal(20_000) + 0.1 * rng.standard_normal(300) > 0) * 1
+    for model in (BAM(), BAM(loss="logistic"), LeastSquaresAUC()):
+        alone = type(model)(**model.get_params()).fit(X, y)
+        cluster.fit(model, *blocks(X, y, [11, 11, 200]))
+        assert apart(model.coef_, alone.coef_) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "name", ["german", "spambase", "svmguide3.train", "phishing", "a9a.test"]
+)
+def test_real_sets(name):
+    X, y = shared(name)
+    n = X.shape[0]
+    for rows in (X, X.toarray()):
+        for model, limit in ((LeastSquaresAUC(), 1e-9), (BAM(), 1e-6)):
+            alone = type(model)().fit(rows, y)
+            parts = blocks(rows, y, [n // 7, n // 7, n // 2])
+            assert apart(cluster.fit(model, *parts).coef_, alone.coef_) < limit
+
+
+def test_dask_arrays_and_frames():
+    X, y = table()
+    alone = LeastSquaresAUC().fit(X, y)
+    some = da.from_array(X, chunks=(90, 2))
+    for labels in (da.from_array(y, chunks=77), y):
+        model = cluster.fit(LeastSquaresAUC(), some, labels)
+        assert apart(model.coef_, alone.coef_) < 1e-9
+    single = cluster.fit(LeastSquaresAUC(), some.astype(np.float32), labels)
+    assert apart(single.coef_, alone.coef_) < 1e-4
+    unknown = da.concatenate([block[block[:, 0] > -np.inf] for block in [some]])
+    model = cluster.fit(LeastSquaresAUC(), unknown, da.from_array(y, chunks=(90,)))
+    assert apart(model.coef_, alone.coef_) < 1e-9
+
+
+def test_data_frames_have_names():
+    dd = pytest.importorskip("dask.dataframe", reason="dask has no data frames here")
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=np.where(y, "+", "-"))
+    ddf = dd.from_pandas(frame, npartitions=3)
+    model = cluster.fit(BAM(), ddf[list("abcdef")], ddf["label"])
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert model.classes_.tolist() == ["+", "-"]
+    alone = BAM().fit(frame[list("abcdef")], frame["label"])
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    scores = cluster.decision_function(model, ddf[list("abcdef")])
+    expected = alone.decision_function(frame[list("abcdef")])
+    np.testing.assert_allclose(scores.compute(), expected, rtol=1e-9)
+    value = cluster.auc(ddf["label"], scores)
+    assert value == alone.score(frame[list("abcdef")], frame["label"])
+
+
+def test_an_ordinary_estimator_comes_back(tmp_path):
+    X, y = table()
+    model = cluster.fit(LeastSquaresAUC(), *map(_delayed, blocks(X, y, [50, 60])))
+    model.save(tmp_path / "model.aucmax")
+    loaded = aucmax.load(tmp_path / "model.aucmax")
+    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+    model.partial_fit(X, y)  # goes on from moments
+    again = cluster.fit(BAM(), *blocks(X, y, [50]))
+    assert cluster.fit(again, *blocks(X[:, :3], y, [50])).n_features_in_ == 3
+
+
+def _delayed(parts):
+    return [delayed(part) for part in parts]
+
+
+def test_partitions_do_not_change_folds():
+    X, y = table()
+    found = [
+        cluster.fit(LeastSquaresAUCCV(8), *blocks(X, y, cuts)).scores_
+        for cuts in CUTS.values()
+    ]
+    for scores in found[1:]:
+        np.testing.assert_allclose(scores, found[0], atol=1e-12)
+    counts = np.bincount(fold_of(np.arange(100_000), 5))
+    assert np.all(np.abs(counts - 20_000) < 800)
+
+
+def test_a_row_of_no_weight_may_hold_anything():
+    X, y = table()
+    weight = np.ones(len(y))
+    weight[3] = 0.0
+    alone = BAM().fit(X, y, weight)
+    X[3] = np.nan
+    model = cluster.fit(BAM(), *blocks(X, y, [100], weight))
+    assert apart(model.coef_, alone.coef_) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X, [y[0], y[1][:-1]]), "Partition 1: X has 300 rows, but y has"),
+        (lambda X, y: (X, y[:1]), "y has 1 partitions, but X has 2.*compute_chunk"),
+        (lambda X, y: (X, [y[0], y[1] * np.nan]), "Partition 1: the label is missing"),
+        (lambda X, y: (X, [y[0], y[1] + 1]), "3 classes"),
+        (lambda X, y: (X, [y[0] * 0, y[1] * 0]), "only one class"),
+        (lambda X, y: ([X[0], X[1] * np.nan], y), "Partition 1: Input X contains NaN"),
+        (lambda X, y: ([X[0], X[1][:, :2]], y), "features|shape|broadcast"),
+        (lambda X, y: ([], []), "empty list"),
+        (lambda X, y: ([X[0][:0]], [y[0][:0]]), "all partitions are empty"),
+    ],
+)
+def test_errors_say_where(change, message):
+    parts = blocks(*table(), [100])
+    with pytest.raises(ValueError, match=message):
+        cluster.fit(LeastSquaresAUC(), *change(*parts))
+
+
+def test_what_cannot_be_fitted():
+    parts = blocks(*table(), [100])
+    with pytest.raises(TypeError, match="SOLAM cannot be fitted on a cluster"):
+        cluster.fit(SOLAM(), *parts)
+    with pytest.raises(ValueError, match="balanced_logistic"):
+        cluster.fit(BAM(loss="balanced_logistic"), *parts)
+    with pytest.raises(ValueError, match="number of folds"):
+        cluster.fit(LeastSquaresAUCCV(cv=[([0], [1])]), *parts)
+    with pytest.raises(ValueError, match="l2"):
+        cluster.fit(BAM(l2=-1.0), *parts)
+    with pytest.raises(TypeError, match="has to be a Dask array"):
+        cluster.fit(BAM(), *table())
+
+
+def test_threads_give_the_same():
+    X, y = table()
+    alone = cluster.fit(BAM(), *blocks(X, y, CUTS["many"]))
+    with dask.config.set(scheduler="threads", num_workers=2):
+        model = cluster.fit(BAM(), *blocks(X, y, CUTS["many"]))
+    assert np.array_equal(model.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
+def test_learners_of_streams_are_averaged(kind, tmp_path):
+    X, y = table(4000)
+    weight = np.random.default_rng(0).integers(0, 5, len(y))
+    cuts = [1200, 1200, 3000]
+    model = kind(random_state=0)
+    with pytest.raises(ValueError, match="rows each"):
+        cluster.fit(model, *blocks(X[:1500], y[:1500], [100]))
+    cluster.fit(model, *blocks(X, y, cuts, weight))
+    sums, rows = np.zeros(7), 0
+    for some in np.split(np.arange(len(y)), cuts):
+        if len(some):
+            here = kind(random_state=0).partial_fit(
+                X[some], y[some], sample_weight=weight[some]
+            )
+            count = np.count_nonzero(weight[some])
+            sums += count * np.append(here.coef_, here.intercept_)
+            rows += count
+    np.testing.assert_allclose(model.coef_[0], sums[:-1] / rows, rtol=1e-10)
+    np.testing.assert_allclose(model.intercept_, sums[-1:] / rows, rtol=1e-10)
+    alone = kind(random_state=0).fit(X, y, weight)
+    assert model.score(X, y) > alone.score(X, y) - 0.01
+    model.save(tmp_path / "model.aucmax")
+    again = aucmax.load(tmp_path / "model.aucmax")
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="no state to go on from"):
+        again.partial_fit(X, y)
+    order = np.argsort(y)
+    cut = [int(np.count_nonzero(y == 0))]
+    with pytest.raises(ValueError, match="No partition has rows of both classes"):
+        cluster.fit(kind(), *blocks(X[order], y[order], cut))
