@@ -94,7 +94,8 @@ _PUBLIC = {
     "named": "aucmax.systems",
 }
 _MODULES = ("cluster", "data", "losses", "metrics")
-__all__ = [*_PUBLIC, *_MODULES]
+# An extra that may be missing must not break ``from aucmax import *``.
+__all__ = [*_PUBLIC, *(name for name in _MODULES if name != "cluster")]
 
 
 def __getattr__(name: str) -> Any:
@@ -106,4 +107,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_PUBLIC, *_MODULES, "__version__"])

@@ -108,7 +108,11 @@ def test_who_is_behind_drops_out_and_stays_as_it_was():
 def test_within_the_tolerance_the_cheaper_one_goes_on():
     assert checks([0.002, 0.0], 0.05, 0).running.tolist() == [True, False]
     assert checks([0.0, 0.002], 0.05, 0).running.tolist() == [True, False]
-    assert checks([0.2, 0.0], 0.05, 0).running.tolist() == [False, True]
+    assert checks([0.3, 0.2, 0.0], 0.05, 0).running.tolist() == [True, False, True]
+
+
+def test_the_cheapest_never_drops_out():
+    assert checks([0.3, 0.0], 0.0, 0).running.tolist() == [True, True]
 
 
 def test_nobody_drops_out_before_the_first_check():

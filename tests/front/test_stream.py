@@ -18,10 +18,11 @@ from aucmax.front.stream import _block
 from aucmax.scoring import Model
 from data import gaussian
 
+PLAIN = "OAM(C=2.0, average=False, buffer_size=25, precondition=False)"
 LEARNERS = {
     "SPAM()": SPAM(),
     "OAM(C=2.0, buffer_size=25)": OAM(2.0, buffer_size=25),
-    "OAM(average=False, precondition=False)": OAM(average=False, precondition=False),
+    PLAIN: OAM(2.0, average=False, buffer_size=25, precondition=False),
     "OAM(C=6.0)": OAM(6.0),
     "OAM(C=60.0)": OAM(60.0),
 }
@@ -271,5 +272,5 @@ def test_a_member_that_diverges_is_out_and_the_others_go_on(tmp_path):
     for one in (model, aucmax.load(tmp_path / "model")):
         one.partial_fit(X[600:], y[600:])
         out = [line.member for line in one.leaderboard_ if not line.running]
-        assert out == ["OAM(average=False, precondition=False)"]
+        assert out == [PLAIN]
         assert one.score(X, y) > area - 0.02

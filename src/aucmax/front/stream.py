@@ -514,8 +514,9 @@ def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
 
     Chosen on one half of the data sets, see benchmarks/streams.py.
     """
-    small, plain = OAM(C=2.0, buffer_size=25), OAM(average=False, precondition=False)
-    linear = (SPAM(), small, plain, OAM(C=6.0), OAM(C=60.0))  # plain: for texts
+    small = OAM(C=2.0, buffer_size=25)
+    plain = OAM(C=2.0, average=False, buffer_size=25, precondition=False)  # for texts
+    linear = (SPAM(), small, plain, OAM(C=6.0), OAM(C=60.0))
     team = [Member(_written(learner), learner) for learner in linear]
     if nonlinear:
         for learner in (OAM(C=2.0, buffer_size=25), OAM(C=6.0)):
