@@ -1,9 +1,11 @@
 """The same models from rows that are spread over a Dask cluster.
 
->>> import dask.array as da, numpy as np  # doctest: +SKIP
->>> from aucmax import LeastSquaresAUC, cluster
->>> X, y = da.random.random((1000, 4), chunks=(100, 4)), ...
->>> model = cluster.fit(LeastSquaresAUC(), X, y)  # doctest: +SKIP
+::
+
+    from aucmax import LeastSquaresAUC, cluster
+
+    model = cluster.fit(LeastSquaresAUC(), X, y)  # Dask arrays or data frames
+    model.save("model.aucmax")
 
 Whoever has a ``dask.distributed.Client`` has the workers of its cluster do it; without
 one, Dask's threads do. What comes back is an ordinary estimator.
