@@ -23,8 +23,8 @@ of what they cost: one is dropped if it is behind another, or better than a chea
 by less than the ``tolerance``. That it is so has to be sure, at the error rate α for
 all pairs of all checks together: the c-th check has a share 6/(π²c²) of α, shared by
 all pairs, and compares by Student's t with k - 1 degrees of freedom. The first, which
-is the cheapest, never drops out: who is ahead now need not be ahead a million rows later
-(of many rare features, a learner that averages knows little for long).
+is the cheapest, never drops out: who is ahead now need not be ahead a million rows
+later (of many rare features, a learner that averages knows little for long).
 """
 
 from dataclasses import dataclass, fields
