@@ -20,6 +20,12 @@ import aucmax
 from aucmax import BAM, LeastSquaresAUC, LeastSquaresAUCCV, cluster, metrics
 
 
+pytestmark = pytest.mark.skipif(
+    "AUCMAX_TEST_CLUSTER" not in os.environ,
+    reason="AUCMAX_TEST_CLUSTER=1 python -m pytest tests/cluster starts processes",
+)
+
+
 @pytest.fixture(scope="module")
 def client():
     with (

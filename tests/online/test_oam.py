@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 
 import aucmax
 from aucmax import OAM
@@ -95,8 +96,7 @@ def test_a_step_of_seq_by_hand():
     model = OAM(0.1, precondition=False, average=False, schedule="constant")
     norm = (0.5 * 1 + 0.5 * 5) * 2  # of both rows, times two
     assert_allclose(model.partial_fit(X, y).coef_, [[0.1 / norm * 2, 0.0]])
-    model.set_params(update="gra")
-    del model.state_
+    model = clone(model).set_params(update="gra")
     assert_allclose(model.partial_fit(X, y).coef_, [[0.1 / norm, 0.0]])
 
 
