@@ -19,7 +19,6 @@ from dask.delayed import delayed
 import aucmax
 from aucmax import BAM, LeastSquaresAUC, LeastSquaresAUCCV, cluster, metrics
 
-
 pytestmark = pytest.mark.skipif(
     "AUCMAX_TEST_CLUSTER" not in os.environ,
     reason="AUCMAX_TEST_CLUSTER=1 python -m pytest tests/cluster starts processes",
