@@ -32,7 +32,7 @@ from sklearn.svm import LinearSVC
 import aucmax
 from aucmax.metrics import auc_interval
 from streams import Split, read, river, vw_file
-from tables import lightgbm
+from tables import lightgbm, lines_of
 
 SETS = (
     *("a9a", "creditcard_sample", "covtype_sample", "german", "higgs_sample"),
@@ -161,12 +161,6 @@ def left_out(label: str, data: Split) -> bool:
     """Tell whether a model is not meant for such rows."""
     matrices = label in ("OPAUC", "AdaOAM", "CBR") and data.X.shape[1] > DENSE
     return matrices or (label == "KernelAUCCV" and sparse.issparse(data.X))
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def run(path: Path, names: list[str]) -> None:

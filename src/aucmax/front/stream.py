@@ -512,7 +512,7 @@ def _areas(scores: Float, signed: Float) -> tuple[Float, float]:
 def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
     """Return all members before the race, cheap ones first.
 
-    Chosen on one half of the data sets, see benchmarks/streams.py.
+    How they were chosen is in docs/streams.md; benchmarks/streams.py has the study.
     """
     small = OAM(C=2.0, buffer_size=25)
     plain = OAM(C=2.0, average=False, buffer_size=25, precondition=False)  # for texts
