@@ -325,6 +325,15 @@ def test_progressive_validation(data, tmp_path):
     assert result.progress.auc == pytest.approx(wins / pairs, rel=1e-9)
 
 
+def test_a_race_judges_itself(data, tmp_path):
+    path, *_ = data
+    result = train(Plan([path], "AUCStream", passes=2), tmp_path / "m.aucmax")
+    once = train(Plan([path], "AUCStream", passes=1), tmp_path / "once.aucmax")
+    wins, pairs = once.estimator._judged
+    assert once.progress.auc == wins / pairs
+    assert result.progress.auc == once.progress.auc  # the first pass counts
+
+
 def text_chunks(path):
     from aucmax.data.open import open_data
 

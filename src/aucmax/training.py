@@ -114,14 +114,14 @@ class Progress:
     features: int = 0  # seen
     bad: int = 0  # lines in the first pass that were no rows
     quarantined: int = 0  # bytes
-    wins: float = 0.0  # pairs within a chunk, ranked right before they were learnt …
+    wins: float = 0.0  # pairs of some rows, ranked right before they were learnt …
     pairs: float = 0.0  # … of so many
     mixed: int = 0  # chunks of the first pass with both classes …
     chunks: int = 0  # … of so many
 
     @property
     def auc(self) -> float | None:
-        """Progressive validation: every chunk is ranked before it is learnt."""
+        """Progressive validation: rows are ranked before they are learnt."""
         return self.wins / self.pairs if self.pairs else None
 
 
@@ -594,11 +594,14 @@ def _learn(run: Run, batch: Batch, referee: "_Referee") -> None:
         if X.shape[1] > estimator.n_features_in_:
             estimator._resize(_roomy(run))
         X = widened(X, estimator.n_features_in_)
-        if progress.passes == 0 and 0 < positive.sum() < len(positive):
+        mixed = progress.passes == 0 and 0 < positive.sum() < len(positive)
+        if mixed and not hasattr(estimator, "_judged"):
             score = estimator._snapshot()
             if score is not None:
                 referee.rank(X, positive, score)
     estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
+    if progress.passes == 0 and hasattr(estimator, "_judged"):  # a race, by itself
+        progress.wins, progress.pairs = estimator._judged
 
 
 def _roomy(run: Run) -> int:

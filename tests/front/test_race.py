@@ -94,7 +94,7 @@ def checks(gaps, tolerance, seed, n=400, rows=256):
 
 
 def test_who_is_behind_drops_out_and_stays_as_it_was():
-    race = checks([0.0, 0.1], 0.0, 0)
+    race = checks([0.0, 0.1], 0.0, 0, rows=64)
     assert race.running.tolist() == [True, False]
     assert_allclose(race.weights(), [1.0, 0.0])
     assert race.rows()[1] < race.rows()[0]
@@ -116,9 +116,9 @@ def test_the_cheapest_never_drops_out():
 
 
 def test_nobody_drops_out_before_the_first_check():
-    race = raced(*blocks(63, [0.0, 0.3], rows=256))
+    race = raced(*blocks(63, [0.0, 0.3], rows=64))
     assert race.drop(0.0).size == 0
-    race.judge(np.array([0.8, 0.5]), 10.0, 256)
+    race.judge(np.array([0.8, 0.5]), 10.0, 64)
     assert race.drop(0.0).tolist() == [1]
     assert race.drop(0.0).size == 0  # the next check is when rows have doubled
 

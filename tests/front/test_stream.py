@@ -18,11 +18,11 @@ from aucmax.front.stream import _block
 from aucmax.scoring import Model
 from data import gaussian
 
-PLAIN = "OAM(C=2.0, average=False, buffer_size=25, precondition=False)"
+PLAIN = "OAM(C=5.0, average=False, buffer_size=10, precondition=False)"
 LEARNERS = {
     "SPAM()": SPAM(),
     "OAM(C=2.0, buffer_size=25)": OAM(2.0, buffer_size=25),
-    PLAIN: OAM(2.0, average=False, buffer_size=25, precondition=False),
+    PLAIN: OAM(5.0, average=False, buffer_size=10, precondition=False),
     "OAM(C=6.0)": OAM(6.0),
     "OAM(C=60.0)": OAM(60.0),
 }
@@ -49,7 +49,7 @@ def by_hand(X, y):
     members = {name: clone(learner) for name, learner in LEARNERS.items()}
     start, total, sums = 0, 0.0, dict.fromkeys(members, 0.0)
     while start < len(y):
-        some = slice(start, start + _block(start, None))
+        some = slice(start, start + _block(start, None, X.shape[1]))
         whole = some.stop <= len(y)
         rows, positive = X[some], y[some]
         if start and whole and 0 < positive.sum() < len(positive):
@@ -99,6 +99,21 @@ def test_the_score_is_the_blend_of_the_members():
     assert_allclose(model._mix, [weight[name] for name in model.members_])
 
 
+def test_the_blend_is_judged_before_it_learns():
+    X, y = stream(3000)
+    wins = pairs = start = 0
+    model, known = AUCStream(), None
+    while (stop := start + _block(start, None, X.shape[1])) <= len(y):
+        rows, positive = X[start:stop], y[start:stop]
+        if known is not None and 0 < positive.sum() < len(positive):
+            area = roc_auc_score(positive, rows @ known)
+            pairs += positive.sum() * (~positive).sum()
+            wins += area * positive.sum() * (~positive).sum()
+        model.partial_fit(rows, positive, classes=[False, True])
+        known, start = model.coef_[0], stop
+    assert_allclose(streamed(X, y)._judged, (wins, pairs))
+
+
 def test_probabilities_are_those_of_a_calibrated_model():
     X, y = stream(20_000, share=0.1)
     model = streamed(X[:15_000], y[:15_000])
@@ -114,9 +129,11 @@ def test_probabilities_are_those_of_a_calibrated_model():
 
 
 def test_blocks_grow_with_the_rows_within_bounds():
-    rows = (0, 31, 2047, 2048, 65_536, 262_144, 10**9)
-    assert [_block(n, None) for n in rows] == [32, 32, 64, 128, 4096, 16_384, 16_384]
-    assert [_block(n, 5000.0) for n in rows] == [32, 32, 64, 128, 256, 256, 256]
+    rows = (0, 31, 2047, 2048, 65_536, 1 << 20, 10**9)
+    lengths = [32, 32, 64, 128, 4096, 65_536, 65_536]
+    assert [_block(n, None, 10) for n in rows] == lengths
+    assert [_block(n, 5000.0, 10) for n in rows] == [32, 32, 64, 128, 256, 256, 256]
+    assert [_block(n, None, 100_000) for n in rows] == [97, 97, 97, 128, *lengths[4:]]
 
 
 def test_who_cannot_win_drops_out():
@@ -130,7 +147,7 @@ def test_who_cannot_win_drops_out():
     assert_array_equal(model.members_["SPAM()"].coef_, alone.coef_)
     out = model.leaderboard_[-1]
     assert (out.running, out.weight) == (False, 0.0)
-    assert 16_384 <= out.rows < 80_000
+    assert 4096 <= out.rows < 80_000
 
 
 def test_a_race_in_which_some_are_out_is_kept_in_files(tmp_path):
@@ -226,7 +243,7 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
         ("_unit", np.zeros(5), "cannot be weighed"),
         ("_unit", np.ones(3), "shape"),
         ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
-        ("_odds", np.array([-1.0, 0.0]), "odds fall"),
+        ("_won", np.array([2.0, 1.0]), "pairs are none"),
         ("_signed", np.ones(64), "scored"),
         ("_mass", np.array([-1.0, 2.0, 1.0]), "weigh"),
     ],

@@ -211,8 +211,8 @@ def _report(result: Result, output: Path, seconds: float) -> str:
         lines += [f"{bad} left out."]
     if progress.auc is not None:
         lines += [
-            f"Progressive AUC {progress.auc:.4f}: every chunk of the first pass was "
-            "ranked before it was learnt."
+            f"Progressive AUC {progress.auc:.4f}: in the first pass, rows were ranked "
+            "before they were learnt."
         ]
     if result.judged is not None:
         lines += [f"{judgement(result.judged)}."]

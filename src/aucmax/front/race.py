@@ -36,7 +36,7 @@ from scipy.special import stdtrit
 
 from aucmax.core.rows import Float
 
-_FIRST_CHECK = 16_384  # rows; before, all of them together cost next to nothing
+_FIRST_CHECK = 4096  # rows; before, all of them together cost next to nothing
 _ERROR_RATE = 0.05  # α
 _TINY = 1e-300
 

@@ -10,7 +10,6 @@ it is cut into chunks, the result is the same to the last bit.
 
 import re
 from collections import deque
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -32,7 +31,7 @@ from aucmax.core.classes import Classes, area
 from aucmax.core.formula import Formula
 from aucmax.core.moments import in_threads
 from aucmax.core.platt import log_odds
-from aucmax.core.rows import Float, as_rows, n_values
+from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.features.chain import Chain
 from aucmax.features.fourier import RandomFourier
 from aucmax.front.member import Mapped, Member
@@ -41,12 +40,13 @@ from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
 
 _SHARE = 16  # a block is one part in so many of the rows before it …
-_SHORTEST, _LONGEST = 32, 16_384  # … within these bounds
+_SHORTEST, _LONGEST = 32, 65_536  # … within these bounds
+_WIDTH = 1024  # features that a row of a block is worth: each block looks at all
 _KEPT = 1024  # scores of each class, to calibrate by
 _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn some
 _FOURIER = 300  # features
 _HASTES = (4, 16)  # of members that forget faster than they are told to
-_OWN = ("unit", "mix", "mass", "odds", "scored", "signed")  # arrays, see below
+_OWN = ("unit", "mix", "mass", "won", "scored", "signed")  # arrays, see below
 
 
 class Standing(NamedTuple):
@@ -172,7 +172,8 @@ class AUCStream(Ranker):
     _unit: Float  # (K,) the spread of scores in the last block
     _mix: Float  # (K,) the weights of the members in the blend
     _mass: Float  # (3,) weight of the positives and of the negatives, rows
-    _odds: Float  # (2,) what makes log-odds of scores: a factor, and what to add
+    _won: Float  # (2,) pairs that the blend ranked right before they were learnt, of …
+    _line: tuple[float, float] | None  # see _odds; None if it is not known
 
     def __init__(
         self,
@@ -322,7 +323,7 @@ class AUCStream(Ranker):
         count = len(team)
         self._team, self._race, self.n_iter_ = team, Race.of(count), 1
         self._unit, self._mix = np.ones(count), np.full(count, 1.0 / count)
-        self._mass, self._odds = np.zeros(3), np.array([1.0, 0.0])
+        self._mass, self._won, self._line = np.zeros(3), np.zeros(2), None
         self._scored, self._signed = np.zeros((count, 0)), np.zeros(0)
         self._kept = deque(maxlen=_KEPT), deque(maxlen=_KEPT)
 
@@ -331,19 +332,25 @@ class AUCStream(Ranker):
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows, piece by piece, as blocks end."""
-        start = 0
+        rows, start = as_rows(X), 0
         while start < len(signed):
-            length = _block(self._race.at[0], self.half_life)
-            some = slice(start, start + length - len(self._signed))
-            self._step(X[some], signed[some])
+            length = self._length()
+            stop = min(start + length - len(self._signed), len(signed))
+            some = X[start:stop] if self.nonlinear else None  # a copy of sparse rows
+            self._step(some, cut_rows(rows, start, stop), signed[start:stop])
             if len(self._signed) == length:
                 self._settle()
-            start = some.stop
+            start = stop
         return self
 
-    def _step(self, X: Any, signed: Float) -> None:
+    def _length(self) -> int:
+        """Return the length of the block that has not ended."""
+        length = _block(self._race.at[0], self.half_life, self.n_features_in_)
+        return max(length, len(self._signed) + 1)  # it may have been meant for more
+
+    def _step(self, X: Any, rows: Rows, signed: Float) -> None:
         """Let all members score rows, then learn them."""
-        rows, running = as_rows(X), self._running()
+        running = self._running()
         scores = np.zeros((len(self._team), len(signed)))
         many = len(running) > 1 and n_values(rows) > _WORTH_THREADS
         found = (in_threads if many else map)(
@@ -357,10 +364,15 @@ class AUCStream(Ranker):
         """End a block: judge its scores, and see who goes on."""
         race, scores, signed = self._race, self._scored, self._signed
         self._scored, self._signed = scores[:, :0], signed[:0]
-        self._mass += *_both(signed), len(signed)
-        self._calibrate(scores, signed)
+        both = _both(signed)
+        self._mass += *both, len(signed)
+        blend = (self._mix / self._unit) @ scores
+        found, known = _areas(np.vstack([scores[race.running], blend]), signed)
+        if race.at[0] > 0.0:  # else nobody has learnt anything
+            self._won += both.prod() * np.array([found[-1], 1.0])
+            self._keep(blend, scores, signed)
         areas = np.full(len(scores), 0.5)
-        areas[race.running], known = _areas(scores[race.running], signed)
+        areas[race.running] = found[:-1]
         race.judge(areas, known, len(signed))
         if self.half_life is not None:
             share = 0.5 ** (len(signed) / self.half_life)
@@ -380,19 +392,27 @@ class AUCStream(Ranker):
                 race.retire(int(k))
         self._mix = race.weights()
 
-    def _calibrate(self, scores: Float, signed: Float) -> None:
-        """Take note of the blend's scores of a block, and of their unit and odds."""
-        if self._race.at[0] > 0.0:  # else nobody has learnt anything
-            blend = (self._mix / self._unit) @ scores
-            sides = signed > 0.0, signed < 0.0
-            for kept, side in zip(self._kept, sides, strict=True):
-                kept.extend(blend[side].tolist())
-            spread = scores.std(axis=1)
-            self._unit = np.where(spread > 0.0, spread, self._unit)
-        if all(self._kept):
+    def _keep(self, blend: Float, scores: Float, signed: Float) -> None:
+        """Take note of the blend's scores of a block, and of the members' units."""
+        for kept, side in zip(self._kept, (signed > 0.0, signed < 0.0), strict=True):
+            kept.extend(blend[side][-_KEPT:].tolist())
+        spread = scores.std(axis=1)
+        self._unit = np.where(spread > 0.0, spread, self._unit)
+        self._line = None
+
+    @property
+    def _odds(self) -> tuple[float, float]:
+        """What makes log-odds of the blend's scores: a factor, and what to add."""
+        if self._line is None and all(self._kept):
             pos, neg = (np.array(kept) for kept in self._kept)
             mean = self._mass[:2].sum() / self._mass[2]
-            self._odds = np.array(log_odds(pos, neg, self._mass[:2] / mean))
+            self._line = log_odds(pos, neg, self._mass[:2] / mean)
+        return self._line or (1.0, 0.0)
+
+    @property
+    def _judged(self) -> tuple[float, float]:
+        """Pairs of a block that were ranked right before it was learnt, and all."""
+        return float(self._won[0]), float(self._won[1])
 
     def _model(self) -> _Model:
         """Return the score as it is now."""
@@ -428,10 +448,6 @@ class AUCStream(Ranker):
     def _goes_on(self) -> bool:
         return True
 
-    def _snapshot(self) -> Callable[[Any], Float] | None:
-        """Return what ranks rows as now, whatever is learnt in the meantime."""
-        return self._model().score
-
     def _state_size(self, n_features: int) -> int:
         return n_features  # some forty times that, but no square of it
 
@@ -466,31 +482,31 @@ class AUCStream(Ranker):
             member.check(self.n_features_in_)
         count, length = len(names), len(own["signed"])
         shapes: dict[str, tuple[int, ...]]
-        shapes = {"unit": (count,), "mix": (count,), "mass": (3,), "odds": (2,)}
+        shapes = {"unit": (count,), "mix": (count,), "mass": (3,), "won": (2,)}
         shapes |= {"scored": (count, length), "signed": (length,)}
         for name, shape in shapes.items():
             array = own[name]
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f"its {name!r} has shape {array.shape}, not {shape}.")
             setattr(self, f"_{name}", array)
-        if length >= _block(self._race.at[0], self.half_life) or not self._signed.all():
+        if length >= _LONGEST or not self._signed.all():
             raise ValueError("its last rows are more than a block, or none.")
         if not (self._unit > 0.0).all() or (self._mix < 0.0).any():
             raise ValueError("its members cannot be weighed.")
-        if (self._mass < 0.0).any() or not self._odds[0] > 0.0:
-            raise ValueError("its classes weigh nothing, or odds fall with the score.")
+        if (self._mass < 0.0).any() or not 0.0 <= self._won[0] <= self._won[1]:
+            raise ValueError("its classes weigh nothing, or its pairs are none.")
         for kept, name in zip(self._kept, ("pos", "neg"), strict=True):
             if own[name].ndim != 1 or not np.isfinite(own[name]).all():
                 raise ValueError("scores that it keeps are none.")
             kept.extend(own[name].tolist())
 
 
-def _block(rows: float, half_life: float | None) -> int:
-    """Return the length of the block that begins after so many rows."""
+def _block(rows: float, half_life: float | None, width: int) -> int:
+    """Return the length of the block of so many features that begins after ``rows``."""
     if half_life is not None:
         rows = min(rows, half_life)
     length = 1 << max(int(rows / _SHARE).bit_length() - 1, 0)
-    return min(max(length, _SHORTEST), _LONGEST)
+    return min(max(length, _SHORTEST, width // _WIDTH), _LONGEST)
 
 
 def _both(signed: Float) -> Float:
@@ -515,7 +531,7 @@ def _candidates(nonlinear: bool, forgetful: bool, seed: int) -> list[Member]:
     How they were chosen is in docs/streams.md; benchmarks/streams.py has the study.
     """
     small = OAM(C=2.0, buffer_size=25)
-    plain = OAM(C=2.0, average=False, buffer_size=25, precondition=False)  # for texts
+    plain = OAM(C=5.0, average=False, buffer_size=10, precondition=False)  # for texts
     linear = (SPAM(), small, plain, OAM(C=6.0), OAM(C=60.0))
     team = [Member(_written(learner), learner) for learner in linear]
     if nonlinear:
