@@ -295,14 +295,18 @@ def study(orders: int = 2) -> None:
     def small(C: float) -> Any:
         return OAM(C, buffer_size=25)
 
-    def plain(C: float) -> Any:
-        return OAM(C, average=False, buffer_size=25, precondition=False)
+    def plain(C: float, size: int) -> Any:
+        return OAM(C, average=False, buffer_size=size, precondition=False)
 
     teams: dict[str, Callable[[], list[Any]]] = {
         "SPAM, .6/25, 6, 60": lambda: [SPAM(), small(0.6), OAM(6), OAM(60)],
         "SPAM, 2/25, 6, 60": lambda: [SPAM(), small(2), OAM(6), OAM(60)],
-        "and plain 2": lambda: [SPAM(), small(2), plain(2), OAM(6), OAM(60)],
-        "and plain .6": lambda: [SPAM(), small(2), plain(0.6), OAM(6), OAM(60)],
+        **{
+            f"and plain {C:g}/{size}": lambda C=C, size=size: [
+                *(SPAM(), small(2), plain(C, size), OAM(6), OAM(60))
+            ]
+            for C, size in ((0.6, 25), (2, 25), (2, 10), (5, 10), (2, 5))
+        },
         "SPAM, .2/25, 2, 20": lambda: [SPAM(), small(0.2), OAM(2), OAM(20)],
         "SPAM, 2/25, 20/25": lambda: [SPAM(), small(2), small(20)],
         "SPAM, .6, 6, 60": lambda: [SPAM(), OAM(0.6), OAM(6), OAM(60)],

@@ -541,7 +541,7 @@ def _stream(
                     progress.position = part.after
                     progress.steps += len(part.learnt.positive)
                     observer.progress(progress, part.done)
-                    if hasattr(run.estimator, "leaderboard_"):
+                    if hasattr(run.estimator, "_judged"):
                         observer.leaderboard(run.estimator.leaderboard_)
                 # Without a part, a pipe says nothing: is there a wish to stop?
                 if reason := stop():

@@ -244,7 +244,7 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
         ("_unit", np.ones(3), "shape"),
         ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
         ("_won", np.array([2.0, 1.0]), "pairs are none"),
-        ("_signed", np.ones(64), "scored"),
+        ("_open", [(np.zeros((5, 3)), np.zeros(3))], "last rows"),
         ("_mass", np.array([-1.0, 2.0, 1.0]), "weigh"),
     ],
 )

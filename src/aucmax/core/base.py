@@ -149,6 +149,13 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Rows, Float]:
         """Return X, its rows, signed weights; the caller checks that X is finite."""
+        X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
+        return X, as_rows(X), signed
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, Float]:
+        """Return X and signed weights; the caller checks that X is finite."""
         check_structure(X)
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
@@ -161,7 +168,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         signed -= 1.0
         if weight is not None:
             signed *= weight
-        return X, as_rows(X), signed
+        return X, signed
 
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are the positive one; refuse what is no label."""
@@ -196,7 +203,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Float]:
         """Return the rows that count, and their signed weights."""
-        X, _, signed = self._check(X, y, sample_weight, reset=reset, classes=classes)
+        X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
         self._refuse(X, signed)
         present = signed != 0.0
         return (X, signed) if present.all() else (X[present], signed[present])

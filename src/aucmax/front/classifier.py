@@ -324,7 +324,7 @@ class AUCClassifier(Ranker):
             X, reading, self._encode, self._sources = _encoder(X)
         elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
             self.__dict__.pop("_sources", None)
-        X, _, signed = self._check(X, y, sample_weight, reset=True)
+        X, signed = self._labelled(X, y, sample_weight, reset=True)
         self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
         X = self._accepted(X)
         self._require_both(signed)

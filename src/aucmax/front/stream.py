@@ -46,7 +46,7 @@ _KEPT = 1024  # scores of each class, to calibrate by
 _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn some
 _FOURIER = 300  # features
 _HASTES = (4, 16)  # of members that forget faster than they are told to
-_OWN = ("unit", "mix", "mass", "won", "scored", "signed")  # arrays, see below
+_OWN = ("unit", "mix", "mass", "won")  # arrays, see below
 
 
 class Standing(NamedTuple):
@@ -166,8 +166,8 @@ class AUCStream(Ranker):
 
     _team: list[Member]
     _race: Race
-    _scored: Float  # (K, m) scores of the rows of a block that has not ended …
-    _signed: Float  # (m,) … and their signed weights
+    _open: list[tuple[Float, Float]]  # of a block that has not ended: scores (K, m) …
+    _waiting: int  # … and signed weights (m,), piece by piece; rows in all
     _kept: tuple[deque[float], deque[float]]  # the last scores, of either class
     _unit: Float  # (K,) the spread of scores in the last block
     _mix: Float  # (K,) the weights of the members in the blend
@@ -324,7 +324,7 @@ class AUCStream(Ranker):
         self._team, self._race, self.n_iter_ = team, Race.of(count), 1
         self._unit, self._mix = np.ones(count), np.full(count, 1.0 / count)
         self._mass, self._won, self._line = np.zeros(3), np.zeros(2), None
-        self._scored, self._signed = np.zeros((count, 0)), np.zeros(0)
+        self._open, self._waiting = [], 0
         self._kept = deque(maxlen=_KEPT), deque(maxlen=_KEPT)
 
     def _running(self) -> list[Member]:
@@ -335,10 +335,10 @@ class AUCStream(Ranker):
         rows, start = as_rows(X), 0
         while start < len(signed):
             length = self._length()
-            stop = min(start + length - len(self._signed), len(signed))
+            stop = min(start + length - self._waiting, len(signed))
             some = X[start:stop] if self.nonlinear else None  # a copy of sparse rows
             self._step(some, cut_rows(rows, start, stop), signed[start:stop])
-            if len(self._signed) == length:
+            if self._waiting == length:
                 self._settle()
             start = stop
         return self
@@ -346,7 +346,7 @@ class AUCStream(Ranker):
     def _length(self) -> int:
         """Return the length of the block that has not ended."""
         length = _block(self._race.at[0], self.half_life, self.n_features_in_)
-        return max(length, len(self._signed) + 1)  # it may have been meant for more
+        return max(length, self._waiting + 1)  # it may have been meant for more
 
     def _step(self, X: Any, rows: Rows, signed: Float) -> None:
         """Let all members score rows, then learn them."""
@@ -357,13 +357,19 @@ class AUCStream(Ranker):
             lambda member: member.step(X, rows, signed), running
         )
         scores[self._race.running] = list(found)
-        self._scored = np.hstack([self._scored, scores])
-        self._signed = np.concatenate([self._signed, signed])
+        self._open.append((scores, signed))
+        self._waiting += len(signed)
+
+    def _block_so_far(self) -> tuple[Float, Float]:
+        """Return the scores of the block that has not ended, and the signed weights."""
+        none = np.zeros((len(self._team), 0)), np.zeros(0)
+        scores, signed = zip(none, *self._open, strict=True)
+        return np.hstack(scores), np.concatenate(signed)
 
     def _settle(self) -> None:
         """End a block: judge its scores, and see who goes on."""
-        race, scores, signed = self._race, self._scored, self._signed
-        self._scored, self._signed = scores[:, :0], signed[:0]
+        race, (scores, signed) = self._race, self._block_so_far()
+        self._open, self._waiting = [], 0
         both = _both(signed)
         self._mass += *both, len(signed)
         blend = (self._mix / self._unit) @ scores
@@ -463,6 +469,7 @@ class AUCStream(Ranker):
             **self._race.arrays(),
             **{f"before.{m.name}": m.before for m in self._running()},
             **dict(zip(("pos", "neg"), map(np.array, self._kept), strict=True)),
+            **dict(zip(("scored", "signed"), self._block_so_far(), strict=True)),
             **{name: getattr(self, f"_{name}") for name in _OWN},
         }
         return self.members_, own
@@ -488,8 +495,10 @@ class AUCStream(Ranker):
             array = own[name]
             if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f"its {name!r} has shape {array.shape}, not {shape}.")
-            setattr(self, f"_{name}", array)
-        if length >= _LONGEST or not self._signed.all():
+            if name in _OWN:
+                setattr(self, f"_{name}", array)
+        self._open, self._waiting = [(own["scored"], own["signed"])], length
+        if length >= _LONGEST or not own["signed"].all():
             raise ValueError("its last rows are more than a block, or none.")
         if not (self._unit > 0.0).all() or (self._mix < 0.0).any():
             raise ValueError("its members cannot be weighed.")
