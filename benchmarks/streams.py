@@ -464,15 +464,18 @@ def file(megabytes: float) -> None:
                 "aucmax train": (*train, "--algorithm", "AUCStream"),
                 "aucmax train, SPAM": (*train, "--algorithm", "SPAM", "--passes", "1"),
             }
-            for name, job in jobs.items():
-                times = []
-                for _ in range(3):
+            times: dict[str, list[float]] = {name: [] for name in jobs}
+            for _ in range(3):  # in turn: a machine is not always as fast
+                for name, job in jobs.items():
                     start = perf_counter()
-                    subprocess.run(
-                        [sys.executable, *job], check=True, capture_output=True
-                    )
-                    times.append(perf_counter() - start)
-                print(f"{megabytes:g} MB of {kind}, {name}: {min(times):.1f} s")
+                    command = [sys.executable, *job]
+                    subprocess.run(command, check=True, capture_output=True)
+                    times[name].append(perf_counter() - start)
+            for name, its in times.items():
+                print(
+                    f"{megabytes:g} MB of {kind}, {name}: {min(its):.1f} s, median "
+                    f"{np.median(its):.1f} s"
+                )
 
 
 if __name__ == "__main__":
