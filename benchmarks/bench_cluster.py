@@ -32,8 +32,8 @@ from aucmax import cluster as on_cluster
 from aucmax.cluster.areas import Judges, _judge
 from aucmax.cluster.blocks import Block
 from aucmax.cluster.moments import gathered
-from aucmax.cluster.newton import Back, Look, Rows, Weigh, answered
 from aucmax.cluster.pairs import LOSSES
+from aucmax.cluster.requests import Back, Look, Rows, Weigh, answered
 from aucmax.core.moments import one_thread
 from aucmax.metrics import auc
 
@@ -169,27 +169,38 @@ def memory(n, limit):
             size = int(round(size * 10**0.5, -5))
 
 
-def speed(n, d, block):
-    models = [LeastSquaresAUC(), LeastSquaresAUCCV(), BAM(), BAM(loss="logistic")]
+def speed(n, d, block, wanted):
+    """Print times of one process and of two workers, both with the rows in memory.
+
+    A Newton step is what BAM takes beyond LeastSquaresAUC, which looks at the rows and
+    takes their moments as BAM does, over its number of steps.
+    """
+    models = {
+        "LeastSquaresAUC": LeastSquaresAUC(),
+        "LeastSquaresAUCCV": LeastSquaresAUCCV(),
+        "squared_hinge": BAM(),
+        "logistic": BAM(loss="logistic"),
+    }
+    if wanted:
+        models = {name: models[name] for name in ("LeastSquaresAUC", *wanted)}
     X = np.empty((n, d))
     y = np.empty(n, bool)
     for number, start in enumerate(range(0, n, block)):
         stop = min(start + block, n)
         X[start:stop], y[start:stop] = rows(number, stop - start, d)
-    one = []
-    for model in models:
+    one = {}
+    for name, model in models.items():
         clone(model).fit(X[:10_000], y[:10_000])
         begin, cpu = perf_counter(), process_time()
         fitted = clone(model).fit(X, y)
-        one.append((perf_counter() - begin, process_time() - cpu, fitted))
+        one[name] = perf_counter() - begin, process_time() - cpu, fitted
     del X, y
     with workers() as client:
-        parts = [dask.persist(*some) for some in generated(n, d, block)]
-        client.run(_process)
-        parts = [list(some) for some in parts]
-        on_cluster.fit(BAM(), *[some[:2] for some in parts])
+        parts = [list(dask.persist(*some)) for some in generated(n, d, block)]
         dask.compute(parts[1])
-        for model, (alone, alone_cpu, before) in zip(models, one, strict=True):
+        base = None
+        for name, model in models.items():
+            alone, alone_cpu, before = one[name]
             on_cluster.fit(clone(model), *[some[:4] for some in parts])
             passes = []
             begin, cpu = perf_counter(), sum(client.run(process_time).values())
@@ -197,14 +208,28 @@ def speed(n, d, block):
             seconds = perf_counter() - begin
             cpu = sum(client.run(process_time).values()) - cpu
             off = apart(fitted.coef_, before.coef_)
-            steps = fitted.n_iter_
             print(
-                f"{model!r:24} one process {alone:6.2f} s, cluster {seconds:6.2f} s "
+                f"{name:17} one process {alone:6.2f} s, cluster {seconds:6.2f} s "
                 f"({seconds / alone:.2f} x); CPU {alone_cpu:.2f} and {cpu:.2f} s "
-                f"({cpu / alone_cpu:.2f} x), {len(passes)} passes, {steps} steps, "
-                f"weights apart {off:.0e}",
+                f"({cpu / alone_cpu:.2f} x); {len(passes)} passes, weights apart "
+                f"{off:.0e}",
                 flush=True,
             )
+            if base is None:
+                base = alone, seconds
+            elif isinstance(model, BAM):
+                steps = [
+                    (some - less) / one_fit.n_iter_
+                    for some, less, one_fit in zip(
+                        (alone, seconds), base, (before, fitted), strict=True
+                    )
+                ]
+                print(
+                    f"{'':17} a step {steps[0]:.2f} and {steps[1]:.2f} s "
+                    f"({steps[1] / steps[0]:.2f} x), {before.n_iter_} and "
+                    f"{fitted.n_iter_} of them",
+                    flush=True,
+                )
 
 
 def averaged(model, X, y, order, size):
@@ -297,12 +322,13 @@ def main():
     parser.add_argument("--rows", type=float, default=2e6)
     parser.add_argument("--features", type=int, default=30)
     parser.add_argument("--block", type=float, default=2.5e5)
+    parser.add_argument("--model", nargs="*", help="of speed: some of them only")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a fit")
     args = parser.parse_args()
     if args.what == "memory":
         memory(int(args.rows), args.limit)
     elif args.what == "speed":
-        speed(int(args.rows), args.features, int(args.block))
+        speed(int(args.rows), args.features, int(args.block), args.model)
     else:
         {"equal": equal, "kill": kill, "streams": streams, "cost": cost}[args.what]()
 

@@ -9,6 +9,7 @@ share, which is known; and where classes are mixed evenly within a cell, next to
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
@@ -46,24 +47,34 @@ class Pile(NamedTuple):
 
 def _judge(block: Block, judges: Judges) -> list[Any]:
     fold = fold_of(block.places(), len(judges.weights))
-    found: list[Any] = []
-    for number, W in enumerate(judges.weights):
-        here = np.flatnonzero(fold == number)
-        size = max(_GROUP // W.shape[1], 1)
-        total: Any = None
-        for start in range(0, max(len(here), 1), size):
-            part = here[start : start + size]
-            scores = _scores(block.X[part], W)
-            some = counted(
-                scores,
-                block.signed[part],
-                judges.centre[number],
-                judges.unit[number],
-                judges.exact,
-            )
-            total = some if total is None else total + some
-        found.append(total)
-    return found
+    return [
+        _judge_fold(block, np.flatnonzero(fold == number), *some, judges.exact)
+        for number, some in enumerate(
+            zip(judges.weights, judges.centre, judges.unit, strict=True)
+        )
+    ]
+
+
+def _judge_fold(
+    block: Block,
+    here: NDArray[np.int64],
+    W: Float,
+    centre: Float,
+    unit: Float,
+    exact: bool,
+) -> Any:
+    k = W.shape[1]
+    size = max(_GROUP // k, 1)
+    groups = [here[start : start + size] for start in range(0, len(here), size)]
+    if exact:
+        found = [np.empty((k, 0)), *(_scores(block.X, some, W) for some in groups)]
+        return Pile(np.concatenate(found, axis=1), block.signed[here])
+    counts = np.zeros((k, 2, _CELLS))
+    room = np.empty(min(size, len(here)) * (k + W.shape[0]))
+    for some in groups:
+        scores = _scores(block.X, some, W, room)
+        _count(scores, block.signed[some], centre, _FINENESS / unit, counts)
+    return counts
 
 
 def counted(
@@ -89,11 +100,21 @@ def _count(
             counts[k, 0 if signed[i] > 0.0 else 1, cell] += abs(signed[i])
 
 
-def _scores(X: Any, W: Float) -> Float:
-    """Return the scores of each column of W, a row each."""
-    if isinstance(X, np.ndarray) and X.dtype == np.float64:
-        return W.T @ X.T
-    return np.ascontiguousarray(product(X, W).T)
+def _scores(
+    X: Any, some: NDArray[np.int64], W: Float, room: Float | None = None
+) -> Float:
+    """Return the scores of some rows for each column of W, a row each.
+
+    ``room`` is where to put them, and a copy of the rows; see passes for why.
+    """
+    if not isinstance(X, np.ndarray) or X.dtype != np.float64:
+        return np.ascontiguousarray(product(X[some], W).T)
+    if room is None:
+        return W.T @ X[some].T
+    n, (d, k) = len(some), W.shape
+    rows, scores = room[: n * d].reshape(n, d), room[n * d : n * (d + k)]
+    np.take(X, some, axis=0, out=rows, mode="clip")  # the other modes make a copy
+    return np.matmul(W.T, rows.T, out=scores.reshape(k, n))
 
 
 def few(n_rows: int, count: int) -> bool:
