@@ -6,6 +6,7 @@
     python benchmarks/bench_cluster.py speed --rows 2e7   # bars of docs/scale.md
     python benchmarks/bench_cluster.py streams            # learners, averaged
     python benchmarks/bench_cluster.py cost               # ns a row and pass
+    python benchmarks/bench_cluster.py passes             # a path without its second
 
 Times want a machine with nothing else on it. AUCMAX_DATA names the folder of the sets.
 """
@@ -20,27 +21,35 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
+from unittest.mock import patch
 
 import dask
 import numpy as np
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 
 from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
+from aucmax.batch.leastsquares_cv import path
+from aucmax.cluster import pairs
 from aucmax.cluster.areas import Judges, _judge
 from aucmax.cluster.blocks import Block
+from aucmax.cluster.folds import fold_of
 from aucmax.cluster.moments import gathered
 from aucmax.cluster.pairs import LOSSES
 from aucmax.cluster.requests import Back, Look, Rows, Weigh, answered
-from aucmax.core.moments import one_thread
+from aucmax.core.folds import areas, folds
+from aucmax.core.moments import gather, one_thread
+from aucmax.core.rows import as_rows
 from aucmax.metrics import auc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from data import shared
 
 SETS = ["german", "spambase", "phishing", "a9a.train", "ijcnn1.train"]
+LARGE = ["cover_odds", "donors", "http"]  # a quarter to half a million rows
 STREAMED = ["spambase", "phishing", "a9a.train", "ijcnn1.train", "magic04", "cod-rna"]
 SIZES = [1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000]  # of memory
 
@@ -110,6 +119,23 @@ def equal():
                         f"{name:13} {layout:6} {parts:3} {model!r:22} {off:.1e}",
                         flush=True,
                     )
+        for name in LARGE:
+            X, y = shared(name)
+            X = X.toarray()
+            ends = np.linspace(0, X.shape[0], 9).astype(int)[1:-1]
+            parts = cut(X, y, ends)
+            for tol in (1e-3, 1e-8):
+                alone = BAM(tol=tol).fit(X, y).coef_
+                off = []
+                for few in (pairs.FEW, 0):
+                    with patch.object(pairs, "FEW", few):
+                        found = on_cluster.fit(BAM(tol=tol), *parts)
+                    off.append(apart(found.coef_, alone))
+                print(
+                    f"{name:13} squared hinge, tol={tol:.0e}: {off[0]:.1e}, in cells "
+                    f"{off[1]:.1e}",
+                    flush=True,
+                )
 
 
 def _process():
@@ -203,8 +229,11 @@ def speed(n, d, block, wanted):
     one = {}
     for name, model in models.items():
         clone(model).fit(X[:10_000], y[:10_000])
+        alone = clone(model)
+        if name == "LeastSquaresAUCCV":  # with the folds of the cluster
+            alone.cv = PredefinedSplit(fold_of(np.arange(n), 5))
         begin, cpu = perf_counter(), process_time()
-        fitted = clone(model).fit(X, y)
+        fitted = alone.fit(X, y)
         one[name] = perf_counter() - begin, process_time() - cpu, fitted
     del X, y
     with workers() as client:
@@ -227,6 +256,15 @@ def speed(n, d, block, wanted):
                 f"{off:.0e}",
                 flush=True,
             )
+            if name == "LeastSquaresAUCCV":
+                off = np.abs(fitted.scores_ - before.scores_).max()
+                print(
+                    f"{'':17} AUC of folds apart {off:.0e}, of the path between "
+                    f"{before.scores_.mean(axis=1).min():.8f} and "
+                    f"{before.scores_.mean(axis=1).max():.8f}; l2 {before.l2_:.3g} and "
+                    f"{fitted.l2_:.3g}",
+                    flush=True,
+                )
             if base is None:
                 base = alone, seconds
             elif isinstance(model, BAM):
@@ -279,58 +317,104 @@ def streams(seeds=3):
             )
 
 
+def passes():
+    """Print what choosing a penalty by moments would lose, which takes no second pass.
+
+    Moments of a fold give the square loss of its pairs, and the AUC that there would be
+    if scores were normal.
+    """
+    for name in [*SETS, "svmguide3.train", "magic04", "cod-rna", "cover_odds"]:
+        X, y = shared(name)
+        X, signed = X.toarray(), np.where(y == y.max(), 1.0, -1.0)
+        order = np.random.default_rng(0).permutation(len(y))
+        train, test = np.array_split(order, 2)
+        Z, some = np.ascontiguousarray(X[train]), signed[train]
+        model, d = LeastSquaresAUCCV().fit(Z, some), X.shape[1]
+        whole = gather(as_rows(Z), some, d)
+        square, normal = 0.0, 0.0
+        for _, out in folds(5, Z, some, ""):
+            part = gather(as_rows(Z), some, d, out)
+            H, delta, varies = part.quadratic()
+            W = path(whole - part, model.l2s_, model.scale_)[varies]
+            apart, curved = delta @ W, np.sum(W * (H @ W), axis=0)
+            square = square + 1.0 - 2.0 * apart + curved
+            normal = normal + apart / np.sqrt(np.maximum(curved - apart**2, 1e-300))
+        found = areas(X[test], signed[test], model.coef_path_.T, False)
+        best = found[model.scores_.mean(axis=1).argmax()]
+        print(
+            f"{name:16} test AUC {best:.4f}; by the square loss of folds "
+            f"{found[square.argmin()] - best:+.4f}, by the AUC of normal scores "
+            f"{found[normal.argmax()] - best:+.4f}",
+            flush=True,
+        )
+
+
 def cost():
     """Print the CPU time of a row in each pass, of one worker of one thread."""
-    for d in (30, 100):
-        n = 6_000_000 // d
-        X, y = rows(0, n, d)
-        block = Block(X, np.where(y, 1.0, -1.0), 0, None)
-        weight = Rows(np.array([y.sum(), (~y).sum()], float))
-        w = np.full(d, 0.1)
-        W = np.random.default_rng(0).standard_normal((d, 50))
-        judges = Judges([W] * 5, [np.zeros(50)] * 5, [np.full(50, d**0.5)] * 5, False)
-        jobs = {
-            "moments": lambda block=block: gathered(block, 1),
-            "of 5 folds": lambda block=block: gathered(block, 5),
-            "areas of 50": lambda block=block, judges=judges: _judge(block, judges),
+    with workers(1) as client:
+        for d in (30, 100):
+            print("\n".join(client.submit(_costs, d).result()), flush=True)
+
+
+def _costs(d):
+    """Return lines of times; in a worker, whose memory is not that of a process."""
+    lines = []
+    n = 30_000_000 // d
+    X, y = rows(0, n, d)
+    block = Block(X, np.where(y, 1.0, -1.0), 0, None)
+    weight = Rows(np.array([y.sum(), (~y).sum()], float))
+    w = np.full(d, 0.1)
+    W = np.random.default_rng(0).standard_normal((d, 50))
+    unit = np.full(50, d**0.5)
+    judges = Judges([W] * 5, [np.zeros(50)] * 5, [unit] * 5, False, False)
+    jobs = {
+        "moments": lambda block=block: gathered(block, 1),
+        "of 5 folds": lambda block=block: gathered(block, 5),
+        "areas of 50": lambda block=block, judges=judges: _judge(block, judges),
+    }
+    for name in ("squared_hinge", "logistic"):
+        loss = LOSSES[name]
+        look = Look(weight, name, w, 0)
+        field = loss.field(answered(block, [look])[0], 0)
+        weigh = Weigh(weight, name, w, field, w)
+        across = loss.across(field, answered(block, [weigh])[0])
+        asked = {
+            "loss": look,
+            "slope": Back(weight, name, w, field),
+            "Hv 1": weigh,
+            "Hv 2": Back(weight, name, w, field, w, across),
         }
-        for name in ("squared_hinge", "logistic"):
-            loss = LOSSES[name]
-            look = Look(weight, name, w, 0)
-            field = loss.field(answered(block, [look])[0], 0)
-            weigh = Weigh(weight, name, w, field, w)
-            across = loss.across(field, answered(block, [weigh])[0])
-            asked = {
-                "loss": look,
-                "slope": Back(weight, name, w, field),
-                "Hv 1": weigh,
-                "Hv 2": Back(weight, name, w, field, w, across),
-            }
-            for what, request in asked.items():
-                jobs[f"{name} {what}"] = lambda block=block, request=request: answered(
-                    block, [request]
-                )
-            sent = sum(grid.nbytes for grid in field.grids)
-            print(
-                f"d = {d}: field of {name}: {sent / 1e3:.0f} kB, across "
-                f"{across.nbytes / 1e3:.0f} kB"
+        for what, request in asked.items():
+            jobs[f"{name} {what}"] = lambda block=block, request=request: answered(
+                block, [request]
             )
-        with one_thread():
-            for what, job in jobs.items():
+        sent = sum(grid.nbytes for grid in field.grids)
+        lines.append(
+            f"d = {d}: field of {name}: {sent / 1e3:.0f} kB, across "
+            f"{across.nbytes / 1e3:.0f} kB"
+        )
+    with one_thread():
+        for what, job in jobs.items():
+            job()
+            best = np.inf
+            for _ in range(5):
+                begin = process_time()
                 job()
-                best = np.inf
-                for _ in range(5):
-                    begin = process_time()
-                    job()
-                    best = min(best, process_time() - begin)
-                print(f"d = {d}: {what:20} {best / n * 1e9:6.0f} ns a row", flush=True)
+                best = min(best, process_time() - begin)
+            lines.append(f"d = {d}: {what:20} {best / n * 1e9:6.0f} ns a row")
+    return lines
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "what", choices=["equal", "kill", "memory", "speed", "streams", "cost"]
-    )
+    others = {
+        "equal": equal,
+        "kill": kill,
+        "streams": streams,
+        "cost": cost,
+        "passes": passes,
+    }
+    parser.add_argument("what", choices=["memory", "speed", *others])
     parser.add_argument("--rows", type=float, default=2e6)
     parser.add_argument("--features", type=int, default=30)
     parser.add_argument("--block", type=float, default=2.5e5)
@@ -342,7 +426,7 @@ def main():
     elif args.what == "speed":
         speed(int(args.rows), args.features, int(args.block), args.model)
     else:
-        {"equal": equal, "kill": kill, "streams": streams, "cost": cost}[args.what]()
+        others[args.what]()
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class Judges(NamedTuple):
     centre: list[Float]  # (k,) of each fold
     unit: list[Float]  # (k,) standard deviations
     exact: bool
+    weighted: bool
 
 
 class Pile(NamedTuple):
@@ -48,28 +49,22 @@ class Pile(NamedTuple):
 def _judge(block: Block, judges: Judges) -> list[Any]:
     fold = fold_of(block.places(), len(judges.weights))
     return [
-        _judge_fold(block, np.flatnonzero(fold == number), *some, judges.exact)
-        for number, some in enumerate(
-            zip(judges.weights, judges.centre, judges.unit, strict=True)
-        )
+        _judge_fold(block, np.flatnonzero(fold == number), number, judges)
+        for number in range(len(judges.weights))
     ]
 
 
 def _judge_fold(
-    block: Block,
-    here: NDArray[np.int64],
-    W: Float,
-    centre: Float,
-    unit: Float,
-    exact: bool,
+    block: Block, here: NDArray[np.int64], number: int, judges: Judges
 ) -> Any:
+    W, centre, unit = (some[number] for some in judges[:3])
     k = W.shape[1]
     size = max(_GROUP // k, 1)
     groups = [here[start : start + size] for start in range(0, len(here), size)]
-    if exact:
+    if judges.exact:
         found = [np.empty((k, 0)), *(_scores(block.X, some, W) for some in groups)]
         return Pile(np.concatenate(found, axis=1), block.signed[here])
-    counts = np.zeros((k, 2, _CELLS))
+    counts = np.zeros((k, 2, _CELLS), np.float64 if judges.weighted else np.uint32)
     room = np.empty(min(size, len(here)) * (k + W.shape[0]))
     for some in groups:
         scores = _scores(block.X, some, W, room)
@@ -90,8 +85,9 @@ def counted(
 
 @kernel
 def _count(
-    scores: Float, signed: Float, centre: Float, scale: Float, counts: Float
+    scores: Float, signed: Float, centre: Float, scale: Float, counts: Any
 ) -> None:
+    """Add rows to counts: integers, which take half the room, or sums of weights."""
     last = counts.shape[2] - 1
     for k in range(scores.shape[0]):
         for i in range(signed.shape[0]):
@@ -136,7 +132,8 @@ def areas(
 ) -> tuple[Float, float]:
     """Return the AUC of each column of weights and each fold, and a bound of errors."""
     exact = few(table.n_rows, weights[0].shape[1])
-    found = table.total(_judge, Judges(weights, centre, unit, exact))
+    judges = Judges(weights, centre, unit, exact, table.weighted)
+    found = table.total(_judge, judges)
     both = [area_of(some, table.weighted) for some in found]
     return np.column_stack([each for each, _ in both]), max(off for _, off in both)
 

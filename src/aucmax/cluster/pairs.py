@@ -18,7 +18,7 @@ looks that up for its rows. What goes over the network is the grid.
   h²/2 a pair for the value, h for its slope and 1 for the curvature, where h = 2⁻¹²: if
   q is the share of the pairs that are within a cell, by **q h²/2 < 3·10⁻⁸ q** for the
   mean loss. q itself is about h times the density of the score, 10⁻⁴, and known at
-  every point (``Field.within``). Of few rows (2¹⁸), where single pairs count, each
+  every point (``Field.within``). Of few rows (2²⁰), where single pairs count, each
   distinct score is a cell of its own, which is exact.
 * **exponential**: a sum for each class, no grid.
 
@@ -46,7 +46,7 @@ from aucmax.core.pairs import (
 from aucmax.core.rows import Float
 
 _CELLS = 4096.0  # of the squared hinge, in a unit of the score
-FEW = 1 << 18  # rows of which each score is a cell
+FEW = 1 << 20  # rows of which each score is a cell
 EXACT = -1  # in place of the level of a grid
 
 
