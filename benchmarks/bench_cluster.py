@@ -1,6 +1,7 @@
 """What a cluster of two local worker processes gives, beside one process.
 
     python benchmarks/bench_cluster.py equal              # weights, five real sets
+    python benchmarks/bench_cluster.py cells              # larger ones, squared hinge
     python benchmarks/bench_cluster.py kill               # kill -9 at five moments
     python benchmarks/bench_cluster.py memory --rows 1e8  # peak of the workers
     python benchmarks/bench_cluster.py speed --rows 2e7   # bars of docs/scale.md
@@ -104,36 +105,51 @@ def generated(n, d, block):
 
 
 def equal():
+    """Print how far weights are from one machine's; and dense rows from CSR, there."""
     rng = np.random.default_rng(0)
+    models = [LeastSquaresAUC()]
+    models += [BAM(loss=loss) for loss in ("squared_hinge", "logistic", "sigmoid")]
     with workers():
         for name in SETS:
             X, y = shared(name)
-            for layout, Z in (("dense", X.toarray()), ("CSR", X)):
-                for model in (LeastSquaresAUC(), BAM(), BAM(loss="logistic")):
+            for model in models:
+                dense = clone(model).fit(X.toarray(), y)
+                for layout, Z in (("dense", X.toarray()), ("CSR", X)):
                     alone = clone(model).fit(Z, y)
                     ends = np.sort(rng.integers(0, X.shape[0], rng.integers(1, 12)))
                     found = on_cluster.fit(clone(model), *cut(Z, y, ends))
                     off = apart(found.coef_, alone.coef_)
-                    parts = len(ends) + 1
                     print(
-                        f"{name:13} {layout:6} {parts:3} {model!r:22} {off:.1e}",
+                        f"{name:13} {layout:6} {len(ends) + 1:3} parts {model!r:22} "
+                        f"{off:.1e}; layouts {apart(alone.coef_, dense.coef_):.1e}",
                         flush=True,
                     )
+
+
+def cells():
+    """Print what cells of the squared hinge change, and what it takes to have none."""
+    with workers():
         for name in LARGE:
             X, y = shared(name)
             X = X.toarray()
             ends = np.linspace(0, X.shape[0], 9).astype(int)[1:-1]
-            parts = cut(X, y, ends)
+            parts = [list(dask.persist(*some)) for some in cut(X, y, ends)]
             for tol in (1e-3, 1e-8):
+                begin = perf_counter()
                 alone = BAM(tol=tol).fit(X, y).coef_
+                seconds = [perf_counter() - begin]
                 off = []
                 for few in (pairs.FEW, 0):
                     with patch.object(pairs, "FEW", few):
+                        on_cluster.fit(BAM(max_iter=1), *parts)  # compiles
+                        begin = perf_counter()
                         found = on_cluster.fit(BAM(tol=tol), *parts)
+                        seconds.append(perf_counter() - begin)
                     off.append(apart(found.coef_, alone))
                 print(
-                    f"{name:13} squared hinge, tol={tol:.0e}: {off[0]:.1e}, in cells "
-                    f"{off[1]:.1e}",
+                    f"{name:13} tol={tol:.0e}: one machine {seconds[0]:.1f} s; exact "
+                    f"{seconds[1]:.1f} s, apart {off[0]:.1e}; in cells "
+                    f"{seconds[2]:.1f} s, apart {off[1]:.1e}",
                     flush=True,
                 )
 
@@ -412,6 +428,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     others = {
         "equal": equal,
+        "cells": cells,
         "kill": kill,
         "streams": streams,
         "cost": cost,
