@@ -27,7 +27,7 @@ from aucmax import (
     LeastSquaresAUCCV,
     cluster,
 )
-from aucmax.cluster import areas, pairs
+from aucmax.cluster import areas, pairs, passes
 from aucmax.cluster.folds import fold_of
 
 CUTS = {
@@ -102,6 +102,9 @@ def test_areas_on_a_grid_keep_their_bound(monkeypatch):
     monkeypatch.setattr(areas, "_SCORES", 0)
     found = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
     assert np.abs(found.scores_ - exact.scores_).max() < 1e-3
+    weighted = blocks(X, y, [700], np.full(len(y), 2.5))  # sums in place of counts
+    same = cluster.fit(LeastSquaresAUCCV(10), *weighted)
+    np.testing.assert_allclose(same.scores_, found.scores_, rtol=1e-12)
     monkeypatch.setattr(areas, "_CELLS", 64)  # most are beyond it, in the end cells
     with pytest.warns(UserWarning, match="may be off by"):
         cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
@@ -153,6 +156,19 @@ def test_newton_on_cells_is_as_near(monkeypatch):
     monkeypatch.setattr(pairs, "FEW", 0)
     model = cluster.fit(BAM(tol=1e-8), *blocks(X, y, [1000, 3000]))
     assert 0.0 < apart(model.coef_, alone.coef_) < 1e-6
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_rows_are_gone_over_in_pieces(loss, layout, monkeypatch):
+    X, y = table()
+    for few in (0, pairs.FEW):
+        monkeypatch.setattr(pairs, "FEW", few)
+        monkeypatch.setattr(passes, "_CACHED", 1 << 21)
+        whole = cluster.fit(BAM(loss=loss), *blocks(layout(X), y, [150]))
+        monkeypatch.setattr(passes, "_CACHED", 1)  # eight dense rows, or some sparse
+        model = cluster.fit(BAM(loss=loss), *blocks(layout(X), y, [150]))
+        assert apart(model.coef_, whole.coef_) < 1e-11
 
 
 def test_newton_on_wide_sparse_rows():

@@ -9,7 +9,7 @@ from aucmax.core.pairs import POINTS, shares
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 
-from aucmax.cluster.pairs import LOSSES
+from aucmax.cluster.pairs import LOSSES, Sight
 
 
 def rows(n, seed=0, ties=False):
@@ -19,10 +19,31 @@ def rows(n, seed=0, ties=False):
     return np.round(score, 1) if ties else score, shares(y)
 
 
+def look(loss, score, share, level, size=64):
+    sight = Sight(loss, level)
+    for start in range(0, len(score), size):  # rows come in pieces
+        sight.add(score[start : start + size], share[start : start + size])
+    return sight.seen()
+
+
+def slopes(loss, field, score, share):
+    out = np.empty_like(score)
+    loss.slope(field, score, share, out)
+    return out
+
+
+def along(loss, field, score, share, v, cut=100):
+    sums, out = loss.nothing(field), np.empty_like(score)
+    for part in (slice(0, cut), slice(cut, None)):
+        loss.weigh(field, score[part], share[part], v[part], sums)
+    loss.product(field, loss.across(field, sums), score, share, v, out)
+    return out
+
+
 def merged(loss, score, share, level, cuts):
     ends = [0, *cuts, len(score)]
     pairs = list(pairwise(ends))
-    seen = [loss.look(score[a:b], share[a:b], level) for a, b in pairs]
+    seen = [look(loss, score[a:b], share[a:b], level) for a, b in pairs]
     total = seen[0]
     for other in seen[1:]:
         total = total + other
@@ -32,12 +53,8 @@ def merged(loss, score, share, level, cuts):
 def derivatives(name, level, score, share, v, cuts=(3, 3, 700)):
     loss = LOSSES[name]
     field = merged(loss, score, share, level, cuts)
-    slope = loss.slope(field, score, share)
-    sums = sum(
-        loss.weigh(field, score[part], share[part], v[part])
-        for part in (slice(0, 100), slice(100, None))
-    )
-    return field, slope, loss.product(field, loss.across(field, sums), score, share, v)
+    slope = slopes(loss, field, score, share)
+    return field, slope, along(loss, field, score, share, v)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -79,7 +96,7 @@ def test_gradients_are_derivatives_within_cells():
     score, share = rows(300)
     loss = LOSSES["squared_hinge"]
     field = merged(loss, score, share, 6, ())
-    slope = loss.slope(field, score, share)
+    slope = slopes(loss, field, score, share)
     h = 2.0**6 / 4096
     off = (score + (share < 0.0)) / h % 1.0
     step = 1e-4 * h
@@ -103,15 +120,12 @@ def test_rows_that_are_not_there_do_not_count(name):
         few = merged(loss, score[~some], share[~some], level, (100,))
         field = merged(loss, np.where(some, 1e3, score), here, level, (100,))
         assert field.value == pytest.approx(few.value, rel=1e-12)
-        slope = loss.slope(few, score, here)
+        slope = slopes(loss, few, score, here)
         assert not slope[some].any()
         np.testing.assert_allclose(
-            slope[~some], loss.slope(few, score[~some], share[~some])
+            slope[~some], slopes(loss, few, score[~some], share[~some])
         )
-        product = loss.product(
-            few, loss.across(few, loss.weigh(few, score, here, v)), score, here, v
-        )
-        assert not product[some].any()
+        assert not along(loss, few, score, here, v)[some].any()
 
 
 @pytest.mark.parametrize("name", ["squared_hinge", "logistic"])
@@ -119,14 +133,14 @@ def test_a_wide_range_makes_the_grid_coarser(name):
     score, share = rows(2000)
     score[5] = 3e5
     loss = LOSSES[name]
-    seen = loss.look(score, share, 0)
+    seen = look(loss, score, share, 0)
     assert seen.sums is None
     level = loss.level(seen)
     assert level > 0
     value = merged(loss, score, share, level, (10,)).value
     exact = POINTS[name](score, share).value
     assert value == pytest.approx(exact, rel=1e-3)
-    assert loss.level(loss.look(np.array([np.nan, 1.0]), share[:2], 0)) == -1
+    assert loss.level(look(loss, np.array([np.nan, 1.0]), share[:2], 0)) == -1
 
 
 def test_a_part_of_one_class_or_of_no_rows():

@@ -9,6 +9,7 @@ share, which is known; and where classes are mixed evenly within a cell, next to
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
@@ -29,6 +30,7 @@ class Judges(NamedTuple):
     centre: list[Float]  # (k,) of each fold
     unit: list[Float]  # (k,) standard deviations
     exact: bool
+    weighted: bool
 
 
 class Pile(NamedTuple):
@@ -46,24 +48,28 @@ class Pile(NamedTuple):
 
 def _judge(block: Block, judges: Judges) -> list[Any]:
     fold = fold_of(block.places(), len(judges.weights))
-    found: list[Any] = []
-    for number, W in enumerate(judges.weights):
-        here = np.flatnonzero(fold == number)
-        size = max(_GROUP // W.shape[1], 1)
-        total: Any = None
-        for start in range(0, max(len(here), 1), size):
-            part = here[start : start + size]
-            scores = _scores(block.X[part], W)
-            some = counted(
-                scores,
-                block.signed[part],
-                judges.centre[number],
-                judges.unit[number],
-                judges.exact,
-            )
-            total = some if total is None else total + some
-        found.append(total)
-    return found
+    return [
+        _judge_fold(block, np.flatnonzero(fold == number), number, judges)
+        for number in range(len(judges.weights))
+    ]
+
+
+def _judge_fold(
+    block: Block, here: NDArray[np.int64], number: int, judges: Judges
+) -> Any:
+    W, centre, unit = (some[number] for some in judges[:3])
+    k = W.shape[1]
+    size = max(_GROUP // k, 1)
+    groups = [here[start : start + size] for start in range(0, len(here), size)]
+    if judges.exact:
+        found = [np.empty((k, 0)), *(_scores(block.X, some, W) for some in groups)]
+        return Pile(np.concatenate(found, axis=1), block.signed[here])
+    counts = np.zeros((k, 2, _CELLS), np.float64 if judges.weighted else np.uint32)
+    room = np.empty(min(size, len(here)) * (k + W.shape[0]))
+    for some in groups:
+        scores = _scores(block.X, some, W, room)
+        _count(scores, block.signed[some], centre, _FINENESS / unit, counts)
+    return counts
 
 
 def counted(
@@ -79,8 +85,9 @@ def counted(
 
 @kernel
 def _count(
-    scores: Float, signed: Float, centre: Float, scale: Float, counts: Float
+    scores: Float, signed: Float, centre: Float, scale: Float, counts: Any
 ) -> None:
+    """Add rows to counts: integers, which take half the room, or sums of weights."""
     last = counts.shape[2] - 1
     for k in range(scores.shape[0]):
         for i in range(signed.shape[0]):
@@ -89,11 +96,21 @@ def _count(
             counts[k, 0 if signed[i] > 0.0 else 1, cell] += abs(signed[i])
 
 
-def _scores(X: Any, W: Float) -> Float:
-    """Return the scores of each column of W, a row each."""
-    if isinstance(X, np.ndarray) and X.dtype == np.float64:
-        return W.T @ X.T
-    return np.ascontiguousarray(product(X, W).T)
+def _scores(
+    X: Any, some: NDArray[np.int64], W: Float, room: Float | None = None
+) -> Float:
+    """Return the scores of some rows for each column of W, a row each.
+
+    ``room`` is where to put them, and a copy of the rows; see passes for why.
+    """
+    if not isinstance(X, np.ndarray) or X.dtype != np.float64:
+        return np.ascontiguousarray(product(X[some], W).T)
+    if room is None:
+        return W.T @ X[some].T
+    n, (d, k) = len(some), W.shape
+    rows, scores = room[: n * d].reshape(n, d), room[n * d : n * (d + k)]
+    np.take(X, some, axis=0, out=rows, mode="clip")  # the other modes make a copy
+    return np.matmul(W.T, rows.T, out=scores.reshape(k, n))
 
 
 def few(n_rows: int, count: int) -> bool:
@@ -115,7 +132,8 @@ def areas(
 ) -> tuple[Float, float]:
     """Return the AUC of each column of weights and each fold, and a bound of errors."""
     exact = few(table.n_rows, weights[0].shape[1])
-    found = table.total(_judge, Judges(weights, centre, unit, exact))
+    judges = Judges(weights, centre, unit, exact, table.weighted)
+    found = table.total(_judge, judges)
     both = [area_of(some, table.weighted) for some in found]
     return np.column_stack([each for each, _ in both]), max(off for _, off in both)
 

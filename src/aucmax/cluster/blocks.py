@@ -47,10 +47,12 @@ class Block(NamedTuple):
         """The rows as kernels take them."""
         return as_core_rows(self.X)
 
-    def places(self) -> NDArray[np.int64]:
-        """Return the place of each row among all rows."""
-        n = self.X.shape[0]
-        return self.start + (np.arange(n) if self.kept is None else self.kept)
+    def places(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+        """Return the place of each row, or some, among all rows."""
+        if self.kept is not None:
+            return self.start + self.kept[start:stop]
+        stop = self.X.shape[0] if stop is None else stop
+        return np.arange(self.start + start, self.start + stop)
 
 
 class Table:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.cluster.blocks import Block, Table
-from aucmax.cluster.passes import backwards
+from aucmax.cluster.passes import over
 from aucmax.core.engine import NEG, POS
 from aucmax.core.implicit import AllPairs
 from aucmax.core.rows import Float
@@ -37,12 +37,13 @@ class Along(NamedTuple):
 def _times(block: Block, along: Along) -> Float:
     """Return the covariances of the classes, times v."""
 
-    def off(scores: Float, signed: Float, start: int) -> Float:
+    def off(scores: Float, u: Float, start: int, stop: int) -> None:
+        signed = block.signed[start:stop]
         side = np.where(signed > 0.0, POS, NEG)
         share = np.abs(signed) / along.weight[side]
-        return (share * (scores[0] - along.middle[side]))[np.newaxis]
+        u[0] = share * (scores[0] - along.middle[side])
 
-    return backwards(block, along.v[np.newaxis], off)[0, :-1]
+    return over(block, along.v[np.newaxis], 1, off)[0, :-1]
 
 
 class Spread(AllPairs):

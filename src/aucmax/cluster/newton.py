@@ -3,7 +3,7 @@
 The solver is that of :mod:`aucmax.core.newton`, and asks as it does on one machine. But
 scores, which are as many as rows, stay where the rows are. As they are X w for some w,
 the solver adds up *weights* where it would add up scores (:class:`Scores`), and a
-worker makes scores of them when a pass needs some (:mod:`aucmax.cluster.passes`).
+worker makes scores of them when a pass needs some (:mod:`aucmax.cluster.requests`).
 
 A point costs two passes: one for the loss, one for its gradient; a product with the
 Hessian two as well, the sums on the grid and Xᵀ u. What is broadcast and what comes
@@ -26,155 +26,21 @@ from aucmax.batch.bam import (
     with_covariances,
 )
 from aucmax.batch.bam_cv import BAMCV
-from aucmax.cluster.areas import area_of, counted, few
+from aucmax.cluster.areas import area_of, few
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
 from aucmax.cluster.implicit import system
 from aucmax.cluster.moments import all_moments, n_folds_of
 from aucmax.cluster.pairs import LOSSES, Field
-from aucmax.cluster.passes import backwards
+from aucmax.cluster.requests import Back, Judge, Look, Moment, Rows, Weigh, answered
 from aucmax.core.base import LinearRanker
 from aucmax.core.newton import Ask, Objective, Place, Solver
 from aucmax.core.pairs import POINTS
-from aucmax.core.products import times
 from aucmax.core.rows import Float
 
 Result = TypeVar("Result")
 
 _AT_A_TIME = 6  # solvers that share passes
-
-
-class Rows(NamedTuple):
-    """Which rows count, all or all but a fold, and the weight of each class."""
-
-    weight: Float  # (2,) positives first
-    fold: int = -1
-    n_folds: int = 1
-
-    def shares(self, block: Block) -> Float:
-        """Return weights as shares of their class, signed; zero in the fold."""
-        share = block.signed / np.where(block.signed > 0.0, *self.weight)
-        if self.fold >= 0:
-            share[fold_of(block.places(), self.n_folds) == self.fold] = 0.0
-        return share
-
-
-class Look(NamedTuple):
-    """Asks for the loss at w."""
-
-    rows: Rows
-    loss: str
-    w: Float
-    level: int
-
-
-class Back(NamedTuple):
-    """Asks for the gradient at w, or for the Hessian there times v."""
-
-    rows: Rows
-    loss: str
-    w: Float
-    field: Field
-    v: Float | None = None
-    across: Any = None
-
-
-class Weigh(NamedTuple):
-    """Asks for the sums of a product with v."""
-
-    rows: Rows
-    loss: str
-    w: Float
-    field: Field
-    v: Float
-
-
-class Judge(NamedTuple):
-    """Asks for the scores of w in the fold, or how many rows are in cells of them."""
-
-    rows: Rows
-    w: Float
-    centre: float
-    unit: float
-    exact: bool
-
-
-class Moment(NamedTuple):
-    """Asks for the first two moments of the scores of w, classes balanced."""
-
-    rows: Rows
-    w: Float
-
-
-def _vectors(request: Any) -> list[Float]:
-    v = getattr(request, "v", None)
-    return [request.w] if v is None else [request.w, v]
-
-
-def answered(block: Block, requests: list[Any]) -> list[Any]:
-    """Return what a block adds to the answer of each request."""
-    with np.errstate(over="ignore", invalid="ignore"):  # steps may be too long
-        answers: list[Any] = [None] * len(requests)
-        forth = [k for k, r in enumerate(requests) if not isinstance(r, Back)]
-        back = [k for k, r in enumerate(requests) if isinstance(r, Back)]
-        if forth:
-            found = _forth(block, [requests[k] for k in forth])
-            for k, answer in zip(forth, found, strict=True):
-                answers[k] = answer
-        if back:
-            found = list(_back(block, [requests[k] for k in back]))
-            for k, answer in zip(back, found, strict=True):
-                answers[k] = answer
-        return answers
-
-
-def _forth(block: Block, requests: list[Any]) -> list[Any]:
-    """Answer what is a sum of the scores."""
-    W = np.array([v for request in requests for v in _vectors(request)])
-    scores = iter(times(block.rows, W))
-    answers: list[Any] = []
-    for request in requests:
-        share, score = request.rows.shares(block), next(scores)
-        if isinstance(request, Look):
-            loss = LOSSES[request.loss]
-            answers.append(loss.look(score, share, request.level))
-        elif isinstance(request, Weigh):
-            loss, v = LOSSES[request.loss], next(scores)
-            answers.append(loss.weigh(request.field, score, share, v))
-        elif isinstance(request, Judge):
-            here = np.flatnonzero(share == 0.0)
-            answers.append(
-                counted(
-                    score[np.newaxis, here],
-                    block.signed[here],
-                    np.array([request.centre]),
-                    np.array([request.unit]),
-                    request.exact,
-                )
-            )
-        else:
-            weight = 0.5 * np.abs(share)
-            answers.append(np.array([weight @ score, weight @ score**2]))
-    return answers
-
-
-def _back(block: Block, requests: list[Back]) -> Float:
-    """Answer what is Xᵀ u; the last number is the sum of u."""
-    W = np.array([v for request in requests for v in _vectors(request)])
-    shares = [request.rows.shares(block) for request in requests]
-
-    def slopes(scores: Float, signed: Float, start: int) -> Float:
-        each, out = iter(scores), np.empty((len(requests), len(signed)))
-        for k, request in enumerate(requests):
-            share, score = shares[k][start : start + len(signed)], next(each)
-            loss, field = LOSSES[request.loss], request.field
-            if request.v is None:
-                out[k] = loss.slope(field, score, share)
-            else:
-                out[k] = loss.product(field, request.across, score, share, next(each))
-        return out
-
-    return backwards(block, W, slopes)
 
 
 class Scores:

@@ -27,7 +27,8 @@ def check_versions() -> None:
     if here is None:
         return
     for worker, found in here.run(_version, on_error="return").items():
-        if isinstance(found, ImportError):
+        # Dask makes a plain Exception of what fails before the function is known.
+        if isinstance(found, Exception) and "No module named 'aucmax" in str(found):
             raise RuntimeError(
                 f"Worker {worker} has no aucmax ({found}): pip install "
                 f"'aucmax[cluster]=={aucmax.__version__}' there."
