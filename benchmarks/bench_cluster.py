@@ -385,7 +385,7 @@ def _costs(d):
     w = np.full(d, 0.1)
     W = np.random.default_rng(0).standard_normal((d, 50))
     unit = np.full(50, d**0.5)
-    judges = Judges([W] * 5, [np.zeros(50)] * 5, [unit] * 5, False, False)
+    judges = Judges([W] * 5, [np.zeros(50)] * 5, [unit] * 5, False, True)
     jobs = {
         "moments": lambda block=block: gathered(block, 1),
         "of 5 folds": lambda block=block: gathered(block, 5),

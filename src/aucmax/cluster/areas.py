@@ -30,7 +30,7 @@ class Judges(NamedTuple):
     centre: list[Float]  # (k,) of each fold
     unit: list[Float]  # (k,) standard deviations
     exact: bool
-    weighted: bool
+    whole: bool  # counts are whole numbers below 2³²
 
 
 class Pile(NamedTuple):
@@ -64,7 +64,7 @@ def _judge_fold(
     if judges.exact:
         found = [np.empty((k, 0)), *(_scores(block.X, some, W) for some in groups)]
         return Pile(np.concatenate(found, axis=1), block.signed[here])
-    counts = np.zeros((k, 2, _CELLS), np.float64 if judges.weighted else np.uint32)
+    counts = np.zeros((k, 2, _CELLS), np.uint32 if judges.whole else np.float64)
     room = np.empty(min(size, len(here)) * (k + W.shape[0]))
     for some in groups:
         scores = _scores(block.X, some, W, room)
@@ -132,7 +132,8 @@ def areas(
 ) -> tuple[Float, float]:
     """Return the AUC of each column of weights and each fold, and a bound of errors."""
     exact = few(table.n_rows, weights[0].shape[1])
-    judges = Judges(weights, centre, unit, exact, table.weighted)
+    whole = not table.weighted and table.n_rows < 1 << 32
+    judges = Judges(weights, centre, unit, exact, whole)
     found = table.total(_judge, judges)
     both = [area_of(some, table.weighted) for some in found]
     return np.column_stack([each for each, _ in both]), max(off for _, off in both)
