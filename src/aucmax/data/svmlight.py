@@ -480,7 +480,8 @@ def _read(
     stop = buf.size
     mark_either(buf, _SPACE, _NEWLINE, ends)
     mark_range(buf, _ZERO, _NINE, digits)
-    at = line = row = k = n_bad = n_asked = 0
+    at = line = row = n_bad = n_asked = 0
+    k = np.int64(0)  # not a literal, for which _read_entries would be compiled as well
     n_cut: Any = 0
     wider: Any = 0
     width, unsorted = found[_WIDTH], False
