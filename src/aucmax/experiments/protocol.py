@@ -102,6 +102,7 @@ class Plan(NamedTuple):
     most_rows: int | None = None  # of a set, drawn at random
     most_train: int | None = None  # of the training rows
     reference: str = ""  # the algorithm that the others are tested against
+    means: int | None = None  # that a printed deviation is of; None: of all runs
 
 
 class Picture(NamedTuple):

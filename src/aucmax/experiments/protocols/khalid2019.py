@@ -189,6 +189,7 @@ _CHAPTER_5 = Plan(
     scaling="standardised",
     split=Folds(5, 3),
     folds=3,
+    means=3,  # "the average of 3 runs", each the average of five folds
     recipes={
         "OAMseq": _online("OAMseq", buffer_size=100),
         "OAMgra": _online("OAMgra", buffer_size=100),
