@@ -218,3 +218,11 @@ def test_means_of_folds_are_tested_where_such_are_printed(monkeypatch):
     assert verdict(0.40, 0.50, 0.60, 0.40, 0.50, 0.601) == BELOW
     assert verdict(0.70, 0.70, 0.70, 0.85, 0.85, 0.85) == WITHIN
     assert verdict(0.70, 0.70, 0.70, 0.85, 0.75) == BELOW  # one whole partition
+
+
+def test_fits_count_on_a_machine_without_the_data():
+    wanted = WANTED._replace(datasets=("gone",), forms=(OURS,))
+    (one,) = verdicts(wanted, [])
+    assert one.verdict == INCOMPARABLE
+    (one,) = verdicts(wanted, [line(0, 0.8, "gone")])
+    assert one.verdict == REPRODUCED

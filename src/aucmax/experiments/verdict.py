@@ -139,11 +139,13 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
     values = _values(lines)
     rules = dict(_searched(wanted, lines))
     found: list[Verdict] = []
+    ran = {place[:2] for place in values}
     for cell in wanted.cells:
-        if missing := obstacle(cell):
+        table, plan = protocol(wanted.source).plan(cell.table)
+        missing = obstacle(cell)
+        if missing and (cell.copied or (table, cell.dataset) not in ran):
             found += [_without(cell, "", INCOMPARABLE, missing)]
             continue
-        table, plan = protocol(wanted.source).plan(cell.table)
         subject = plan.subjects[cell.dataset]
         rule, reason, note = "", reservation(cell), subject.note
         if subject.unknown:
