@@ -43,6 +43,7 @@ def cells(path: Path) -> Iterator[tuple[Place, dict[str, str]]]:
     """Yield the cells of a file with what came of each form."""
     text = path.read_text(encoding="utf-8")
     source = text.split("\n", 1)[0].removeprefix("# ")
+    older = "within error" not in text  # than that verdict
     for section in text.split("\n## ")[1:]:
         title = re.match(r"Table (\S+), (.*)", section)
         if title is None or "seconds" in title[2]:
@@ -56,14 +57,14 @@ def cells(path: Path) -> Iterator[tuple[Place, dict[str, str]]]:
             yield (
                 place,
                 {
-                    form: verdict(place, named[heading], notes)
+                    form: verdict(place, named[heading], notes, older)
                     for heading, form in FORMS.items()
                     if named.get(heading)
                 },
             )
 
 
-def verdict(place: Place, box: str, notes: list[tuple[str, str]]) -> str:
+def verdict(place: Place, box: str, notes: list[tuple[str, str]], older: bool) -> str:
     """Return what came of a cell: its sign, or why it is below."""
     what = SIGNS.get(box.rsplit(" ", 1)[-1], "")
     pattern = rf"(?:^|; ){re.escape(place.dataset)} \(([^)]*)\)"
@@ -75,7 +76,7 @@ def verdict(place: Place, box: str, notes: list[tuple[str, str]]) -> str:
     ]
     if what == "below" and any(LIMIT in reason for reason in said):
         return "explained"
-    by_rows = any(ERROR in reason for reason in said)
+    by_rows = older and any(ERROR in reason for reason in said)
     if what == "below" and by_rows and place.dataset not in WITH_TEST_FILE:
         return "within"
     return what
