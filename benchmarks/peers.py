@@ -4,11 +4,12 @@ Data sets of $AUCMAX_DATA or ../shared/data, at most 20 000 rows of each, 60 % t
 from and 40 % to test by; one split, raw features, defaults, one core. Linear models of
 scikit-learn get standardised features (texts: divided by the deviation). Rivals take
 part if they can be imported. What has to be compiled is compiled before, on some
-rows; seconds are those of ``fit``, of Vowpal Wabbit with its files written already.
+rows; seconds are processor time of ``fit``, which a busy machine changes little, of
+Vowpal Wabbit with its files written already.
 
 ``python benchmarks/peers.py run FILE [set …]`` adds a JSON line to FILE for each set
 and model; what is there is not done again. ``… report FILE [PICTURE]`` prints the
-tables of docs/benchmarks.md, and draws AUC against seconds. On an idle machine.
+tables of docs/benchmarks.md, and draws AUC against seconds.
 """
 
 import json
@@ -18,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,9 @@ def timed(make: Callable[[], Any], early: bool = False) -> Callable[[Split], Res
         if early:
             make().fit(data.X[:300], data.y[:300])
         model = make()
-        start = perf_counter()
+        start = process_time()
         model.fit(data.X, data.y)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         if hasattr(model, "decision_function"):
             return model.decision_function(data.X_test), seconds
         return model.predict_proba(data.X_test)[:, 1], seconds
@@ -85,9 +86,9 @@ def xgboost(objective: str) -> Callable[[Split], Result]:
         if objective.startswith("rank"):
             rows.set_group([len(data.y)])
         settings = {"objective": objective, "eta": 0.05, "nthread": 1, "seed": 0}
-        start = perf_counter()
+        start = process_time()
         model = xgboost.train(settings, rows, 200)
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         return model.predict(xgboost.DMatrix(data.X_test, nthread=1)), seconds
 
     return run
@@ -101,9 +102,9 @@ def vw(data: Split) -> Result:
         vw_file(folder / "train", data.X, data.y)
         vw_file(folder / "test", data.X_test, data.y_test)
         common = "--quiet --loss_function logistic"
-        start = perf_counter()
+        start = process_time()
         vowpalwabbit.Workspace(f"{common} -d {folder}/train -f {folder}/model").finish()
-        seconds = perf_counter() - start
+        seconds = process_time() - start
         vowpalwabbit.Workspace(
             f"{common} -d {folder}/test -t -i {folder}/model -r {folder}/scores"
         ).finish()
@@ -112,9 +113,9 @@ def vw(data: Split) -> Result:
 
 
 def slow_river(data: Split) -> Result:
-    start = perf_counter()
+    start = process_time()
     scores = river(data)  # which learns and scores: seconds are of both
-    return scores, perf_counter() - start
+    return scores, process_time() - start
 
 
 def own(name: str) -> Callable[[], Any]:
@@ -260,7 +261,9 @@ def draw(lines: list[dict[str, Any]], names: list[str], picture: str) -> None:
         ax.title.set_size(10)
         ax.tick_params(labelsize=8)
         ax.grid(alpha=0.2)
-    figure.supxlabel("seconds of fit; red: aucmax, blue: others; bars: 95 % intervals")
+    figure.supxlabel(
+        "processor seconds of fit; red: aucmax, blue: others; bars: 95 % intervals"
+    )
     figure.supylabel("AUC")
     figure.tight_layout()
     figure.savefig(picture, dpi=90)

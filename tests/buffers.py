@@ -21,6 +21,11 @@ class Buffer:
         self.size, self.policy = size, policy
         self.rows, self.seen, self.random = ([], []), [0, 0], numbers()
 
+    def again(self):
+        """Sample anew, as each pass of ``fit`` does."""
+        if self.policy == "reservoir":
+            self.seen = [min(seen, self.size) for seen in self.seen]
+
     def offer(self, side, row):
         self.seen[side] += 1
         seen, rows = self.seen[side], self.rows[side]

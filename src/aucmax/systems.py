@@ -60,6 +60,7 @@ _SOLAM_PRINTED: Settings = {**_STREAM, **_EXPLICIT, "eta0": 10.0}
 _OPAUC_PRINTED: Settings = {**_LAST, **_EXPLICIT, "l2": 1e-4, "eta0": 2.0**-8}
 _SAM_PRINTED: Settings = {**_STREAM, "l2": 1e-7, "eta0": 1.0}
 _OAM_PRINTED: Settings = {**_LAST, "C": 1.0}
+_CBR_PRINTED: Settings = {**_STREAM, "C": 1.0, "step": 1.0}
 
 # Features of landmarks without a penalty: no feature is to be scaled up.
 _RAW: Settings = {"C": 100.0, "precondition": False}
@@ -100,9 +101,9 @@ SYSTEMS = {
         System("AdaOAM", (KHALID,), _SQUARE, "O(d²) a row", ("AdaOAM", {}), printed={**_LAST, "l2": 1e-4, "eta0": 2.0**-4}),
         System("OAMseq", (GAO, KHALID, NATOLE, THESIS), _HINGE, _BUFFER, _oam("seq"), printed=_OAM_PRINTED),
         System("OAMgra", (GAO, KHALID, NATOLE, THESIS), _HINGE, _BUFFER, _oam("gra"), printed=_OAM_PRINTED),
-        System("CBR-RS", (KHALID,), _HINGE, _FULL, _cbr("reservoir"), printed={**_STREAM, "C": 1.0}),
-        System("CBR-FIFO", (KHALID,), _HINGE, _FULL, _cbr("fifo"), printed={**_STREAM, "C": 1.0}),
-        System("CBR-diag-FIFO", (KHALID,), _HINGE, _BUFFER, _cbr("fifo", covariance="diag"), printed={**_STREAM, "C": 1.0}),
+        System("CBR-RS", (KHALID,), _HINGE, _FULL, _cbr("reservoir"), printed=_CBR_PRINTED),
+        System("CBR-FIFO", (KHALID,), _HINGE, _FULL, _cbr("fifo"), printed=_CBR_PRINTED),
+        System("CBR-diag-FIFO", (KHALID,), _HINGE, _BUFFER, _cbr("fifo", covariance="diag", precondition=False), printed=_CBR_PRINTED),
         System("Uni-Exp", (GAO, KHALID), "exponential loss of rows, classes balanced", "O(d) a row", ("UniExp", {}), printed={**_LAST, **_EXPLICIT, "eta0": 2.0**-4}),
         System("Uni-Log", (GAO,), "logistic loss of rows, classes balanced", "O(n d) a Newton step", ("BAM", {"loss": "balanced_logistic"})),
         System("LS-SVM", (GAO, NATOLE, THESIS), _SQUARE, "O(n d²)", ("LeastSquaresAUC", {})),

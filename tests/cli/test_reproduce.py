@@ -51,6 +51,22 @@ def test_a_table_comes_with_ours_beside_it(paper):
     assert len(fits) == 1 + 2 * (2 * 2 + 2)  # nothing was done again
 
 
+def test_tables_of_what_is_there_take_no_fits(paper):
+    some = ("--table", "1", "--datasets", "pair", "--algorithms", "LS-SVM")
+    invoke(paper, *some)
+    done = (paper / f"{toy_paper.SOURCE}.jsonl").read_text()
+    result = invoke(paper, "--no-fits", "--grid", 99)  # what was done is in the file
+    assert result.exit_code == 0
+    text = (paper / f"{toy_paper.SOURCE}.md").read_text()
+    assert "At most 2 values of a parameter, 3,000 rows" in text
+    assert "--forms ours,printed --runs 2 --grid 2 --tune-rows 3000" in text
+    assert "Table 2, accuracy" in text  # the same fits
+    assert (paper / f"{toy_paper.SOURCE}.jsonl").read_text() == done
+    elsewhere = invoke(paper / "elsewhere", "--no-fits")
+    assert elsewhere.exit_code
+    assert "There are no results yet" in elsewhere.stderr
+
+
 def test_a_dry_run_counts_and_writes_nothing(paper):
     rows = json.loads(invoke(paper, "--dry-run", "--json").stdout)
     assert rows == [

@@ -7,8 +7,11 @@ from aucmax.data import registry
 from aucmax.experiments import papers
 from aucmax.experiments.protocol import (
     FORMS,
+    OURS,
     PAIRS,
+    PRINTED,
     SHARE,
+    TUNED,
     Grid,
     Recipe,
     powers,
@@ -89,3 +92,12 @@ def test_ours_is_tuned_around_its_defaults():
     assert Recipe("NBAM", {"sigma": Grid((1.0,))}).choices("tuned", Y, None) == {
         "sigma": ["auto"]
     }
+
+
+def test_what_is_tried_beside_the_grid_is_of_the_tuned_form_alone():
+    y = np.array([True, False])
+    recipe = Recipe("OAMseq", {"C": Grid((1.0, 2.0))}, tried={"precondition": (True,)})
+    assert recipe.choices(OURS, y, None) == {}
+    assert set(recipe.choices(PRINTED, y, None)) == {"C"}
+    tuned = recipe.choices(TUNED, y, 3)
+    assert (len(tuned["C"]), tuned["precondition"]) == (3, [True])

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_ind_from_stats, ttest_rel
 
 import toy_paper
 from aucmax.experiments.fitting import CEILINGS, EXACT
 from aucmax.experiments.protocol import OURS, PRINTED
 from aucmax.experiments.reproduce import Wanted
-from aucmax.experiments.splits import Validated
+from aucmax.experiments.splits import Given, Holdout, Validated
 from aucmax.experiments.verdict import (
     ABOVE,
     BELOW,
@@ -16,6 +16,7 @@ from aucmax.experiments.verdict import (
     INCOMPARABLE,
     NOT_RUN,
     REPRODUCED,
+    WITHIN,
     fitting_rules,
     judge,
     matches,
@@ -170,7 +171,7 @@ def test_test_rows_that_were_drawn_once_leave_room_for_others(monkeypatch):
 
     def reason(error):
         found = verdicts(wanted, [{**line(0, 0.75), "auc_se": error}])[0]
-        assert found.verdict == BELOW
+        assert found.verdict == (WITHIN if found.reason else BELOW)
         return found.reason
 
     assert reason(0.03) == ""  # each fold is for testing
@@ -179,3 +180,49 @@ def test_test_rows_that_were_drawn_once_leave_room_for_others(monkeypatch):
     said = "within two standard errors of the AUC on our test rows, 0.0300"
     assert reason(0.03) == said
     assert reason(0.02) == reason(None) == ""
+
+
+def test_a_test_file_is_the_same_rows_as_in_the_paper():
+    assert Given(0.2, 3).once(None)
+    assert not Given(0.2, 3).once(100)
+    assert Validated(3).once(None)
+    assert Validated(3).once(100)  # which half of them is drawn
+    assert not Holdout(0.2, 3).once(None)
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.2])
+def test_means_of_draws_are_tested_against_the_printed_one(monkeypatch, spread):
+    wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
+    areas = 0.775 + spread * np.linspace(-1, 1, 6)
+    fits = [line(k, area) for k, area in enumerate(areas)]
+    assert verdicts(wanted, fits)[0].verdict == BELOW  # they are folds
+    plan = toy_paper.PROTOCOL.plans["1"]._replace(split=Holdout(0.2, 10))
+    monkeypatch.setitem(toy_paper.PROTOCOL.plans, "1", plan)
+    ours, printed = (0.775, areas.std(ddof=1), 6), (0.8, 0.02, 10)
+    p_value = ttest_ind_from_stats(*ours, *printed, equal_var=False).pvalue
+    one = verdicts(wanted, fits)[0]
+    assert one.verdict == (BELOW if p_value < 0.05 else WITHIN)
+    assert (one.verdict == BELOW) == (spread < 0.1)
+    assert verdicts(wanted, fits[:4])[0].verdict == BELOW  # too few of the ten
+
+
+def test_means_of_folds_are_tested_where_such_are_printed(monkeypatch):
+    wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
+    plan = toy_paper.PROTOCOL.plans["1"]._replace(means=2)
+    monkeypatch.setitem(toy_paper.PROTOCOL.plans, "1", plan)
+
+    def verdict(*areas):
+        return verdicts(wanted, [line(k, a) for k, a in enumerate(areas)])[0].verdict
+
+    # Folds that differ say nothing, their means do.
+    assert verdict(0.40, 0.50, 0.60, 0.40, 0.50, 0.601) == BELOW
+    assert verdict(0.70, 0.70, 0.70, 0.85, 0.85, 0.85) == WITHIN
+    assert verdict(0.70, 0.70, 0.70, 0.85, 0.75) == BELOW  # one whole partition
+
+
+def test_fits_count_on_a_machine_without_the_data():
+    wanted = WANTED._replace(datasets=("gone",), forms=(OURS,))
+    (one,) = verdicts(wanted, [])
+    assert one.verdict == INCOMPARABLE
+    (one,) = verdicts(wanted, [line(0, 0.8, "gone")])
+    assert one.verdict == REPRODUCED

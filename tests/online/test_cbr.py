@@ -44,7 +44,9 @@ def reference(X, y, weight, model, passes):
         table.renew()
     buffer = Buffer(model.buffer_size, model.policy)
     w, S, G = np.zeros(d), np.eye(d), np.ones(d)
-    for x, side, share in visits(X, y, weight, passes):
+    for visit, (x, side, share) in enumerate(visits(X, y, weight, passes)):
+        if visit == np.count_nonzero(weight):  # the second pass
+            buffer.again()
         if passes is None:
             table.add(x, side == 0, share)
             if table.n.all():

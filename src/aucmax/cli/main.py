@@ -621,6 +621,10 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be run, and stop.")
     ] = False,
+    no_fits: Annotated[
+        bool,
+        typer.Option("--no-fits", help="Tables of the fits in the folder, no more."),
+    ] = False,
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes.")] = 2,
     seed: _Seed = 0,
     output: Annotated[
@@ -654,6 +658,7 @@ def reproduce(
     if dry_run:
         foretell(wanted, effort, as_json)
         return
-    code = run(wanted, effort, output, jobs, figures=figures, as_json=as_json)
+    how = {"fits": not no_fits, "figures": figures, "as_json": as_json}
+    code = run(wanted, effort, output, jobs, **how)
     if code:
         raise typer.Exit(code)

@@ -9,6 +9,7 @@ from rich.text import Text
 from aucmax.cli.progress import fits_bar
 from aucmax.cli.screen import Screen, some, table
 from aucmax.experiments.fitting import Effort
+from aucmax.experiments.lines import Line
 from aucmax.experiments.papers import SECONDS
 from aucmax.experiments.protocol import FORMS
 from aucmax.experiments.protocols import protocol
@@ -16,16 +17,17 @@ from aucmax.experiments.reproduce import (
     Wanted,
     jobs_of,
     obstacle,
+    recorded,
     reproduce,
     reservation,
     trainings,
 )
-from aucmax.experiments.verdict import BELOW, FAILED, Report
+from aucmax.experiments.verdict import BELOW, FAILED, WITHIN, Report
 from aucmax.files import write_atomically
 from aucmax.report import reproduction
 from aucmax.report.reproduction import Section
 
-_STYLES = {BELOW: "red", FAILED: "yellow"}
+_STYLES = {BELOW: "red", WITHIN: "yellow", FAILED: "yellow"}
 
 
 def run(
@@ -34,19 +36,18 @@ def run(
     folder: Path,
     workers: int,
     *,
+    fits: bool,
     figures: bool,
     as_json: bool,
 ) -> int:
-    """Do the fits, write and show the tables; return the exit code."""
+    """Do the fits, or take those there are; write and show the tables."""
     screen = Screen(quiet=as_json)
     _check(wanted)
     results = folder / f"{wanted.source}.jsonl"
-    try:
-        with fits_bar() as watch:
-            lines = reproduce(wanted, results, effort, workers=workers, watch=watch)
-    except KeyboardInterrupt:
-        screen.warn(f"What is done is in {results}: the same command goes on.")
-        raise
+    if fits:
+        lines = _do(wanted, effort, results, workers, screen)
+    else:
+        wanted, effort, lines = recorded(wanted, results)
     report = Report.of(wanted, effort, lines)
     written = _write(report, folder) + (_draw(report, folder) if figures else [])
     if as_json:
@@ -55,6 +56,17 @@ def run(
         _show(report, screen)
         screen.print(f"Written: {', '.join(map(str, written))}", wrap=False)
     return int(any("error" in line for line in lines))
+
+
+def _do(
+    wanted: Wanted, effort: Effort, results: Path, workers: int, screen: Screen
+) -> list[Line]:
+    try:
+        with fits_bar() as watch:
+            return reproduce(wanted, results, effort, workers=workers, watch=watch)
+    except KeyboardInterrupt:
+        screen.warn(f"What is done is in {results}: the same command goes on.")
+        raise
 
 
 def foretell(wanted: Wanted, effort: Effort, as_json: bool) -> None:

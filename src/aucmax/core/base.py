@@ -373,6 +373,9 @@ class OnlineAUC(LinearRanker):
         """Take the state past the rows ``order``, visited as ``_visit`` says."""
         raise NotImplementedError
 
+    def _again(self, state: Any) -> None:
+        """Make the state ready for another pass over the same rows."""
+
     def _weights(self, state: Any) -> tuple[Float, float]:
         """Return the weights and the intercept."""
         raise NotImplementedError
@@ -415,6 +418,8 @@ class OnlineAUC(LinearRanker):
         none_left_out = tally.rows.sum() == len(signed)
         for epoch in range(self.max_iter):
             how = self._visit(rows, state, self._learns_in_fit and epoch == 0)
+            if epoch > 0:
+                self._again(state)
             for order in visits(signed, rng if self.shuffle else None, none_left_out):
                 self._update(rows, signed, order, state, how)
         self.n_iter_ = self.max_iter

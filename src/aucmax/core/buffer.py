@@ -60,6 +60,15 @@ def check(state: Any, seen: Float, seed: Float, n_features: int) -> None:
         raise ValueError("the features in its buffer are not in order.")
 
 
+def sample_anew(seen: Float, size: int) -> None:
+    """Let another pass over the same rows sample them anew; full slots stay so.
+
+    A reservoir that went on would hardly change any more, and the rows of all passes
+    would be paired with the same few.
+    """
+    np.minimum(seen, size, out=seen)
+
+
 @kernel
 def fullest(X: Rows, y: Float) -> int:
     """Return the largest number of values that are not zero in a row that counts."""

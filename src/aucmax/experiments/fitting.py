@@ -82,6 +82,15 @@ def rules_of(subject: Subject) -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
+def given_rows(subject: Subject) -> int | None:
+    """Return how many rows come in a training file; None if they are to be split."""
+    assert subject.name is not None
+    parts = registry.entry(subject.name).parts
+    if subject.merged or subject.part is not None or "train" not in parts:
+        return None
+    return parts["train"].rows
+
+
 def choose(
     recipe: Recipe, form: str, ready: Ready, folds: int, effort: Effort, seed: int
 ) -> dict[str, Any]:
@@ -236,10 +245,7 @@ def _rows(subject: Subject, rule: str) -> tuple[Any, Classes, int | None]:
     grouping = rules_of(subject)[rule] if rule else subject.rule
     if grouping is not None:
         y = grouping.task.positives(labels)
-    parts = registry.entry(subject.name).parts
-    if subject.merged or subject.part is not None or "train" not in parts:
-        return X, y, None
-    return X, y, parts["train"].rows
+    return X, y, given_rows(subject)
 
 
 def _least(*limits: int | None) -> int | None:

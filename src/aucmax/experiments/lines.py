@@ -32,6 +32,13 @@ def read(path: Path, head: Mapping[str, Any] | None = None) -> list[Line]:
     return lines[1:]
 
 
+def head_of(path: Path) -> Line:
+    """Return the first line of a file of results."""
+    if not path.exists():
+        raise FileNotFoundError(f"There are no results yet: {path} is not there.")
+    return next(_whole(path), {})
+
+
 class Writer:
     """Appends lines to a file, which is cut back to its whole lines first."""
 

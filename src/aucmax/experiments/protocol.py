@@ -59,6 +59,7 @@ class Recipe(NamedTuple):
     passes: int | None = None  # over a stream, in the printed form; None: as ``fit``
     most_rows: int | None = None  # that it was trained on
     runs: int | None = None  # fewer than the others had
+    tried: Mapping[str, tuple[Any, ...]] = {}  # more to tune ours by
 
     def model(self, form: str, choice: Mapping[str, Any]) -> Any:
         """Return it, not fitted yet, with the values chosen for its parameters."""
@@ -74,7 +75,8 @@ class Recipe(NamedTuple):
         if form == PRINTED:
             return {name: grid.at(y, most) for name, grid in self.grid.items()}
         model = self.model(OURS, {})
-        return {name: thinned(_around(model, name), most) for name in self.grid}
+        around = {name: thinned(_around(model, name), most) for name in self.grid}
+        return around | {name: list(values) for name, values in self.tried.items()}
 
 
 class Subject(NamedTuple):
@@ -102,6 +104,7 @@ class Plan(NamedTuple):
     most_rows: int | None = None  # of a set, drawn at random
     most_train: int | None = None  # of the training rows
     reference: str = ""  # the algorithm that the others are tested against
+    means: int | None = None  # that a printed deviation is of; None: of all runs
 
 
 class Picture(NamedTuple):

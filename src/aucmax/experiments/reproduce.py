@@ -30,7 +30,7 @@ from aucmax.experiments.fitting import (
     rules_of,
 )
 from aucmax.experiments.papers import Printed
-from aucmax.experiments.protocol import OURS, PRINTED, Plan, Subject
+from aucmax.experiments.protocol import FORMS, OURS, PRINTED, Plan, Subject
 from aucmax.experiments.protocols import protocol
 from aucmax.files import sole_writer
 
@@ -100,6 +100,19 @@ def reproduce(
             jobs = list(jobs_of(wanted, found))
             found += _all(jobs, done, effort, workers, writer, watch)
     return list({key(line): line for line in found}.values())
+
+
+def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Line]]:
+    """Return the fits that are in a file, what they are of, and with what effort."""
+    effort = Effort(**{name: lines.head_of(path)[name] for name in Effort._fields})
+    found = list({key(line): line for line in lines.read(path)}.values())
+    there = {line["table"] for line in found}
+    mine = protocol(wanted.source)
+    tables = dict.fromkeys(cell.table for cell in papers.cells(wanted.source))
+    has = tuple(name for name in tables if mine.plan(name)[0] in there)
+    forms = tuple(form for form in FORMS if any(f["form"] == form for f in found))
+    has = wanted.tables or has
+    return wanted._replace(tables=has, forms=forms, runs=None), effort, found
 
 
 def key(line: lines.Line) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ seed, not on the algorithm, so that algorithms can be compared run by run.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,8 @@ class Split(Protocol):
     def runs(self) -> int:
         """How many times."""
 
-    @property
-    def once(self) -> bool:
-        """Whether the paper may have drawn test rows once, and we have other ones."""
+    def once(self, given: int | None) -> bool:
+        """Return whether the paper drew test rows once, so that ours are other ones."""
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -57,12 +56,14 @@ class Folds:
     folds: int
     repeats: int
 
-    once: ClassVar[bool] = False  # all rows are tested
-
     @property
     def runs(self) -> int:
         """Folds of all partitions."""
         return self.folds * self.repeats
+
+    def once(self, given: int | None) -> bool:
+        """Return False: all rows are tested."""
+        return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -83,12 +84,14 @@ class Holdout:
     share: float
     repeats: int
 
-    once: ClassVar[bool] = False  # each run has test rows of its own
-
     @property
     def runs(self) -> int:
         """Draws."""
         return self.repeats
+
+    def once(self, given: int | None) -> bool:
+        """Return False: each run has test rows of its own."""
+        return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -104,12 +107,14 @@ class Given:
     share: float
     repeats: int
 
-    once: ClassVar[bool] = True  # so it is where there is one file
-
     @property
     def runs(self) -> int:
         """Times that the same rows are learnt, in other orders."""
         return self.repeats
+
+    def once(self, given: int | None) -> bool:
+        """Return whether there is one file; a test file is the paper's own rows."""
+        return given is None
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -129,12 +134,14 @@ class Validated:
 
     repeats: int
 
-    once: ClassVar[bool] = True  # only the order is drawn anew
-
     @property
     def runs(self) -> int:
         """Orders of the training rows."""
         return self.repeats
+
+    def once(self, given: int | None) -> bool:
+        """Return True: only the order is drawn anew."""
+        return True
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int

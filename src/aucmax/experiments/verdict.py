@@ -2,8 +2,15 @@
 
 *Reproduced*: our mean is not below the printed one by more than the printed standard
 deviation; higher ones count, and are marked if they are above by more than that. Where
-no deviation is printed, or zero, 0.005 stands in. *Below*: it is. *Cannot be compared*:
-other rows, another task, another machine; or the cell was copied from another paper.
+no deviation is printed, or zero, 0.005 stands in. *Within error*: it is, but by no more
+than chance explains. Where each run draws test rows of its own, that is Welch's t-test
+of the two means at 95 %, given both deviations and both numbers of runs, ours being
+half as many at least. (Not where runs are folds: over all folds each row is tested
+once, and their deviation does not say by how much the mean may be off; where the paper
+prints the deviation of such means, ours are tested against them.) Where the paper drew
+its test rows once, and ours are other ones, it is two standard errors of an AUC on so
+many rows. *Below*: by more than that. *Cannot be compared*: other rows, another task,
+another machine; or the cell was copied from another paper.
 
 Where a paper does not say how classes became two, a rule counts as found if no cell of
 the set is below under it and our highest mean is not above the highest printed one by
@@ -15,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_ind_from_stats, ttest_rel
 
 from aucmax.experiments import papers
-from aucmax.experiments.fitting import CEILINGS, EXACT, Effort
+from aucmax.experiments.fitting import CEILINGS, EXACT, Effort, given_rows
 from aucmax.experiments.lines import Line
 from aucmax.experiments.papers import Printed
 from aucmax.experiments.protocol import Plan
@@ -31,9 +38,11 @@ from aucmax.experiments.reproduce import (
     reservation,
     slack,
 )
+from aucmax.experiments.splits import Folds, Holdout
 from aucmax.systems import SYSTEMS
 
 REPRODUCED, ABOVE, BELOW = "reproduced", "reproduced, above", "below"
+WITHIN = "within error"
 INCOMPARABLE, NOT_RUN, FAILED = "cannot be compared", "not run", "failed"
 MET = (REPRODUCED, ABOVE)
 
@@ -130,11 +139,13 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
     values = _values(lines)
     rules = dict(_searched(wanted, lines))
     found: list[Verdict] = []
+    ran = {place[:2] for place in values}
     for cell in wanted.cells:
-        if missing := obstacle(cell):
+        table, plan = protocol(wanted.source).plan(cell.table)
+        missing = obstacle(cell)
+        if missing and (cell.copied or (table, cell.dataset) not in ran):
             found += [_without(cell, "", INCOMPARABLE, missing)]
             continue
-        table, plan = protocol(wanted.source).plan(cell.table)
         subject = plan.subjects[cell.dataset]
         rule, reason, note = "", reservation(cell), subject.note
         if subject.unknown:
@@ -148,8 +159,13 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
             if one.verdict == BELOW:
                 place = table, cell.dataset, rule
                 tops = {by: values.get((*place, by, EXACT)) for by in CEILINGS}
-                why = _joined(_limit(cell, plan, tops), _by_rows(one, plan, mine))
-                one = one._replace(reason=_joined(note, why), explained=bool(why))
+                limit = _limit(cell, plan, tops)
+                chance = _by_rows(one, plan, mine) or _by_runs(cell, plan, mine)
+                one = one._replace(
+                    verdict=WITHIN if chance else BELOW,
+                    reason=_joined(note, limit, chance),
+                    explained=bool(limit or chance),
+                )
             found.append(one)
     return found
 
@@ -299,12 +315,42 @@ def _by_rows(one: Verdict, plan: Plan, mine: _Fits | None) -> str:
     errors: list[Any] = []
     if mine:
         errors = [line.get("auc_se") for line in mine.fits.values()]
-    if one.printed.metric != papers.AUC or not plan.split.once or None in errors:
+    once = plan.split.once(given_rows(plan.subjects[one.printed.dataset]))
+    if one.printed.metric != papers.AUC or not once or None in errors:
         return ""
     error = float(np.mean(errors))
     if one.difference is None or one.difference < -2.0 * error:
         return ""
     return f"within two standard errors of the AUC on our test rows, {error:.4f}"
+
+
+def _by_runs(cell: Printed, plan: Plan, mine: _Fits | None) -> str:
+    """Return that the two means do not differ by a t-test, if they do not."""
+    values = _draws(plan, mine, cell.metric)
+    theirs = plan.means or plan.split.runs
+    if not cell.std or len(values) < max(2, theirs / 2):
+        return ""
+    ours = float(np.mean(values)), float(np.std(values, ddof=1)), len(values)
+    printed = cell.mean, cell.std, theirs
+    p_value = float(ttest_ind_from_stats(*ours, *printed, equal_var=False).pvalue)
+    if p_value < _LEVEL:
+        return ""
+    return f"no difference of means by Welch's t-test, p = {p_value:.2f}"
+
+
+def _draws(plan: Plan, mine: _Fits | None, metric: str) -> list[float]:
+    """Return values whose deviation says how far off their mean may be, if any do."""
+    if mine is None or not isinstance(plan.split, Folds | Holdout):
+        return []  # the same test rows in every run
+    if isinstance(plan.split, Holdout):
+        return mine.areas(metric)
+    if plan.means is None:
+        return []
+    whole: dict[int, list[float]] = {}
+    for run, line in mine.fits.items():
+        whole.setdefault(run // plan.split.folds, []).append(line[metric])
+    folds = plan.split.folds
+    return [float(np.mean(areas)) for areas in whole.values() if len(areas) == folds]
 
 
 def _verdict(

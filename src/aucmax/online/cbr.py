@@ -19,7 +19,9 @@ Deviations from the dissertation:
   that Σ may start at the identity whatever the units; scales are taken anew when there
   are twice as many rows;
 * C is relative to one over the root of the mean squared length of a pair: that is how
-  α, which C bounds, changes with the units of z when Σ is the identity.
+  α, which C bounds, changes with the units of z when Σ is the identity;
+* each pass of ``fit`` samples its reservoir anew: one that went on would hardly change
+  any more, and all rows would be paired with the same few, over and over.
 
 The Notes of the class have the settings that switch back. Chapter 5 prints
 μ += (α/2) y Σz for the same problem, where chapter 4 has α: that is ``step=0.5``, and
@@ -35,7 +37,7 @@ from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.base import OnlineAUC
-from aucmax.core.buffer import check, widened
+from aucmax.core.buffer import check, sample_anew, widened
 from aucmax.core.engine import Visit
 from aucmax.core.rows import Float, Rows
 from aucmax.online import cbr_diag, cbr_full
@@ -53,26 +55,28 @@ class CBR(OnlineAUC):
 
     Parameters
     ----------
-    C : float, default=0.003
+    C : float, default=0.01
         The longest step along a pair, in units of one over the root of the mean squared
         length of a pair.
     confidence : float, default=0.7
         Chance with which a pair is to be ranked rightly; above one half.
-    step : float, default=1.0
+    step : float, default=0.5
         The part of a step that μ takes; Σ takes all of it. One is the least change that
-        was meant; 0.5 is that of the dissertation's chapter 5, and often ranks better
-        after a single pass, with a larger ``C``.
+        was meant, and the dissertation's chapter 4; 0.5 is that of its chapter 5, and
+        often ranks better, with a larger ``C``.
     covariance : {"full", "diag"}, default="full"
         Whether Σ is a matrix, for up to some thousand features, or a diagonal.
     buffer_size : int, default=50
         Rows of either class in the buffer.
     policy : {"fifo", "reservoir"}, default="fifo"
-        Whether the buffer is the last rows, or a random sample of all so far: for
-        streams whose order says something, such as one class first.
+        Whether the buffer is the last rows, or a random sample of all so far (in
+        ``fit``, of all rows of the pass so far): for streams whose order says
+        something, such as one class first.
     schedule : {"constant", "printed"}, default="constant"
         Whether C has the units above, or is the number that it is in the dissertation.
     precondition : bool, default=True
-        Whether features are centred and scaled inside, by class moments.
+        Whether features are centred and scaled inside, by class moments. Of words,
+        more of them than rows, rare ones are scaled up too far: switch it off.
     max_iter : int, default=5
         Passes over the data in ``fit``.
     shuffle : bool, default=True
@@ -110,8 +114,9 @@ class CBR(OnlineAUC):
     O(1); memory is d²/2 + 2B (2B + d) numbers. With ``covariance="diag"`` a pair costs
     O(nnz) of its two rows and memory is eleven numbers a feature, and the buffer.
 
-    As printed: ``CBR(C, schedule="printed", precondition=False)`` and ``partial_fit``,
-    with ``policy`` and ``covariance`` for the variants and ``step=0.5`` for chapter 5.
+    As printed: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
+    ``partial_fit``, with ``policy`` and ``covariance`` for the variants and
+    ``step=0.5`` for chapter 5.
 
     References
     ----------
@@ -148,10 +153,10 @@ class CBR(OnlineAUC):
 
     def __init__(
         self,
-        C: float = 0.003,
+        C: float = 0.01,
         *,
         confidence: float = 0.7,
-        step: float = 1.0,
+        step: float = 0.5,
         covariance: str = "full",
         buffer_size: int = 50,
         policy: str = "fifo",
@@ -198,6 +203,10 @@ class CBR(OnlineAUC):
         rule = float(self.C), float(ndtri(confidence)), float(self.step)
         reservoir, printed = self.policy == "reservoir", self.schedule == "printed"
         self._algorithm.update(X, y, order, state, how, *rule, reservoir, printed)
+
+    def _again(self, state: Any) -> None:
+        if self.policy == "reservoir":
+            sample_anew(state.z[self._algorithm.SEEN :][:2], self.buffer_size)
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         coef, intercept = self._algorithm.weights(state)

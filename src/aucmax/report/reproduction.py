@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from aucmax.experiments.verdict import (
     MET,
     NOT_RUN,
     REPRODUCED,
+    WITHIN,
     Match,
     Report,
     Verdict,
@@ -28,10 +29,18 @@ _METRICS = {
     papers.ACCURACY: "accuracy at the best operating point",
     papers.SECONDS: "seconds to train",
 }
-_SIGNS = {REPRODUCED: "=", ABOVE: "+", BELOW: "below", FAILED: "failed", NOT_RUN: ""}
+_SIGNS = {
+    REPRODUCED: "=",
+    ABOVE: "+",
+    WITHIN: "≈",
+    BELOW: "below",
+    FAILED: "failed",
+    NOT_RUN: "",
+}
 _COLOURS = {
     REPRODUCED: "#e3f3e6",
     ABOVE: "#c9e8d0",
+    WITHIN: "#eef3d8",
     BELOW: "#f9d9d3",
     FAILED: "#f3e3c3",
 }
@@ -72,15 +81,15 @@ def sections(report: Report) -> list[Section]:
 
 def counts(report: Report) -> list[str]:
     """Return, in words, how many cells of each form were met."""
-    comparable = [v for v in report.verdicts if v.verdict in (*MET, BELOW)]
+    comparable = [v for v in report.verdicts if v.verdict in (*MET, WITHIN, BELOW)]
     said = []
     for form, mine in tally(comparable).items():
         met = sum(mine.get(one, 0) for one in MET)
-        total = met + mine.get(BELOW, 0)
+        within, below = mine.get(WITHIN, 0), mine.get(BELOW, 0)
         said.append(
-            f"{FORMS[form].capitalize()}: {met} of {total} cells reproduced "
-            f"({mine.get(ABOVE, 0)} above), {mine.get(BELOW, 0)} below"
-            + _explained(comparable, form)
+            f"{FORMS[form].capitalize()}: {met} of {met + within + below} cells "
+            f"reproduced ({mine.get(ABOVE, 0)} above), {within} within error, {below} "
+            "below" + _explained(comparable, form)
         )
     cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
     failed = sum(v.verdict == FAILED for v in report.verdicts)
@@ -89,7 +98,8 @@ def counts(report: Report) -> list[str]:
 
 
 def _explained(verdicts: list[Verdict], form: str) -> str:
-    some = sum(one.explained for one in verdicts if one.form == form)
+    mine = [one for one in verdicts if (one.form, one.verdict) == (form, BELOW)]
+    some = sum(one.explained for one in mine)
     return f", {some} of them explained in the notes." if some else "."
 
 
@@ -104,6 +114,27 @@ def effort_of(report: Report) -> str:
     }
     said = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
     return f"At most {', '.join(said)}." if said else "The paper's whole effort."
+
+
+def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
+    """Return the commands that give a table: one, or more if sets differ in runs."""
+    runs: dict[str, int] = {}
+    for one in found:
+        name = one.printed.dataset
+        runs[name] = max(one.runs, runs.get(name, 0))
+    sets: dict[int, list[str]] = {}
+    for name, most in runs.items():
+        sets.setdefault(most, []).append(name)
+    sets.pop(0, None)
+    if report.wanted.runs is not None or len(sets) < 2:
+        only = report.wanted.runs or next(iter(sets), None)
+        wanted = report.wanted._replace(runs=only)
+        return command_of(report._replace(wanted=wanted), table)
+    some = (
+        report._replace(wanted=report.wanted._replace(runs=most, datasets=tuple(names)))
+        for most, names in sets.items()
+    )
+    return "\n".join(command_of(one, table) for one in some)
 
 
 def command_of(report: Report, table: str | None = None) -> str:
@@ -162,11 +193,13 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
             cells.setdefault(one.printed, {})[one.form] = one
         if one.reason and place not in reasons.setdefault(one.reason, []):
             reasons[one.reason].append(place)
+    uneven = len({one.runs for one in found if one.mean is not None}) > 1
     rows = [
         [
             Box(cell.dataset),
             Box(cell.algorithm),
             Box(_mean(cell.mean, cell.std)),
+            *([Box(_runs(mine.values()))] if uneven else []),
             *(_box(mine.get(form)) for form in forms),
         ]
         for cell, mine in cells.items()
@@ -176,8 +209,12 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
     notes += [f"{_listed(places)}: {reason}." for reason, places in reasons.items()]
     return Section(
         title=f"Table {table}, {_METRICS[metric]}",
-        command=command_of(report, table),
-        columns=["set", "algorithm", "printed", *map(_heading, forms)],
+        command=commands_of(report, table, found),
+        columns=[
+            *("set", "algorithm", "printed"),
+            *(["runs"] if uneven else []),
+            *map(_heading, forms),
+        ],
         rows=rows,
         notes=notes,
     )
@@ -260,6 +297,11 @@ def _box(one: Verdict | None) -> Box:
     sign = _SIGNS.get(one.verdict, "")
     text = f"{_mean(one.mean, one.std)} ({one.difference:+.4f}) {sign}"
     return Box(text.rstrip(), one.verdict)
+
+
+def _runs(some: Iterable[Verdict]) -> str:
+    """Return how many runs the forms of a cell have had."""
+    return " to ".join(str(runs) for runs in sorted({one.runs for one in some}))
 
 
 def _mean(mean: float, std: float | None) -> str:

@@ -1,0 +1,81 @@
+"""The counts of docs/reproduction.md, and that the tables come out of the lines."""
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import commands
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "reproduction"
+SOURCES = {"gao2013": "gao2013-opauc", "khalid2019": "khalid2019-dissertation"}
+
+
+@pytest.fixture
+def counts():
+    path = ROOT / "tools" / "reproduction_counts.py"
+    spec = importlib.util.spec_from_file_location("reproduction_counts", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_documented_counts_are_those_of_the_files(counts, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["reproduction_counts.py", "--below"])
+    counts.main()
+    printed = capsys.readouterr().out.splitlines()
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert "\n".join(line for line in printed if line.startswith("|")) in text
+    for line in printed:
+        if not line.startswith("|"):
+            *_, dataset, algorithm = line.split()
+            assert f"{dataset} ({algorithm})" in text
+
+
+def test_signs_and_notes_are_read(counts, tmp_path):
+    rows = [
+        "| set | algorithm | printed | runs | ours | as printed |",
+        "|---|---|---|---|---|---|",
+        "| a | X | 0.8 | 3 | 0.8100 (+0.0100) = | 0.9 ± 0.1 (+0.1) + |",
+        "| a | Y | 0.8 | 3 | 0.7000 (-0.1000) below | 0.7 (-0.1) ≈ |",
+        "| b | Y | 0.8 | 3 | 0.7000 (-0.1000) below |  |",
+    ]
+    notes = f"- a (X, Y); c (Y): {counts.LIMIT}: 0.7.\n- b (Y): {counts.ERROR}."
+    head = "# paper\n\n## Table 2, AUC\n\n"
+    path = tmp_path / "one.md"
+    path.write_text(head + "\n".join(rows) + f"\n\n{notes}\n", encoding="utf-8")
+    found = {
+        (place.dataset, place.algorithm): forms for place, forms in counts.cells(path)
+    }
+    assert found == {
+        ("a", "X"): {"ours": "met", "printed": "above"},
+        ("a", "Y"): {"ours": "explained", "printed": "within"},
+        ("b", "Y"): {"ours": "within"},
+    }
+    path.write_text(path.read_text(encoding="utf-8") + "1 within error", "utf-8")
+    found = {
+        (place.dataset, place.algorithm): forms for place, forms in counts.cells(path)
+    }
+    assert found["b", "Y"] == {"ours": "below"}  # the sign says it all
+    assert counts.best({"ours": "below", "tuned": "met"}) == "met"
+    assert counts.counted(["met", "above", "below"]) == "2 / 0 / 0 / 1"
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "lines").glob("*.gz")))
+def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("AUCMAX_DATA", raising=False)
+    monkeypatch.setattr("aucmax.data.registry._cache", lambda: tmp_path / "cache")
+    stem = name.removesuffix(".jsonl.gz")
+    source = SOURCES[stem.split("-")[0]]
+    lines = gzip.decompress((DOCS / "lines" / name).read_bytes())
+    (tmp_path / f"{source}.jsonl").write_bytes(lines)
+    result = commands.invoke("reproduce", source, "--no-fits", "-o", tmp_path)
+    assert result.exit_code == 0
+
+    def cells(path):
+        text = path.read_text(encoding="utf-8")
+        return [line for line in text.splitlines() if line.startswith("| ")]
+
+    assert cells(tmp_path / f"{source}.md") == cells(DOCS / f"{stem}.md")
