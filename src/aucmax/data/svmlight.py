@@ -481,7 +481,7 @@ def _read(
     mark_either(buf, _SPACE, _NEWLINE, ends)
     mark_range(buf, _ZERO, _NINE, digits)
     at = line = row = n_bad = n_asked = 0
-    k = np.int64(0)  # not a literal, for which _read_entries would be compiled as well
+    k: Any = np.int64(0)  # a literal would have _read_entries compiled once more
     n_cut: Any = 0
     wider: Any = 0
     width, unsorted = found[_WIDTH], False
