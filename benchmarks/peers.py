@@ -219,7 +219,7 @@ def versions(package: str) -> str:
 
 
 def draw(lines: list[dict[str, Any]], names: list[str], picture: str) -> None:
-    """Draw AUC against seconds; name those well above all quicker ones, and the best."""
+    """Draw AUC against seconds; name the best, and who is well above all quicker."""
     import matplotlib.pyplot as plt
 
     columns = 3
