@@ -256,6 +256,19 @@ def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path)
         aucmax.load(tmp_path / "model")
 
 
+def test_a_stream_that_is_ranked_without_fault_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(2000, 3)), rng.uniform(0.1, 3.0, 2000)
+    y = X[:, 0] > 0.0
+    X[:, 0] += np.where(y, 50.0, -50.0)
+    model = AUCStream().partial_fit(X, y, sample_weight=weight)
+    right, pairs = model._judged
+    assert right / pairs > 0.99
+    model._won = np.array([1.0 + 1e-15, 1.0]) * pairs  # as sums of weights may round
+    model.save(tmp_path / "model")
+    assert_array_equal(aucmax.load(tmp_path / "model")._won, model._won)
+
+
 def test_members_of_a_file_must_be_those_of_the_race(tmp_path):
     model = streamed(*stream(200))
     model._team[0].learner, model._team[1].learner = (

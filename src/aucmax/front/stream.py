@@ -502,7 +502,8 @@ class AUCStream(Ranker):
             raise ValueError("its last rows are more than a block, or none.")
         if not (self._unit > 0.0).all() or (self._mix < 0.0).any():
             raise ValueError("its members cannot be weighed.")
-        if (self._mass < 0.0).any() or not 0.0 <= self._won[0] <= self._won[1]:
+        right, pairs = self._won  # all of them, up to rounding
+        if (self._mass < 0.0).any() or not 0.0 <= right <= pairs * (1.0 + 1e-9):
             raise ValueError("its classes weigh nothing, or its pairs are none.")
         for kept, name in zip(self._kept, ("pos", "neg"), strict=True):
             if own[name].ndim != 1 or not np.isfinite(own[name]).all():
