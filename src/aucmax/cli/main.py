@@ -142,6 +142,7 @@ _Data = Annotated[
         show_default=False,
     ),
 ]
+_Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Processes.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
@@ -214,12 +215,21 @@ def algorithms(as_json: _Json = False) -> None:
     run(as_json)
 
 
-@app.command()
-def warmup(as_json: _Json = False) -> None:
-    """Compile all kernels now, so that nothing has to wait for it later."""
+@app.command(epilog="Example: aucmax warmup AUCStream")
+def warmup(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Algorithms that you use; all if none is named."
+        ),
+    ] = None,
+    jobs: _Jobs = 2,
+    as_json: _Json = False,
+) -> None:
+    """Compile kernels now, so that nothing has to wait for it later."""
     from aucmax.cli.warmup import run
 
-    run(as_json)
+    run(names or [], jobs, as_json)
 
 
 @app.command(
@@ -625,7 +635,7 @@ def reproduce(
         bool,
         typer.Option("--no-fits", help="Tables of the fits in the folder, no more."),
     ] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes.")] = 2,
+    jobs: _Jobs = 2,
     seed: _Seed = 0,
     output: Annotated[
         Path,

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -11,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from scipy import sparse
+from sklearn.base import clone
 
-import aucmax
 from aucmax import SPAM, metrics
 from aucmax.cli.screen import Screen
 from aucmax.data.open import open_data
 from aucmax.data.shortest import as_text
-from aucmax.systems import CLASSES
+from aucmax.systems import CLASSES, full_name, named
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)
@@ -33,20 +35,43 @@ _DETOURS = {
 }
 
 
-def run(as_json: bool = False) -> None:
-    """Compile everything and say how long it took."""
-    console = Console(highlight=False, quiet=as_json)
-    with Screen(quiet=True).step("Compiling"):
-        seconds = compile_kernels() + compile_readers()
+def run(names: Sequence[str], jobs: int, as_json: bool = False) -> None:
+    """Compile what these algorithms need, or all, and say how long it took."""
+    names = [full_name(name) for name in names] or list(CLASSES)
+    start = perf_counter()
+    with Screen(quiet=True).step("Compiling", len(names) + 1) as done:
+        for _ in _compiled(names, jobs):
+            done(1)
+    seconds = perf_counter() - start
     if as_json:
-        told = {"estimators": list(CLASSES), "seconds": round(seconds, 3)}
+        told = {"estimators": names, "seconds": round(seconds, 3)}
         print(json.dumps(told, indent=2))
         return
-    names = ", ".join(CLASSES)
-    console.print(
-        f"Compiled {names}, the measures and the readers, "
+    Console(highlight=False).print(
+        f"Compiled {', '.join(names)}, the measures and the readers, "
         f"or found them: {seconds:.1f} s."
     )
+
+
+def _compiled(names: Sequence[str], jobs: int) -> Iterator[None]:
+    """Compile, and yield when some of it is done.
+
+    Compiling is Python's work, so processes do it side by side. Estimators that are
+    made of others come last, when those are on disk.
+    """
+    if jobs == 1:
+        compile_readers()
+        yield
+        for name in names:
+            compile_kernels([name])
+            yield
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        tasks: list[Future[None]] = [pool.submit(compile_readers)]
+        tasks += [pool.submit(compile_kernels, [name]) for name in names]
+        for task in as_completed(tasks):
+            task.result()
+            yield
 
 
 def compile_kernels(
@@ -54,12 +79,11 @@ def compile_kernels(
     layouts: Sequence[Callable[[Any], Any]] = LAYOUTS,
     floats: Sequence[type] = FLOATS,
     detours: bool = True,
-) -> float:
-    """Use these estimators and the measures on a few rows; return the seconds taken.
+) -> None:
+    """Use these estimators and the measures on a few rows.
 
     The estimators as they are, and with ``detours`` in their other forms too.
     """
-    start = perf_counter()
     dense = np.tile([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0], [2.0, 4.0]], (2, 1))
     y = np.tile([0, 0, 1, 1], 2)
     for dtype in floats:
@@ -75,12 +99,10 @@ def compile_kernels(
             metrics.roc_curve(y, scores, sample_weight=sample_weight)
         metrics.auc_interval(y, scores)
     as_text(dense[:, 0].copy())
-    return perf_counter() - start
 
 
-def compile_readers() -> float:
-    """Read a few rows of every format that has kernels; return the seconds taken."""
-    start = perf_counter()
+def compile_readers() -> None:
+    """Read a few rows of every format that has kernels."""
     texts = {
         "rows.svm": "+1 1:1 3:2.5\n-1 2:1e30\n",
         "rows.csv": 'y,a,b,c\n1,2.5,red,some words\n0,1,blue,"other, words"\n',
@@ -95,14 +117,13 @@ def compile_readers() -> float:
             for dtype in FLOATS:
                 for chunk in open_data([str(path)], dtype=dtype, **options).chunks():
                     SPAM().partial_fit(chunk.X, chunk.y)
-    return perf_counter() - start
 
 
 def _variants(names: Iterable[str], detours: bool = True) -> Iterator[Any]:
     """Yield each estimator as it is, and once for each detour it knows."""
     for name in names:
-        estimator = getattr(aucmax, name)
-        yield estimator()
-        known = _DETOURS.keys() & estimator().get_params().keys()
-        for parameter in known if detours else ():
-            yield estimator(**{parameter: _DETOURS[parameter]})
+        estimator = named(name)
+        yield estimator
+        known = _DETOURS.keys() & estimator.get_params().keys()
+        for parameter in known if detours and name in CLASSES else ():
+            yield clone(estimator).set_params(**{parameter: _DETOURS[parameter]})
