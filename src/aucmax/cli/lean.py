@@ -1,14 +1,17 @@
-"""scikit-learn without pandas, for commands that read files by themselves.
+"""scikit-learn without pandas and scipy.stats, for commands that are to start fast.
 
 scikit-learn imports pandas wherever it is installed, and pandas imports Arrow: that
 takes a quarter of the processor time of a short ``aucmax train``, and 60 MB. Both can
-still be imported afterwards.
+still be imported afterwards. scipy.stats takes as long, for a function that is hardly
+ever called: it is loaded when somebody looks into it.
 """
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.abc import MetaPathFinder
+from types import ModuleType
 from typing import Any
 
 
@@ -33,8 +36,23 @@ def _without(package: str) -> Iterator[None]:
         sys.meta_path.remove(hook)
 
 
+def _import_later(name: str) -> None:
+    """Let the module be imported when somebody looks into it."""
+    later = ModuleType(name)
+
+    def look(attribute: str) -> Any:
+        if sys.modules[name] is later:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    later.__getattr__ = look  # type: ignore[method-assign]
+    sys.modules[name] = later
+
+
 def import_scikit_learn() -> None:
-    """Import the part of scikit-learn that would import pandas, without it."""
+    """Import the part of scikit-learn that would import both, without them."""
+    if "scipy.stats" not in sys.modules:
+        _import_later("scipy.stats")
     if "pandas" not in sys.modules:
         with _without("pandas"):
             import sklearn.utils.fixes  # noqa: F401

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.base import DivergenceError
+from aucmax.core.moments import one_thread
 from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows, n_values
 
@@ -83,7 +84,8 @@ class Member:
             self._new = 0
 
     def _score(self, X: Any, rows: Rows) -> Float:
-        return times(rows, self.before[:-1]) + self.before[-1]
+        with one_thread():  # members have threads; to start more takes its time
+            return times(rows, self.before[:-1]) + self.before[-1]
 
     def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
         self.learner._absorb(rows, signed)
