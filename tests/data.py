@@ -244,9 +244,18 @@ class Coordinates:
         self.squares[side] += weight * x.astype(np.longdouble) ** 2
         self.nonzero += weight * (x != 0)
 
-    def known(self):
-        """Take what was added as known before the first step."""
+    def known(self, prior=2.0):
+        """Take what was added as known before the first step.
+
+        As if each feature were in ``prior`` more rows of either class, as large as it
+        usually is.
+        """
         self.renew()
+        if self.precondition:
+            more = prior * self.n.sum() / self.rows
+            self.squares += more * self.size()
+            self.nonzero += 2 * more * (self.nonzero > 0)
+            self.renew()
         self.mark = self.D.copy()
 
     def size(self):

@@ -41,7 +41,7 @@ def reference(X, y, weight, model, passes):
     if passes:
         for x, side, share in visits(X, y, weight, 1):
             table.add(x, side == 0, share)
-        table.renew()
+        table.known()
     buffer = Buffer(model.buffer_size, model.policy)
     w, S, G = np.zeros(d), np.eye(d), np.ones(d)
     for visit, (x, side, share) in enumerate(visits(X, y, weight, passes)):

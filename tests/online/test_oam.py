@@ -35,7 +35,7 @@ def reference(X, y, weight, model, passes):
     if passes:
         for x, side, share in visits(X, y, weight, 1):
             table.add(x, side == 0, share)
-        table.renew()
+        table.known()
     buffer = Buffer(model.buffer_size, model.policy)
     w, iterates = np.zeros(X.shape[1]), []
     for x, side, share in visits(X, y, weight, passes):

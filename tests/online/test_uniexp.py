@@ -34,7 +34,7 @@ def reference(X, y, weight, eta0, passes):
     if passes:
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
-        table.renew()
+        table.known()
     w, bias, iterates = np.zeros(X.shape[1]), 0.0, []
     for i in here * (passes or 1):
         if passes is None:

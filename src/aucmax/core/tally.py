@@ -47,6 +47,12 @@ from aucmax.core.rows import (
 # Where a solver stops unless told, as a share of the sampling error of Δ: the equations
 # are not known any better, and with more features than rows to solve them does harm.
 NOISE = 0.125
+# Rows of either class that a feature is taken to be in besides those it was seen in,
+# when ``fit`` scales steps: by its mean square alone, a word in two of a million rows
+# would be scaled up 700-fold, and its weight be those rows' labels. Not in streams,
+# whose weights follow the scales: there it did harm. What it brings is in
+# docs/benchmarks.md, "Rare features".
+PRIOR = 2.0
 # A variance below this share of the squared mean has lost digits in sums about zero.
 _DOUBTFUL = 1e-6
 
@@ -201,9 +207,18 @@ def centres(tally: Tally) -> Float:
 
 @kernel
 def _enter(
-    table: Table, weight: Float, mean: Float, variance: Float, often: Float
+    table: Table,
+    weight: Float,
+    mean: Float,
+    variance: Float,
+    often: Float,
+    more: float,
 ) -> None:
-    """Write moments to a table, squares about the reference points."""
+    """Write moments to a table, squares about the reference points.
+
+    As if every feature were in rows of the weight ``more`` of either class besides, as
+    large there as it usually is, and of either sign.
+    """
     feat, ref = table.feat, table.ref
     for j in range(ref.shape[0]):
         for side in range(2):
@@ -211,15 +226,27 @@ def _enter(
             feat[SUM + side, j] = weight[side] * mean[side, j]
             feat[SQ + side, j] = weight[side] * (variance[side, j] + off * off)
         feat[NZ, j] = weight[POS] * often[POS, j] + weight[NEG] * often[NEG, j]
+        if feat[NZ, j] > 0.0:
+            usual = (feat[SQ, j] + feat[SQ + 1, j]) / feat[NZ, j]
+            for side in range(2):
+                feat[SQ + side, j] += more * usual
+            feat[NZ, j] += 2.0 * more
 
 
-def fit_table(table: Table, tally: Tally, l2: L2, precondition: bool) -> None:
-    """Fit a table to known moments, in place of running ones."""
+def fit_table(
+    table: Table, tally: Tally, l2: L2, precondition: bool, prior: float = PRIOR
+) -> None:
+    """Fit a table to known moments, in place of running ones.
+
+    ``prior`` is the number of rows of either class that each feature is taken to be in
+    besides, so that what was seen once or twice has no large scale.
+    """
     table.ref[:] = centres(tally) if precondition else 0.0
-    weight, rows, *moments = tally
-    _enter(table, weight, *moments)
+    weight, rows = tally.weight, tally.rows.sum()
+    more = prior * weight.sum() / rows if precondition else 0.0
+    _enter(table, weight, tally.mean, tally.variance, tally.often, more)
     table.n[:] = weight
-    table.stats[ROWS] = rows.sum()
+    table.stats[ROWS] = rows
     refresh(table, l2, precondition)
     table.mark[:] = table.feat[D]
 
@@ -228,7 +255,7 @@ def fit_table_to_ridge(
     table: Table, tally: Tally, l2: Float, precondition: bool = True
 ) -> None:
     """Do the same for a solver with a penalty of its own for every weight."""
-    fit_table(table, tally, NO_PENALTY, precondition)
+    fit_table(table, tally, NO_PENALTY, precondition, prior=0.0)
     varies = table.feat[D] > 0.0
     if not precondition or not varies.any():
         return
