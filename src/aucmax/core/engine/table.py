@@ -9,7 +9,8 @@ centred on ``ref_j`` and its steps are scaled by
 which is, up to a factor, the inverse diagonal of the Hessian of the pairwise square
 loss with the ridge :math:`\lambda_j`. Differences of rows do not feel a shift and a
 preconditioner does not move the minimum, so the objective stays what it is; what
-changes is that raw features need no scaling by the user.
+changes is that raw features need no scaling by the user. (``fit`` trusts the moments of
+rare features less, see ``PRIOR`` in :mod:`aucmax.core.tally`.)
 
 Squares are summed about the reference point, because a feature may be a million spreads
 from zero, as a date in seconds is: about zero, its spread would be lost in rounding.
