@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,23 @@ import commands
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "reproduction"
-SOURCES = {"gao2013": "gao2013-opauc", "khalid2019": "khalid2019-dissertation"}
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
 def counts():
-    path = ROOT / "tools" / "reproduction_counts.py"
-    spec = importlib.util.spec_from_file_location("reproduction_counts", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool("reproduction_counts")
+
+
+@pytest.fixture
+def kept():
+    return tool("reproduction_lines")
 
 
 def test_the_documented_counts_are_those_of_the_files(counts, capsys, monkeypatch):
@@ -68,8 +76,8 @@ def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypat
     monkeypatch.delenv("AUCMAX_DATA", raising=False)
     monkeypatch.setattr("aucmax.data.registry._cache", lambda: tmp_path / "cache")
     stem = name.removesuffix(".jsonl.gz")
-    source = SOURCES[stem.split("-")[0]]
     lines = gzip.decompress((DOCS / "lines" / name).read_bytes())
+    source = json.loads(lines.splitlines()[0])["source"]
     (tmp_path / f"{source}.jsonl").write_bytes(lines)
     result = commands.invoke("reproduce", source, "--no-fits", "-o", tmp_path)
     assert result.exit_code == 0
@@ -79,3 +87,36 @@ def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypat
         return [line for line in text.splitlines() if line.startswith("| ")]
 
     assert cells(tmp_path / f"{source}.md") == cells(DOCS / f"{stem}.md")
+
+
+def test_lines_are_rounded_and_of_the_last_file_that_has_them(kept, tmp_path):
+    head = {"source": "gao2013-opauc", "grid": 5, "tune_rows": 9, "rows": 9, "seed": 0}
+    job = {"table": "2", "dataset": "german", "rule": "", "algorithm": "OPAUC"}
+    numbers = dict.fromkeys(kept.DECIMALS, 2 / 3)
+
+    def written(name, *fits, **other):
+        path = tmp_path / name
+        path.write_text(
+            "".join(f"{json.dumps(one)}\n" for one in (head | other, *fits))
+        )
+        return path
+
+    def fit(run, **more):
+        chosen = {"eta0": 2 / 3, "l2": "auto"}
+        return {**job, "form": "ours", "run": run, **numbers, "chosen": chosen, **more}
+
+    failed = {**job, "form": "ours", "run": 2, "error": "no"}
+    first = written("first.jsonl", fit(0), fit(1, auc=0.7), failed)
+    kept.keep("both", [first, written("second.jsonl", fit(1))], tmp_path)
+    again = tmp_path / "lines" / "both.jsonl.gz"
+    content = gzip.decompress(again.read_bytes())
+    short = {"train_seconds": 0.667, "tune_seconds": 0.667}
+    lines = [fit(run, **dict.fromkeys(numbers, 0.666667) | short) for run in (0, 1)]
+    for line in lines:
+        line["chosen"]["eta0"] = 0.66667
+    assert [json.loads(line) for line in content.splitlines()] == [head, *lines]
+    assert "0.6667 ± 0.0000" in (tmp_path / "both.md").read_text(encoding="utf-8")
+    kept.keep("both", [again], tmp_path)
+    assert gzip.decompress(again.read_bytes()) == content
+    with pytest.raises(ValueError, match="grid=4"):
+        kept.keep("both", [first, written("third.jsonl", fit(3), grid=4)], tmp_path)

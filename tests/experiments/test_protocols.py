@@ -14,6 +14,7 @@ from aucmax.experiments.protocol import (
     TUNED,
     Grid,
     Recipe,
+    of_words,
     powers,
     thinned,
 )
@@ -101,3 +102,11 @@ def test_what_is_tried_beside_the_grid_is_of_the_tuned_form_alone():
     assert set(recipe.choices(PRINTED, y, None)) == {"C"}
     tuned = recipe.choices(TUNED, y, 3)
     assert (len(tuned["C"]), tuned["precondition"]) == (3, [True])
+
+
+def test_whether_words_are_scaled_is_chosen_where_a_model_scales_at_all():
+    grid = {"l2": Grid((1.0,))}
+    recipes = of_words({name: Recipe(name, grid) for name in ("OPAUCf", "BAM")})
+    tuned = {name: one.choices(TUNED, Y, 1) for name, one in recipes.items()}
+    assert tuned["OPAUCf"]["precondition"] == [True, False]
+    assert set(tuned["BAM"]) == {"l2"}

@@ -59,7 +59,7 @@ class Recipe(NamedTuple):
     passes: int | None = None  # over a stream, in the printed form; None: as ``fit``
     most_rows: int | None = None  # that it was trained on
     runs: int | None = None  # fewer than the others had
-    tried: Mapping[str, tuple[Any, ...]] = {}  # more to tune ours by
+    tried: Mapping[str, tuple[Any, ...]] = {}  # more to tune ours by, if it has them
 
     def model(self, form: str, choice: Mapping[str, Any]) -> Any:
         """Return it, not fitted yet, with the values chosen for its parameters."""
@@ -74,9 +74,10 @@ class Recipe(NamedTuple):
             return {}
         if form == PRINTED:
             return {name: grid.at(y, most) for name, grid in self.grid.items()}
-        model = self.model(OURS, {})
-        around = {name: thinned(_around(model, name), most) for name in self.grid}
-        return around | {name: list(values) for name, values in self.tried.items()}
+        known = self.model(OURS, {}).get_params()
+        around = {name: thinned(_around(known, name), most) for name in self.grid}
+        more = {key: list(self.tried[key]) for key in self.tried if _owners(known, key)}
+        return around | more
 
 
 class Subject(NamedTuple):
@@ -150,11 +151,20 @@ def powers(
     return tuple(factor * base**k for k in range(first, last + 1))
 
 
-def _around(model: Any, name: str) -> Sequence[Any]:
+def of_words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
+    """Return them with the choice of whether rare words are to be scaled up."""
+    choice = {"precondition": (True, False)}
+    return {name: one._replace(tried=choice) for name, one in recipes.items()}
+
+
+def _owners(known: Mapping[str, Any], name: str) -> list[str]:
+    """Return the parameters of that name, of a model or of parts of it."""
+    return [key for key in known if key.rpartition("__")[2] == name]
+
+
+def _around(known: Mapping[str, Any], name: str) -> Sequence[Any]:
     """Return values around the default of a parameter."""
-    known = model.get_params()
-    owner = name if name in known else next(k for k in known if k.endswith(f"__{name}"))
-    default = known[owner]
+    default = known[_owners(known, name)[0]]
     if default is None or isinstance(default, str):
         return _PENALTIES if name == "l2" else (default,)
     return [factor * default for factor in _FACTORS]

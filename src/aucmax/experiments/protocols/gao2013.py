@@ -9,6 +9,7 @@ from aucmax.experiments.protocol import (
     Protocol,
     Recipe,
     Subject,
+    of_words,
     powers,
 )
 from aucmax.experiments.protocols import sets
@@ -75,15 +76,17 @@ _MANY_FEATURES = Plan(
     split=Folds(5, 5),
     folds=5,
     reference="OPAUCr",
-    recipes={
-        "OPAUCr": Recipe("OPAUCr", _OPAUC, {"rank": 50}, passes=1),
-        "OAMseq": _online("OAMseq", "C", buffer_size=50),
-        "OAMgra": _online("OAMgra", "C", buffer_size=50),
-        "Uni-Exp": _online("Uni-Exp"),
-        "OPAUCf": Recipe("OPAUCf", _OPAUC, printed={"max_iter": 1}),
-        "OPAUCrp": Recipe("OPAUCrp", _OPAUC, printed={"max_iter": 1}),
-        "OPAUCpca": Recipe("OPAUCpca", _OPAUC, printed={"max_iter": 1}),
-    },
+    recipes=of_words(
+        {
+            "OPAUCr": Recipe("OPAUCr", _OPAUC, {"rank": 50}, passes=1),
+            "OAMseq": _online("OAMseq", "C", buffer_size=50),
+            "OAMgra": _online("OAMgra", "C", buffer_size=50),
+            "Uni-Exp": _online("Uni-Exp"),
+            "OPAUCf": Recipe("OPAUCf", _OPAUC, printed={"max_iter": 1}),
+            "OPAUCrp": Recipe("OPAUCrp", _OPAUC, printed={"max_iter": 1}),
+            "OPAUCpca": Recipe("OPAUCpca", _OPAUC, printed={"max_iter": 1}),
+        }
+    ),
     subjects={
         "sector": sets.SECTOR,
         "sector.lvr": Subject(

@@ -1,6 +1,5 @@
 """M. Khalid Alnnfai: Scalable Large Margin Pairwise Learning Algorithms. 2019."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from aucmax.experiments.groupings import Rule
@@ -12,6 +11,7 @@ from aucmax.experiments.protocol import (
     Protocol,
     Recipe,
     Subject,
+    of_words,
     powers,
 )
 from aucmax.experiments.protocols.sets import ABSENT, COVTYPE_SAMPLE
@@ -45,15 +45,6 @@ def _fourier(system: str) -> Recipe:
 
 def _pairs(system: str, grid: dict[str, Grid]) -> Recipe:
     return Recipe(system, grid, printed={"max_iter": _PASSES})
-
-
-def _words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
-    """Return them with the choice of whether rare words are to be scaled up."""
-    choice = {"precondition": (True, False)}
-    return {
-        name: one if name == "BAM" else one._replace(tried=choice)
-        for name, one in recipes.items()
-    }
 
 
 def _solam(system: str, **how: Any) -> Recipe:
@@ -255,7 +246,7 @@ _CHAPTER_6 = Plan("standardised", Given(0.2, 5), 3, _LINEAR, _GIVEN)
 _CHAPTER_6_WORDS = _CHAPTER_6._replace(
     split=Given(0.2, 2),
     subjects=_WORDS,
-    recipes=_words({**_LINEAR, "ASAM": _pairs("ASAM", _LARGE)}),
+    recipes=of_words({**_LINEAR, "ASAM": _pairs("ASAM", _LARGE)}),
 )
 _CHAPTER_6_KERNEL = _CHAPTER_6._replace(split=Given(0.2, 3), recipes=_KERNEL)
 _CHAPTER_7 = _CHAPTER_6._replace(
@@ -267,7 +258,7 @@ _CHAPTER_7 = _CHAPTER_6._replace(
 )
 _CHAPTER_7_WORDS = _CHAPTER_6_WORDS._replace(
     split=Given(0.2, 3),
-    recipes=_words(
+    recipes=of_words(
         {
             **_CHAPTER_6_WORDS.recipes,
             "CBR-diag-FIFO": _cbr("CBR-diag-FIFO"),
