@@ -28,7 +28,10 @@ def areas(
         ready = prepared(*place, "", run, effort)
         X, y = ready.X[: recipe.most_rows], ready.y[: recipe.most_rows]
         for k, choice in enumerate(ParameterGrid(recipe.choices(form, y, effort.grid))):
-            name = ", ".join(f"{key} no. {k} {choice[key]:.3g}" for key in choice)
+            name = f"no. {k}: " + ", ".join(
+                f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+                for key, value in choice.items()
+            )
             try:
                 model = taught(recipe, form, choice, X, y, effort.seed + run)
                 area = float(auc(ready.y_test, scores(model, ready.X_test)))

@@ -48,12 +48,32 @@ def _pairs(system: str, grid: dict[str, Grid]) -> Recipe:
 
 
 def _words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
-    """Return them with the choice of whether rare words are to be scaled up."""
-    choice = {"precondition": (True, False)}
+    """Return them with the choice of whether rare words are to be scaled up.
+
+    Rows of words that are standardised and not scaled inside are long: a penalty has
+    to be as large as the paper's for them, and of pairs drawn at random there have to
+    be many.
+    """
+    scaled: dict[str, tuple[Any, ...]] = {"precondition": (True, False)}
+    pairs = {"l2": ("auto", 1e-2, 1.0, 10.0, 30.0, 100.0), "max_iter": (5, 60)}
     return {
-        name: one if name == "BAM" else one._replace(tried=choice)
+        name: one
+        if name == "BAM"
+        else one._replace(tried=scaled | (pairs if "l2" in one.grid else {}))
         for name, one in recipes.items()
     }
+
+
+def _features(system: str, grid: dict[str, Grid], **how: Any) -> Recipe:
+    """Return a learner of many features of a kernel.
+
+    Ours is tuned by the width of the kernel, too: whether the paper divides by σ² or
+    by 2σ² is not told. Features of all rows are held, however many: a learner that
+    has them mapped anew makes five passes only.
+    """
+    widths = {"width": (0.35, 0.5, 0.5**0.5, 1.0)}
+    held = {"memory": (4e9,)}
+    return Recipe(system, grid, tried={**widths, **held, **how.pop("tried", {})}, **how)
 
 
 def _solam(system: str, **how: Any) -> Recipe:
@@ -239,19 +259,28 @@ _LINEAR = {
     "BAM": Recipe("BAM", {"l2": _C}, runs=1),
 }
 _ONCE = {"max_iter": 1}
+_BUFFERED: dict[str, Any] = {
+    "printed": _ONCE,
+    "tried": {"C": (0.1, 1.0, 10.0), "precondition": (True,)},
+}
+# Not "auto", which is another penalty for all rows than for those it is tuned on.
+_PAIRS: dict[str, Any] = {
+    "printed": {"max_iter": _PASSES},
+    "tried": {"l2": (1e-6, 1e-5), "eta0": (1.0,), "max_iter": (60,)},
+}
+_FOURIER_WIDTHS = _sigmas(*(2.0 / sigma for sigma in (10, 20, 50, 100)))
 _KERNEL = {
-    "NOAMseq": Recipe("NOAMseq", {"C": _WIDE}, printed=_ONCE),
-    "NOAMgra": Recipe("NOAMgra", {"C": _WIDE}, printed=_ONCE),
+    "NOAMseq": _features("NOAMseq", {"C": _WIDE}, **_BUFFERED),
+    "NOAMgra": _features("NOAMgra", {"C": _WIDE}, **_BUFFERED),
     "NSOLAM": _solam("NSOLAM", printed={"max_iter": _PASSES}),
-    "NASAM": _pairs("NASAM", _TINY),
-    "NPSAM": _pairs("NPSAM", _TINY),
-    "NBAM": Recipe("NBAM", {"l2": _C}, runs=1),
-    "FASAM": _pairs(
-        "FASAM",
-        {**_TINY, "sigma": _sigmas(*(2.0 / sigma for sigma in (10, 20, 50, 100)))},
-    ),
+    "NASAM": _features("NASAM", _TINY, **_PAIRS),
+    "NPSAM": _features("NPSAM", _TINY, **_PAIRS),
+    "NBAM": _features("NBAM", {"l2": _C}, runs=1),
+    "FASAM": _features("FASAM", {**_TINY, "sigma": _FOURIER_WIDTHS}, **_PAIRS),
 }
 _CHAPTER_6 = Plan("standardised", Given(0.2, 5), 3, _LINEAR, _GIVEN)
+# Words are standardised as well: λ of 1 to 100 is far too much for rows of unit length.
+# (ASAM as printed on sector: 0.99 standardised, 0.91 with rows as they are.)
 _CHAPTER_6_WORDS = _CHAPTER_6._replace(
     split=Given(0.2, 2),
     subjects=_WORDS,
@@ -304,7 +333,7 @@ PROTOCOL = Protocol(
         "How features are scaled in chapter 4: rows of unit length, which agrees with "
         "the printed values (diabetes, magic04, spambase, ionosphere), except on "
         "svmguide4; in chapter 7: standardised, as in chapter 6. Features of words are "
-        "divided by their deviations, not centred.",
+        "divided by their deviations, not centred, which pairs do not feel.",
         "What is held constant at the best operating point (tables 4.4 and 4.6): here "
         "the threshold of the highest accuracy on the test rows is taken.",
         "Step sizes and epochs of ASAM and PSAM: 10^[-3:1], chosen with λ, and 15.",
