@@ -64,16 +64,17 @@ def _words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
     }
 
 
+_READINGS = 0.5**0.5, 1.0  # of the paper: does it divide by σ² or by 2σ²?
+
+
 def _features(system: str, grid: dict[str, Grid], **how: Any) -> Recipe:
     """Return a learner of many features of a kernel.
 
-    Ours is tuned by the width of the kernel, too: whether the paper divides by σ² or
-    by 2σ² is not told. Features of all rows are held, however many: a learner that
-    has them mapped anew makes five passes only.
+    Ours is tuned by the width of the kernel, too. Features of all rows are held,
+    however many: a learner that has them mapped anew makes five passes only.
     """
-    widths = {"width": (0.35, 0.5, 0.5**0.5, 1.0)}
-    held = {"memory": (4e9,)}
-    return Recipe(system, grid, tried={**widths, **held, **how.pop("tried", {})}, **how)
+    always = {"width": (0.35, 0.5, *_READINGS), "memory": (4e9,)}
+    return Recipe(system, grid, tried={**always, **how.pop("tried", {})}, **how)
 
 
 def _solam(system: str, **how: Any) -> Recipe:
@@ -259,9 +260,9 @@ _LINEAR = {
     "BAM": Recipe("BAM", {"l2": _C}, runs=1),
 }
 _ONCE = {"max_iter": 1}
-_BUFFERED: dict[str, Any] = {
+_BUFFERED: dict[str, Any] = {  # slow, and so by less
     "printed": _ONCE,
-    "tried": {"C": (0.1, 1.0, 10.0), "precondition": (True,)},
+    "tried": {"C": (0.01, 0.1, 1.0), "precondition": (True,), "width": _READINGS},
 }
 # Not "auto", which is another penalty for all rows than for those it is tuned on.
 _PAIRS: dict[str, Any] = {
