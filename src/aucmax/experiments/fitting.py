@@ -176,9 +176,15 @@ def best_accuracy(y: Classes, score: NDArray[np.float64]) -> float:
 
 @lru_cache(maxsize=1)
 def prepared(
-    source: str, table: str, dataset: str, rule: str, run: int, effort: Effort
+    source: str,
+    table: str,
+    dataset: str,
+    rule: str,
+    run: int,
+    effort: Effort,
+    scaling: str | None = None,
 ) -> Ready:
-    """Return the rows of a run."""
+    """Return the rows of a run, scaled as the protocol says unless told otherwise."""
     _, plan = protocol(source).plan(table)
     subject = plan.subjects[dataset]
     X, y, given = _rows(subject, rule)
@@ -189,7 +195,7 @@ def prepared(
     train = capped(parts.train, _least(plan.most_train, effort.rows), run, effort.seed)
     others: list[Index] = [parts.test]
     others += [] if parts.valid is None else [parts.valid]
-    ready = scaled(X, subject.scaling or plan.scaling, train, *others)
+    ready = scaled(X, scaling or subject.scaling or plan.scaling, train, *others)
     found = Ready(ready[0], y[train], ready[1], y[parts.test])
     if parts.valid is None:
         return found
