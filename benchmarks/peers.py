@@ -194,7 +194,8 @@ def report(path: Path, picture: str | None = None) -> None:
     cells = {(one["set"], one["model"]): one for one in lines}
     names = [name for name in SETS if any(one["set"] == name for one in lines)]
     print(f"aucmax {aucmax.__version__}", *map(versions, PACKAGES), sep=", ")
-    for some in (names[: len(names) // 2], names[len(names) // 2 :]):
+    for start in range(0, len(names), 3):  # as many as fit on a page
+        some = names[start : start + 3]
         print("\n| | " + " | ".join(some) + " |\n" + "|---" * (len(some) + 1) + "|")
         for label in MODELS:
             row = [cells.get((name, label)) for name in some]
