@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,9 +39,8 @@ def run(names: Sequence[str], jobs: int, as_json: bool = False) -> None:
     """Compile what these algorithms need, or all, and say how long it took."""
     names = [full_name(name) for name in names] or list(CLASSES)
     start = perf_counter()
-    with Screen(quiet=True).step("Compiling", len(names) + 1) as done:
-        for _ in _compiled(names, jobs):
-            done(1)
+    with Screen(quiet=True).step("Compiling"):
+        _compile(names, jobs)
     seconds = perf_counter() - start
     if as_json:
         told = {"estimators": names, "seconds": round(seconds, 3)}
@@ -53,25 +52,22 @@ def run(names: Sequence[str], jobs: int, as_json: bool = False) -> None:
     )
 
 
-def _compiled(names: Sequence[str], jobs: int) -> Iterator[None]:
-    """Compile, and yield when some of it is done.
+def _compile(names: Sequence[str], jobs: int) -> None:
+    """Compile the readers, and what these algorithms need.
 
     Compiling is Python's work, so processes do it side by side. Estimators that are
     made of others come last, when those are on disk.
     """
     if jobs == 1:
         compile_readers()
-        yield
         for name in names:
             compile_kernels([name])
-            yield
         return
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        tasks: list[Future[None]] = [pool.submit(compile_readers)]
+        tasks = [pool.submit(compile_readers)]
         tasks += [pool.submit(compile_kernels, [name]) for name in names]
-        for task in as_completed(tasks):
+        for task in tasks:
             task.result()
-            yield
 
 
 def compile_kernels(
