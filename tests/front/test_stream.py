@@ -1,5 +1,7 @@
 """AUCStream: against its members run by hand; drift; what is nonlinear."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,6 +16,7 @@ from aucmax import OAM, SPAM, AUCStream
 from aucmax.cli.export import to_json
 from aucmax.core.engine import NZ, SQ, SUM
 from aucmax.core.portable import dump
+from aucmax.front.limits import limited
 from aucmax.front.stream import _block
 from aucmax.scoring import Model
 from data import gaussian
@@ -99,19 +102,93 @@ def test_the_score_is_the_blend_of_the_members():
     assert_allclose(model._mix, [weight[name] for name in model.members_])
 
 
-def test_the_blend_is_judged_before_it_learns():
+def served(X, y, **parameters):
+    """Return the score of each row by the model as of its block's beginning."""
+    half_life = parameters.get("half_life")
+    model, scores, start = AUCStream(**parameters), [], 0
+    while (stop := start + _block(start, half_life, X.shape[1])) <= len(y):
+        if start:
+            scores.append(model.decision_function(X[start:stop]))
+        model.partial_fit(X[start:stop], y[start:stop], classes=[False, True])
+        start = stop
+    return np.concatenate(scores), y[len(y[:start]) - sum(map(len, scores)) : start]
+
+
+@pytest.mark.parametrize("half_life", [None, 500])
+def test_the_auc_reported_is_that_of_the_scores_served(half_life):
     X, y = stream(3000)
-    wins = pairs = start = 0
-    model, known = AUCStream(), None
-    while (stop := start + _block(start, None, X.shape[1])) <= len(y):
-        rows, positive = X[start:stop], y[start:stop]
-        if known is not None and 0 < positive.sum() < len(positive):
-            area = roc_auc_score(positive, rows @ known)
-            pairs += positive.sum() * (~positive).sum()
-            wins += area * positive.sum() * (~positive).sum()
-        model.partial_fit(rows, positive, classes=[False, True])
-        known, start = model.coef_[0], stop
-    assert_allclose(streamed(X, y)._judged, (wins, pairs))
+    scores, positive = served(X, y, half_life=half_life)
+    right, pairs = streamed(X, y, half_life=half_life)._judged
+    assert pairs == positive.sum() * (~positive).sum()
+    assert right / pairs == pytest.approx(roc_auc_score(positive, scores), abs=2e-4)
+
+
+def bursts(n=6000, seed=3):
+    """Return rows of which 2 % are far out, with positives that come in bursts."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < np.repeat(rng.choice([0.002, 0.15], n // 200), 200)
+    X = rng.normal(size=(n, 6)) * np.where(rng.random((n, 1)) < 0.02, 20.0, 1.0)
+    return X + 2.0 * np.outer(y, [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]), y
+
+
+def test_scores_of_all_times_are_on_one_scale():
+    scores, y = (part[1000:] for part in served(*bursts()))
+    windows = [slice(i, i + 200) for i in range(0, len(y), 200) if y[i : i + 200].any()]
+    areas = [roc_auc_score(y[some], scores[some]) for some in windows]
+    within = np.average(areas, weights=[y[some].sum() for some in windows])
+    assert roc_auc_score(y, scores) > within - 0.03
+    expected = 1.0 / (1.0 + np.exp(-scores))
+    assert expected.sum() == pytest.approx(y.sum(), rel=0.3)
+
+
+def test_drift_is_found_and_half_life_named():
+    X, y = stream(9000)
+    turned, label = stream(9000, seed=1)
+    turned = turned[:, ::-1]  # other features matter
+    both = np.vstack([X, turned]), np.concatenate([y, label])
+    with pytest.warns(UserWarning, match="half_life=1000 rows"):
+        changed = streamed(*both)
+    assert changed.drift_.found
+    assert changed.drift_.gain > 3.0 * changed.drift_.se > 0.0
+    order = np.random.default_rng(0).permutation(18_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixed = streamed(both[0][order], both[1][order])
+        forgetful = streamed(*both, half_life=1000)
+    assert not mixed.drift_.found
+    assert forgetful.score(turned, label) > changed.score(turned, label)
+
+
+@pytest.mark.parametrize("value", [1e6, 3.4e38])
+@pytest.mark.parametrize("column", [0, 5], ids=["informative", "noise"])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_one_wild_value_does_not_matter(value, column, layout):
+    X, y = stream(3000)
+    area = streamed(X, y).score(X, y)
+    wild = X.copy()
+    wild[1000, column] = value
+    before = wild.copy()
+    rows = layout(wild)
+    model = streamed(rows, y)
+    assert model.score(X, y) > area - 0.01
+    assert_array_equal(wild, before)
+    one = streamed(rows, y, 177)
+    assert_array_equal(one.coef_, model.coef_)
+    assert AUCStream(random_state=0).fit(rows, y).score(X, y) > area - 0.01
+
+
+def test_a_feature_that_becomes_larger_for_good_is_limited_in_few_rows():
+    X = np.ones((300, 2))
+    X[200:, 0] = 1e7
+    most = np.zeros(2)
+    parts = [limited(some, most, 100.0 * k) for k, some in enumerate(np.split(X, 3))]
+    found = np.vstack(parts)
+    assert_array_equal(found[:, 1], 1.0)
+    assert_array_equal(found[:200, 0], 1.0)
+    assert_array_equal(found[200:, 0], [1e2, 1e4, 1e6, *[1e7] * 97])
+    assert_array_equal(most, [1e7, 1.0])
+    some = np.ones((10, 1))
+    assert limited(some, np.ones(1), 1000.0) is some
 
 
 def test_probabilities_are_those_of_a_calibrated_model():
@@ -243,9 +320,10 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
         ("_unit", np.zeros(5), "cannot be weighed"),
         ("_unit", np.ones(3), "shape"),
         ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
-        ("_won", np.array([2.0, 1.0]), "pairs are none"),
-        ("_open", [(np.zeros((5, 3)), np.zeros(3))], "last rows"),
-        ("_mass", np.array([-1.0, 2.0, 1.0]), "weigh"),
+        ("_served", np.zeros((2, 3)), "served"),
+        ("_open", [(np.zeros((6, 3)), np.zeros(3))], "last rows"),
+        ("_mass", np.array([-1.0, 2.0, 1.0]), "negative weights"),
+        ("_most", np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), "negative weights"),
     ],
 )
 def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path):
@@ -254,19 +332,6 @@ def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path)
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match=why):
         aucmax.load(tmp_path / "model")
-
-
-def test_a_stream_that_is_ranked_without_fault_comes_back(tmp_path):
-    rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(2000, 3)), rng.uniform(0.1, 3.0, 2000)
-    y = X[:, 0] > 0.0
-    X[:, 0] += np.where(y, 50.0, -50.0)
-    model = AUCStream().partial_fit(X, y, sample_weight=weight)
-    right, pairs = model._judged
-    assert right / pairs > 0.99
-    model._won = np.array([1.0 + 1e-15, 1.0]) * pairs  # as sums of weights may round
-    model.save(tmp_path / "model")
-    assert_array_equal(aucmax.load(tmp_path / "model")._won, model._won)
 
 
 def test_members_of_a_file_must_be_those_of_the_race(tmp_path):
@@ -296,6 +361,7 @@ def test_a_member_that_diverges_is_out_and_the_others_go_on(tmp_path):
     X, y = stream(3000, d=3)
     model = streamed(X[:600], y[:600])
     area = model.score(X, y)
+    model._most[:] = 1e8  # else the next value would be limited
     model.partial_fit([[0.0, 0.0, -1e8]], [True])  # in a feature that says nothing
     assert model.score(X, y) > area - 0.02
     model.save(tmp_path / "model")  # in the middle of a block

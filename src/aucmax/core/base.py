@@ -33,6 +33,7 @@ from aucmax.tensors import write
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_LARGEST_INTERCEPT = 1e12  # scores are about one: four digits are left
 _ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
 _MIN_RUNS = 1024  # … in so many groups at least
@@ -493,6 +494,18 @@ class OnlineAUC(LinearRanker):
             raise DivergenceError(
                 f"{type(self).__name__} has diverged: {problem}. Begin anew with "
                 "smaller steps, such as the default ones."
+            )
+        if abs(intercept) > _LARGEST_INTERCEPT:
+            _, table, squares = self._last(state)
+            size = np.sqrt(table[squares : squares + 2].sum(axis=0))
+            column = int(np.argmax(np.abs(coef) * size))
+            names = getattr(self, "feature_names_in_", None)
+            name = "" if names is None else f" ({names[column]!r})"
+            raise DivergenceError(
+                f"{type(self).__name__} has diverged: the intercept is {intercept:.1g}, "
+                f"beside which scores have no digits left. Column {column}{name} has "
+                "a value far beyond all others, such as a fill value for missing ones. "
+                "Replace or drop such values and begin anew; AUCStream limits them."
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.base import DivergenceError
+from aucmax.core.engine import W
 from aucmax.core.moments import one_thread
 from aucmax.core.products import times
-from aucmax.core.rows import Float, Rows, n_values
+from aucmax.core.rows import Float, Rows, n_rows, n_values
 
 _CLASSES = [False, True]
 
@@ -61,9 +62,7 @@ class Member:
         self.weights()
         self.learner._resize(n_features)
         if len(self.before):
-            w = np.zeros(n_features)
-            kept = min(n_features, len(self.before) - 1)
-            w[:kept] = self.before[:kept]
+            w = resized(self.before[:-1], n_features)
             self.before = np.append(w, self.before[-1])
 
     def check(self, n_features: int) -> None:
@@ -90,6 +89,38 @@ class Member:
     def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
         self.learner._absorb(rows, signed)
         self._new += n_values(rows) + 1
+
+
+class LastIterate:
+    """The weights of a learner as of its last step, where it reports their average."""
+
+    def __init__(self, learner: Any, w: Float | None = None) -> None:
+        self.learner = learner
+        self.w = np.zeros(0) if w is None else w  # when the block began
+
+    def score(self, rows: Rows) -> Float:
+        """Return the scores of rows; zero before the first block."""
+        if not len(self.w):
+            return np.zeros(n_rows(rows))
+        with one_thread():
+            return times(rows, self.w)
+
+    def renew(self) -> None:
+        """Begin a new block."""
+        self.w = self.learner.state_.table.feat[W].copy()
+
+    def resize(self, n_features: int) -> None:
+        """Take rows with more features, which do not matter, or fewer."""
+        if len(self.w):
+            self.w = resized(self.w, n_features)
+
+
+def resized(w: Float, n_features: int) -> Float:
+    """Return ``w`` for more features, which are zero, or fewer."""
+    out = np.zeros(n_features)
+    kept = min(n_features, len(w))
+    out[:kept] = w[:kept]
+    return out
 
 
 class Mapped(Member):

@@ -9,7 +9,7 @@ it is cut into chunks, the result is the same to the last bit.
 """
 
 import re
-from collections import deque
+import warnings
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -34,7 +34,8 @@ from aucmax.core.platt import log_odds
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.features.chain import Chain
 from aucmax.features.fourier import RandomFourier
-from aucmax.front.member import Mapped, Member
+from aucmax.front.limits import limited
+from aucmax.front.member import LastIterate, Mapped, Member
 from aucmax.front.race import Race
 from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
@@ -42,11 +43,18 @@ from aucmax.online.spam import SPAM
 _SHARE = 16  # a block is one part in so many of the rows before it …
 _SHORTEST, _LONGEST = 32, 65_536  # … within these bounds
 _WIDTH = 1024  # features that a row of a block is worth: each block looks at all
-_KEPT = 1024  # scores of each class, to calibrate by
+_KEPT = 1024  # rows of each class whose scores are kept, for calibration
+_RENEWAL = 0.5  # share of the last block in the scale of a member's scores
+_TAIL = 0.05  # share of the scores at either end that is winsorised for that scale
+_FAR = 10.0  # in such units from the middle, where scores are winsorised to calibrate
+_BINS = 4096  # of the served scores, see _bin
+_WIDEST = 10.0  # asinh of the largest log-odds that have a bin of their own
 _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn some
 _FOURIER = 300  # features
 _HASTES = (4, 16)  # of members that forget faster than they are told to
-_OWN = ("unit", "mix", "mass", "won")  # arrays, see below
+_OWN = ("unit", "mix", "mass", "served", "most", "recency")  # arrays, see below
+_ROWS_A_FEATURE = 10  # at least, before drift is reported
+_SURE, _MATTERS = 3.0, 0.002  # standard errors and AUC, from which on drift is reported
 
 
 class Standing(NamedTuple):
@@ -59,6 +67,14 @@ class Standing(NamedTuple):
     behind: float  # the leader, on the same rows
     weight: float  # in the blend
     running: bool
+
+
+class Drift(NamedTuple):
+    """How much better the latest weights rank than the average over the stream."""
+
+    gain: float  # in AUC; below zero in a stream that does not change
+    se: float  # standard error of that
+    found: bool  # whether the stream changes
 
 
 class _Model(NamedTuple):
@@ -108,6 +124,10 @@ class AUCStream(Ranker):
         running. The leader is first; those that are out are as they were then.
     members_ : dict
         The learners that are running, by name.
+    drift_ : Drift
+        Whether the stream changes: the AUC that SPAM's latest weights have above its
+        averaged ones, its standard error, and whether that means drift. In a stream
+        that does not change the average is better. A warning names ``half_life``.
     coef_ : ndarray of shape (1, n_features)
         The weights, if no nonlinear member has a part in the score.
     intercept_ : ndarray of shape (1,)
@@ -168,11 +188,14 @@ class AUCStream(Ranker):
     _race: Race
     _open: list[tuple[Float, Float]]  # of a block that has not ended: scores (K, m) …
     _waiting: int  # … and signed weights (m,), piece by piece; rows in all
-    _kept: tuple[deque[float], deque[float]]  # the last scores, of either class
-    _unit: Float  # (K,) the spread of scores in the last block
+    _kept: list[Float]  # (K, n) the last scores of either class, in units
+    _unit: Float  # (K,) the scale of each member's scores
     _mix: Float  # (K,) the weights of the members in the blend
-    _mass: Float  # (3,) weight of the positives and of the negatives, rows
-    _won: Float  # (2,) pairs that the blend ranked right before they were learnt, of …
+    _mass: Float  # (3,) weight of either class, recent rows counting more; rows
+    _served: Float  # (2, bins) weight of either class by served score, see _bin
+    _most: Float  # (d,) the largest absolute value of each feature, see limited
+    _last: LastIterate  # of the first member; takes no part in the race
+    _recency: Float  # (6,) sums that drift_ is made of, and whether it was reported
     _line: tuple[float, float] | None  # see _odds; None if it is not known
 
     def __init__(
@@ -323,15 +346,18 @@ class AUCStream(Ranker):
         count = len(team)
         self._team, self._race, self.n_iter_ = team, Race.of(count), 1
         self._unit, self._mix = np.ones(count), np.full(count, 1.0 / count)
-        self._mass, self._won, self._line = np.zeros(3), np.zeros(2), None
+        self._mass, self._served, self._line = np.zeros(3), np.zeros((2, _BINS)), None
+        self._most, self._recency = np.zeros(self.n_features_in_), np.zeros(6)
+        self._last = LastIterate(team[0].learner)
         self._open, self._waiting = [], 0
-        self._kept = deque(maxlen=_KEPT), deque(maxlen=_KEPT)
+        self._kept = [np.zeros((count, 0)), np.zeros((count, 0))]
 
     def _running(self) -> list[Member]:
         return [self._team[k] for k in np.flatnonzero(self._race.running)]
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows, piece by piece, as blocks end."""
+        X = limited(X, self._most, self._race.at[0] + self._waiting)
         rows, start = as_rows(X), 0
         while start < len(signed):
             length = self._length()
@@ -351,18 +377,19 @@ class AUCStream(Ranker):
     def _step(self, X: Any, rows: Rows, signed: Float) -> None:
         """Let all members score rows, then learn them."""
         running = self._running()
-        scores = np.zeros((len(self._team), len(signed)))
+        scores = np.zeros((len(self._team) + 1, len(signed)))
+        scores[-1] = self._last.score(rows)  # before the member learns the rows
         many = len(running) > 1 and n_values(rows) > _WORTH_THREADS
         found = (in_threads if many else map)(
             lambda member: member.step(X, rows, signed), running
         )
-        scores[self._race.running] = list(found)
+        scores[:-1][self._race.running] = list(found)
         self._open.append((scores, signed))
         self._waiting += len(signed)
 
     def _block_so_far(self) -> tuple[Float, Float]:
         """Return the scores of the block that has not ended, and the signed weights."""
-        none = np.zeros((len(self._team), 0)), np.zeros(0)
+        none = np.zeros((len(self._team) + 1, 0)), np.zeros(0)
         scores, signed = zip(none, *self._open, strict=True)
         return np.hstack(scores), np.concatenate(signed)
 
@@ -370,16 +397,19 @@ class AUCStream(Ranker):
         """End a block: judge its scores, and see who goes on."""
         race, (scores, signed) = self._race, self._block_so_far()
         self._open, self._waiting = [], 0
-        both = _both(signed)
-        self._mass += *both, len(signed)
-        blend = (self._mix / self._unit) @ scores
-        found, known = _areas(np.vstack([scores[race.running], blend]), signed)
-        if race.at[0] > 0.0:  # else nobody has learnt anything
-            self._won += both.prod() * np.array([found[-1], 1.0])
-            self._keep(blend, scores, signed)
+        scores, last = scores[:-1], scores[-1]
+        found, known = _areas(np.vstack([scores[race.running], last]), signed)
+        if race.at[0] > 0.0:  # in the first block no member has learnt anything
+            self._serve(scores, signed)
+            self._keep(scores, signed)
+        recent = race.at[0] + len(signed)
+        self._mass += *(recent * _both(signed)), len(signed)
         areas = np.full(len(scores), 0.5)
         areas[race.running] = found[:-1]
         race.judge(areas, known, len(signed))
+        if len(self._last.w):
+            u, gain = known * race.at[0] ** 2, found[-1] - areas[0]
+            self._recency += u, u * u, u * gain, u * u * gain, (u * gain) ** 2, 0.0
         if self.half_life is not None:
             share = 0.5 ** (len(signed) / self.half_life)
             race.fade(share)
@@ -387,8 +417,11 @@ class AUCStream(Ranker):
             for member in self._running():
                 member.fade(share)
         else:
+            checks = race.at[1]
             for k in race.drop(self.tolerance):
                 race.retire(int(k))
+            if race.at[1] > checks:
+                self._warn_of_drift()
         for k in np.flatnonzero(race.running):
             try:
                 self._team[k].renew()
@@ -396,29 +429,90 @@ class AUCStream(Ranker):
                 if race.runs.sum() == 1.0:
                     raise
                 race.retire(int(k))
+        self._last.renew()
         self._mix = race.weights()
 
-    def _keep(self, blend: Float, scores: Float, signed: Float) -> None:
-        """Take note of the blend's scores of a block, and of the members' units."""
-        for kept, side in zip(self._kept, (signed > 0.0, signed < 0.0), strict=True):
-            kept.extend(blend[side][-_KEPT:].tolist())
-        spread = scores.std(axis=1)
-        self._unit = np.where(spread > 0.0, spread, self._unit)
+    def _warn_of_drift(self) -> None:
+        drift, rows = self.drift_, int(self._race.at[0])
+        if drift.found and not self._recency[5]:
+            self._recency[5] = 1.0
+            warnings.warn(
+                f"The stream changes: by row {rows:,}, the latest weights rank better "
+                f"than their average, by {drift.gain:.3f} in AUC. Learn it with a "
+                f"half-life, such as half_life={_rounded(rows / 16)} rows.",
+                stacklevel=6,
+            )
+
+    @property
+    def drift_(self) -> Drift:
+        """Whether the stream changes; see :mod:`aucmax.front.race` for the error."""
+        u, uu, ug, uug, uugg, _ = self._recency.tolist()
+        if not u * u > uu:  # fewer than two blocks
+            return Drift(0.0, np.inf, False)
+        gain, k = ug / u, u * u / uu
+        spread = max(uugg - 2.0 * gain * uug + gain**2 * uu, 0.0)
+        se = float(np.sqrt(spread * k / (k - 1.0)) / u)
+        # While there are few rows for so many features, averages are behind anyway.
+        known = self._race.at[0] > _ROWS_A_FEATURE * self.n_features_in_
+        return Drift(gain, se, bool(known and gain > max(_SURE * se, _MATTERS)))
+
+    def _serve(self, scores: Float, signed: Float) -> None:
+        """Count the scores that were served for a block."""
+        slope, intercept = self._odds
+        place = _bin(slope * ((self._mix / self._unit) @ scores) + intercept)
+        for count, side in zip(self._served, (signed > 0.0, signed < 0.0), strict=True):
+            count += np.bincount(place[side], np.abs(signed[side]), _BINS)
+
+    def _keep(self, scores: Float, signed: Float) -> None:
+        """Update the scale of each member's scores; keep scores for calibration.
+
+        A scale is that of the larger class, winsorised, and changes slowly: scores of
+        one row, or of a block with many positives, must not change the scale of all.
+        """
+        sides = signed > 0.0, signed < 0.0
+        larger = scores[:, sides[int(self._mass[0] < self._mass[1])]]
+        if larger.shape[1]:
+            low, high = np.quantile(larger, (_TAIL, 1.0 - _TAIL), axis=1)
+            spread = np.clip(larger.T, low, high).std(axis=0)
+            share = _RENEWAL if self._kept[0].size + self._kept[1].size else 1.0
+            ratio = np.where(spread > 0.0, spread, self._unit) / self._unit
+            self._unit = self._unit * ratio**share
+        units = scores / self._unit[:, np.newaxis]
+        self._kept = [
+            np.hstack([kept, units[:, side]])[:, -_KEPT:]
+            for kept, side in zip(self._kept, sides, strict=True)
+        ]
         self._line = None
 
     @property
     def _odds(self) -> tuple[float, float]:
-        """What makes log-odds of the blend's scores: a factor, and what to add."""
-        if self._line is None and all(self._kept):
-            pos, neg = (np.array(kept) for kept in self._kept)
-            mean = self._mass[:2].sum() / self._mass[2]
-            self._line = log_odds(pos, neg, self._mass[:2] / mean)
-        return self._line or (1.0, 0.0)
+        """What makes log-odds of the blend's scores: a factor, and what to add.
+
+        Fitted to members' scores, each from before its row was learnt, by the weights
+        that the members have in the blend now; a single wild score has little say.
+        """
+        if self._line is None:
+            pos, neg = (self._mix @ kept for kept in self._kept)
+            if pos.size and neg.size:
+                larger = pos if self._mass[0] > self._mass[1] else neg
+                bounds = np.median(larger) + np.array([-_FAR, _FAR])
+                pos, neg = pos.clip(*bounds), neg.clip(*bounds)
+            *weights, rows = self._mass
+            n = rows * np.array(weights) / max(sum(weights), 1.0)
+            self._line = log_odds(pos, neg, n)
+        return self._line
 
     @property
     def _judged(self) -> tuple[float, float]:
-        """Pairs of a block that were ranked right before it was learnt, and all."""
-        return float(self._won[0]), float(self._won[1])
+        """Pairs of rows whose served scores are in the right order, and all pairs.
+
+        Rows were scored before they were learnt, by the model as of their block's
+        beginning, and scores of all blocks are compared. Scores in the same bin count
+        half, as ties do.
+        """
+        pos, neg = self._served
+        below = np.cumsum(neg) - 0.5 * neg
+        return float(pos @ below), float(pos.sum() * neg.sum())
 
     def _model(self) -> _Model:
         """Return the score as it is now."""
@@ -461,6 +555,8 @@ class AUCStream(Ranker):
         """Take rows with more features from now on, or fewer."""
         for member in self._running():
             member.resize(n_features)
+        self._last.resize(n_features)
+        self._most = resized(self._most, n_features)
         self.n_features_in_ = n_features
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -468,9 +564,10 @@ class AUCStream(Ranker):
         own = {
             **self._race.arrays(),
             **{f"before.{m.name}": m.before for m in self._running()},
-            **dict(zip(("pos", "neg"), map(np.array, self._kept), strict=True)),
+            **dict(zip(("pos", "neg"), self._kept, strict=True)),
             **dict(zip(("scored", "signed"), self._block_so_far(), strict=True)),
             **{name: getattr(self, f"_{name}") for name in _OWN},
+            "last": self._last.w,
         }
         return self.members_, own
 
@@ -488,9 +585,13 @@ class AUCStream(Ranker):
                 raise ValueError(f"{member.name} is no {kind.__name__}.")
             member.check(self.n_features_in_)
         count, length = len(names), len(own["signed"])
+        own = _of_this_version(own, count, self.n_features_in_)
         shapes: dict[str, tuple[int, ...]]
-        shapes = {"unit": (count,), "mix": (count,), "mass": (3,), "won": (2,)}
-        shapes |= {"scored": (count, length), "signed": (length,)}
+        shapes = {"unit": (count,), "mix": (count,), "mass": (3,), "recency": (6,)}
+        shapes |= {"served": (2, _BINS), "most": (self.n_features_in_,)}
+        shapes |= {"scored": (count + 1, length), "signed": (length,)}
+        shapes |= {"last": (self.n_features_in_ if own["last"].size else 0,)}
+        shapes |= {name: (count, *own[name].shape[1:2]) for name in ("pos", "neg")}
         for name, shape in shapes.items():
             array = own[name]
             if array.shape != shape or not np.isfinite(array).all():
@@ -502,13 +603,10 @@ class AUCStream(Ranker):
             raise ValueError("its last rows are more than a block, or none.")
         if not (self._unit > 0.0).all() or (self._mix < 0.0).any():
             raise ValueError("its members cannot be weighed.")
-        right, pairs = self._won  # all of them, up to rounding
-        if (self._mass < 0.0).any() or not 0.0 <= right <= pairs * (1.0 + 1e-9):
-            raise ValueError("its classes weigh nothing, or its pairs are none.")
-        for kept, name in zip(self._kept, ("pos", "neg"), strict=True):
-            if own[name].ndim != 1 or not np.isfinite(own[name]).all():
-                raise ValueError("scores that it keeps are none.")
-            kept.extend(own[name].tolist())
+        if any((array < 0.0).any() for array in (self._mass, self._served, self._most)):
+            raise ValueError("its classes or features have negative weights.")
+        self._last = LastIterate(self._team[0].learner, own["last"])
+        self._kept = [own["pos"], own["neg"]]
 
 
 def _block(rows: float, half_life: float | None, width: int) -> int:
@@ -517,6 +615,39 @@ def _block(rows: float, half_life: float | None, width: int) -> int:
         rows = min(rows, half_life)
     length = 1 << max(int(rows / _SHARE).bit_length() - 1, 0)
     return min(max(length, _SHORTEST, width // _WIDTH), _LONGEST)
+
+
+def _bin(score: Float) -> NDArray[np.intp]:
+    """Return the bins of log-odds: 0.5 % wide for large ones, 0.005 near zero."""
+    place = (np.arcsinh(score) / _WIDEST + 1.0) * (0.5 * _BINS)
+    return np.clip(place, 0, _BINS - 1).astype(np.intp)
+
+
+def _rounded(rows: float) -> int:
+    """Return a number of rows with one digit that is not zero."""
+    size = 10 ** max(len(str(int(rows))) - 1, 0)
+    return int(rows) // size * size
+
+
+def _of_this_version(
+    own: dict[str, NDArray[Any]], count: int, n_features: int
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file, those of version 0.1.0 as they are now.
+
+    It kept scores of the blend, not of each member, and pairs instead of scores served.
+    """
+    if "served" in own:
+        return own
+    scored = np.vstack([own["scored"], np.zeros_like(own["scored"][:1])])
+    return {
+        **own,
+        **{name: np.tile(own[name], (count, 1)) for name in ("pos", "neg")},
+        "served": np.zeros((2, _BINS)),
+        "most": np.zeros(n_features),
+        "recency": np.zeros(6),
+        "last": np.zeros(0),
+        "scored": scored,
+    }
 
 
 def _both(signed: Float) -> Float:
