@@ -435,9 +435,10 @@ def test_which_algorithm():
     assert choose(Data, first(100, 10, 5_000_000)) == "BAMCV"  # 200
     assert choose(Data, first(100, 3000, 1_000_000)) == "BAMCV"  # wide
     assert choose(Data, first(100, 10, 10_000)) == "AUCClassifier"
-    assert choose(Data, first(100, 10, 9000)) == "BAMCV"
-    assert choose(Data, first(100, 10, 400)) == "LeastSquaresAUCCV"
-    assert choose(Data, first(100, 600, 40_000)) == "BAMCV"
+    assert choose(Data, first(100, 10, 9000)) == "AUCClassifier"
+    assert choose(Data, first(100, 10, 9000), fast=True) == "BAMCV"
+    assert choose(Data, first(100, 10, 400), fast=True) == "LeastSquaresAUCCV"
+    assert choose(Data, first(100, 600, 40_000), fast=True) == "BAMCV"
     assert choose(Data, first(100, 600, 1000)) == "AUCStream"
     Data.size = 10**15
     assert choose(Data, first(100, 10, 10_000)) == "AUCStream"

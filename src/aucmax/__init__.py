@@ -84,6 +84,7 @@ MAPS = {
 PARTS = {
     "BoostedTrees": "aucmax.front.trees",
     "RandomizedTrees": "aucmax.front.trees",
+    "Frequent": "aucmax.front.frequent",
 }
 
 _PUBLIC = {

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import aucmax
 from aucmax import tensors
 from aucmax.core.portable import dump, restore
@@ -60,7 +62,21 @@ def load(path: str | Path) -> Any:
         estimator._encode = partial(_encoded, recipe=recipe["input"])
         if hasattr(estimator, "_recipe"):  # it saves its own
             estimator._recipe = recipe
+    if recipe is not None:
+        estimator.classes_ = _labels(recipe["task"], estimator.classes_)
     return estimator
+
+
+def _labels(task: dict[str, Any], classes: Any) -> Any:
+    """Return the labels of the training data, if each class had one."""
+    positive, negative = task.get("positive", []), task.get("negative", [])
+    if not len(positive) == len(negative) == 1 or classes.dtype != bool:
+        return classes
+    labels = np.array([negative[0], positive[0]])
+    if {str(label).lower() for label in labels} == {"false", "true"}:
+        return classes
+    whole = labels.dtype.kind == "f" and (labels == np.floor(labels)).all()
+    return labels.astype(np.int64) if whole else labels
 
 
 def _encoded(frame: Any, recipe: dict[str, Any]) -> Any:

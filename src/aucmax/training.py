@@ -34,6 +34,7 @@ from aucmax.data.origin import Origin, file_digest, row_hashes
 from aucmax.data.prefetch import prefetch, ticking
 from aucmax.data.recipe import Judgement
 from aucmax.data.spreads import Spreads
+from aucmax.data.table import TableSource
 from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
 from aucmax.data.words import Word
@@ -47,7 +48,9 @@ FAST = "fast"  # in place of a name: what ranks well in little time
 _CHOSEN = ("auto", FAST)
 _FEW_ROWS = 300  # too few to tell several models apart
 _WIDE = 2000  # features, beyond which a blend is of linear models only
-_BLENDED = 1e6  # values that several models take no longer than a minute or two for
+_BLENDED = 1e6  # values that several models take no longer than a minute or two for;
+_BUDGET = 60.0  # seconds, beyond that …
+_MOST_BLENDED = 1e8  # … up to here
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 _PATIENCE = 0.2  # seconds to wait for data before looking around
@@ -320,8 +323,11 @@ def begin(plan: Plan) -> Run:
     task = _settled(wanted_task(plan.positive, source), source, seen, chunks)
     name = plan.algorithm
     name = choose(source, first, name == FAST) if name in _CHOSEN else full_name(name)
+    params = plan.params
+    if plan.algorithm in _CHOSEN and name == "AUCClassifier":
+        params = {**_budget(source, first), **params}
     plan = replace(plan, algorithm=name, size=source.size, digests=_digests(source))
-    estimator = build(name, plan.params, plan.seed)
+    estimator = build(name, params, plan.seed)
     passes = plan.passes
     if passes is None:
         # Of the learners of streams, sums of moments gain nothing by a second pass.
@@ -397,9 +403,9 @@ def until_rows(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     """Return the algorithm for who names none, by the size of the data.
 
-    A blend for a table of some size (not if it is to be ``fast``), else cross-validated
-    Newton if the data fit in memory, the square loss if they are many for that, a race
-    of streams if they do not fit or come through a pipe.
+    A blend for a table (not if it is to be ``fast``), with a time budget if it is
+    large; else cross-validated Newton if the data fit in memory, the square loss if
+    they are many for that, a race of streams if they do not fit or come through a pipe.
     """
     if source.size is None:
         return "AUCStream"
@@ -411,11 +417,20 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     if size > memory / _MEMORY_SHARE:
         return "AUCStream"
     rows, width = total * X.shape[0], X.shape[1]
-    if not fast and rows >= _FEW_ROWS and rows * width <= _BLENDED and width <= _WIDE:
+    is_table = isinstance(source, TableSource)
+    narrow = width <= _WIDE or is_table  # of texts, linear models do as well
+    values = total * stored if is_table else rows * width
+    if not fast and rows >= _FEW_ROWS and narrow and values <= _MOST_BLENDED:
         return "AUCClassifier"
     if total * stored <= _MANY_VALUES:
         return "BAMCV"
     return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "AUCStream"
+
+
+def _budget(source: Source, first: Chunk) -> dict[str, float]:
+    """Return the time budget of a blend that nobody asked for, if it needs one."""
+    values = (source.size or 0) / max(first.done, 1) * np.prod(first.X.shape)
+    return {"time_budget": _BUDGET} if values > _BLENDED else {}
 
 
 def build(name: str, params: dict[str, Any], seed: int) -> Any:

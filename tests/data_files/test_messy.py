@@ -136,24 +136,30 @@ def as_gz(frame, folder):
     return CsvSource([str(folder / "a.csv.gz")], label="y")
 
 
+def typed(frame):
+    """Return whole numbers as such: as strings, they would be codes."""
+    digits = [c for c in frame if frame[c].str.fullmatch(r"\s*\d+\s*").all()]
+    return frame.astype(dict.fromkeys(digits, "int64"))
+
+
 def as_parquet(frame, folder):
-    frame.to_parquet(folder / "a.parquet")
+    typed(frame).to_parquet(folder / "a.parquet")
     return ParquetSource([str(folder / "a.parquet")], label="y")
 
 
 def as_pandas(frame, folder):
-    return FrameSource(frame, label="y")
+    return FrameSource(typed(frame), label="y")
 
 
 def as_arrow(frame, folder):
     import pyarrow as pa
 
-    return FrameSource(pa.Table.from_pandas(frame), label="y")
+    return FrameSource(pa.Table.from_pandas(typed(frame)), label="y")
 
 
 def as_polars(frame, folder):
     polars = pytest.importorskip("polars")
-    return FrameSource(polars.from_pandas(frame), label="y")
+    return FrameSource(polars.from_pandas(typed(frame)), label="y")
 
 
 FORMS = [as_csv, as_tsv, as_gz, as_parquet, as_pandas, as_arrow, as_polars]

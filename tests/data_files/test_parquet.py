@@ -181,25 +181,28 @@ def test_types(tmp_path):
         writer.write_table(pa.table(columns))
     source = ParquetSource([path], missing="zero", encode="onehot")
     (chunk,) = source.chunks()
-    numbers = ["bool", "byte", "long", "half", "float", "decimal", "levels"]
-    numbers += ["nothing", "void"]
+    numbers = ["bool", "byte", "long", "half", "float", "decimal", "nothing", "void"]
     assert source.feature_names()[: len(numbers)] == numbers
     expected = [
-        [1, 1, 2.0**53, 0.5, np.float32(0.1), 1.25, 10, 0, 0],
-        [0, 2, -(2.0**62), 1, 1, -3, 20, 0, 0],
-        [1, 3, 0, 2, 2, 0.01, 20, 0, 0],
-        [0, 255, 1, 3, 3, 9.99, 0, 0, 0],
+        [1, 1, 2.0**53, 0.5, np.float32(0.1), 1.25, 0, 0],
+        [0, 2, -(2.0**62), 1, 1, -3, 0, 0],
+        [1, 3, 0, 2, 2, 0.01, 0, 0],
+        [0, 255, 1, 3, 3, 9.99, 0, 0],
     ]
     np.testing.assert_array_equal(dense(chunk.X)[:, : len(numbers)], expected)
     assert source.feature_names()[len(numbers) :] == [
         *("codes=u", "codes=v"),
+        *("levels=10", "levels=20"),
         *("large=p", "large=q", "large=é"),
         *("view=p", "view=q", "view=é"),
         *("binary=\\xff", "binary=p", "binary=q"),
     ]
     same = [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]]
     onehot = np.hstack(
-        [[[1, 0], [0, 1], [0, 0], [1, 0]], same, same, np.roll(same, 1, 1)]
+        [
+            [[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0]],
+            *(same, same, np.roll(same, 1, 1)),
+        ]
     )
     np.testing.assert_array_equal(dense(chunk.X)[:, len(numbers) :], onehot)
 

@@ -224,13 +224,14 @@ def leaderboard(lines: Sequence[dict[str, Any]]) -> Table:
     """Return how members stand, of a race or of a blend."""
     if lines and "running" in lines[0]:
         return _race(lines)
-    grid = table("member", "AUC", "95 % interval", "weight", "seconds")
+    grid = table("member", "AUC", "95 % interval", "weight", "rows", "seconds")
     for line in lines:
         grid.add_row(
             line["member"],
             f"{line['auc']:.4f}",
             f"{line['low']:.4f}–{line['high']:.4f}",
             f"{100.0 * line['weight']:.0f} %" if line["weight"] else "",
+            f"{line['rows']:,}",
             f"{line['seconds']:.1f}",
         )
     return grid

@@ -32,6 +32,7 @@ from aucmax.training import (
     train,
 )
 
+_TOO_GOOD = 0.9995  # an AUC, from which on a leak is likely
 # Options of readers that are lists, with commas.
 _LISTS = {"drop", "only", "categorical", "text", "numeric", "date", "na"}
 
@@ -223,6 +224,21 @@ def _report(result: Result, output: Path, seconds: float) -> str:
 def remarks(result: Result) -> Iterator[str]:
     """Yield what a user should know who has not asked."""
     progress, task = result.progress, Task.from_json(result.recipe["task"])
+    budget = getattr(result.estimator, "time_budget", None)
+    rows = [line.rows for line in getattr(result.estimator, "leaderboard_", ())]
+    if budget and min(rows) < 0.75 * progress.rows:
+        yield (
+            f"Note: within time_budget={budget:g} seconds, models of the blend learnt "
+            f"from {min(rows):,} to {max(rows):,} of {progress.rows:,} rows each. For "
+            "more time: --algorithm AUCClassifier --param time_budget=600. For one "
+            "linear model of all rows: --fast."
+        )
+    if (area := getattr(result.estimator, "auc_", None)) and area.value > _TOO_GOOD:
+        yield (
+            f"Note: an AUC of {area.value:.4f} is rarely real. Does a column give the "
+            "label away? Look at the importance of the columns, and leave a leak out "
+            "by --input drop=COLUMN."
+        )
     if task.by_rarity and 2 * progress.positives > progress.rows:
         yield (
             f"Note: labels were taken as {task}, the rarer one of the first rows as "

@@ -502,8 +502,8 @@ class OnlineAUC(LinearRanker):
             names = getattr(self, "feature_names_in_", None)
             name = "" if names is None else f" ({names[column]!r})"
             raise DivergenceError(
-                f"{type(self).__name__} has diverged: the intercept is {intercept:.1g}, "
-                f"beside which scores have no digits left. Column {column}{name} has "
+                f"{type(self).__name__} has diverged: its intercept, {intercept:.1g}, "
+                f"leaves scores no digits. Column {column}{name} has "
                 "a value far beyond all others, such as a fill value for missing ones. "
                 "Replace or drop such values and begin anew; AUCStream limits them."
             )

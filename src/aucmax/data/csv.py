@@ -4,18 +4,20 @@
 columns are; :mod:`aucmax.data.csv_scan` takes rows out of a block of some megabytes.
 """
 
+import csv
 import string
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from aucmax.data.chunk import Chunk, Position
+from aucmax.data.chunk import Chunk, DataWarning, Position
 from aucmax.data.csv_head import Head, read_head
 from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
-from aucmax.data.roles import Sample
-from aucmax.data.schema import Encode, Missing, Schema, Wishes
+from aucmax.data.roles import EMPTY, Sample
+from aucmax.data.schema import MISSING, Encode, Missing, Schema, Wishes
 from aucmax.data.spans import Bytes, Float, decode
+from aucmax.data.streams import is_packed
 from aucmax.data.table import TableSource
 from aucmax.data.text import Text
 
@@ -169,6 +171,8 @@ class CsvSource(TableSource):
         head = self._first_head()
         if self._recipe is None:
             self._refuse_names(head)
+            if self._text.sizes[0] is not None and not is_packed(self.files[0]):
+                head = head.with_rows_of(self.files[0])
         return head.names, head.samples, head.header
 
     def _refuse_names(self, head: Head) -> None:
@@ -232,12 +236,39 @@ class CsvSource(TableSource):
                 for data, final in reader.blocks():
                     here = here._replace(offset=reader.offset)
                     self._note_encoding(file, data, here.line)
+                    self._note_filled(schema, head, data, here.line)
                     chunk = scan(data, final, here, self._longest_quoted)
                     used = reader.use(chunk.after.offset - here.offset)
                     # The last line may have been given an end that the file lacks.
                     here = chunk.after._replace(offset=here.offset + used)
                     if chunk.bad or len(chunk.line):
                         yield chunk._replace(after=here, done=before + reader.done)
+
+    def _note_filled(self, schema: Schema, head: Head, data: Bytes, lines: int) -> None:
+        """Warn of a column that was empty, and left out, and has values in a block."""
+        empty = {role["name"] for role in schema.roles if role["role"] == EMPTY}
+        empty &= {*head.names} - self._noted
+        if not empty:
+            return
+        text = decode(data[: 1 << 14].tobytes().rpartition(b"\n")[0])
+        rows = csv.DictReader(
+            text.splitlines(), head.names, delimiter=chr(head.delimiter)
+        )
+        for row in rows:
+            filled = {
+                name
+                for name in empty - self._noted
+                if (value := (row[name] or "").strip()) not in MISSING and value != name
+            }
+            self._noted |= filled
+            for name in sorted(filled):
+                warnings.warn(
+                    f"Column {name!r} was empty in the rows that were looked at, and "
+                    f"is left out; after line {lines:,} it has values, such as "
+                    f"{row[name]!r}. To use it: --input numeric={name}, or categorical",
+                    DataWarning,
+                    stacklevel=2,
+                )
 
     def _note_encoding(self, file: str, data: Bytes, lines: int) -> None:
         """Warn of the first bytes that are no UTF-8: words are compared by bytes."""

@@ -10,6 +10,7 @@ so many rows as follows from the number of columns: from any batch's end on, the
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -51,6 +52,8 @@ PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 _BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
 _FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
+_MOST_LOOKED_AT = 4_000_000  # rows that some are taken from, to find out the same
+_PARTS = 20  # of the data at least that are looked at, to find out what columns are
 
 
 class ParquetSource(TableSource):
@@ -126,7 +129,7 @@ missing, na, decimal, dtype, extra, recipe, labelled
         with self._opened(self.files[0]) as batches:
             arrow = batches.schema
             names = list(arrow.names)
-            first, more = _first_rows(batches, arrow)
+            first, more = _some_rows(batches, arrow)
         wishes = self._wishes
         aside = [wishes.label, wishes.weight]
         spared = [*wishes.drop, *wishes.categorical, *wishes.text]
@@ -293,16 +296,18 @@ def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
         yield batch.slice(at, size)
 
 
-def _first_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
-    """Return the first rows as one batch, and whether there are more."""
-    found, rows, more = [], 0, False
-    for batch, _ in batches.read(list(arrow.names), 0, LOOKED_AT):
-        if more := rows == LOOKED_AT:
+def _some_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
+    """Return rows from all over the data as one batch, and whether there are more."""
+    found: list[Any] = []
+    size, kept = LOOKED_AT // _PARTS, 1
+    for count, (batch, _) in enumerate(batches.read(list(arrow.names), 0, size)):
+        if count % kept == 0:
+            found.append(batch)
+            if len(found) > 2 * _PARTS:  # too many: from now on every other one
+                found, kept = found[::2], 2 * kept
+        if count * size > _MOST_LOOKED_AT:
             break
-        found.append(batch.slice(0, LOOKED_AT - rows))
-        rows += len(found[-1])
-        if more := len(found[-1]) < len(batch):
-            break
+    more = kept > 1
     table = pa.Table.from_batches(found, arrow).combine_chunks()
     columns = [
         column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -314,8 +319,13 @@ def _first_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
 def _sample(column: Any, whole: bool, na: Sequence[str]) -> Sample:
     """Return what the first values of a column say of it."""
     kind = _value_type(column.type)
+    declared = pa.types.is_dictionary(column.type)
     if _is_text(kind):
-        return sample_of(_words(column, na), whole, na)
+        sample = sample_of(_words(column, na), whole, na)
+        # Whole numbers that were stored as strings are codes, if nothing else is there.
+        clean = not sample.others and sample.missing == column.null_count
+        declared |= clean and _all_digits(sample.listed()[0])
+        return sample._replace(declared=declared)
     rows = len(column)
 
     @cache
@@ -329,7 +339,11 @@ def _sample(column: Any, whole: bool, na: Sequence[str]) -> Sample:
     numbers = _seconds(column) if _is_date(kind) else _numbers("", "", column)
     numbers = np.where(are_absent(na, numbers), np.nan, numbers)
     missing = int(np.count_nonzero(np.isnan(numbers)))
-    return Sample(rows, numbers, 0, missing, values, whole, _is_date(kind))
+    return Sample(rows, numbers, 0, missing, values, whole, _is_date(kind), declared)
+
+
+def _all_digits(values: Sequence[str]) -> bool:
+    return bool(values) and all(re.fullmatch(r"\s*[+-]?\d+\s*", one) for one in values)
 
 
 def _value_type(kind: Any) -> Any:

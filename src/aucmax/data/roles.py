@@ -7,7 +7,7 @@ is said, and can be had by naming the column.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ NO = ("no", "n", "false", "f", "nein", "non", "off")
 MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
 
 _MOST = 0.9  # of the values make a column what it is
+_MOSTLY = 0.99  # of the steps from row to row are one, in a column of row numbers
 _FEW_ROWS = 30  # with fewer, that all values differ says nothing
 _SOME = 64  # values of a category that have a column each, whatever the rows …
 _ROWS_A_VALUE, _MANY = 50, 2000  # … or one for so many rows, within this bound
@@ -50,6 +51,7 @@ class Sample(NamedTuple):
     listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, how often
     whole: bool  # there are no more rows
     is_date: bool = False  # by its type
+    declared: bool = False  # as categorical, by its type
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Column:
     values: list[str] = field(default_factory=list)  # that have a column each
     tail: int = 0  # columns of all other values
     words: int = 0  # distinct ones of a text
+    low: float = 0.0  # of the numbers: their range, but for 1 % at either end;
+    high: float = 0.0  # both zero if it is not known
 
     @property
     def became(self) -> str:
@@ -86,6 +90,26 @@ class Column:
         shown = written.get(self.notation, f", {self.notation}")
         filled = f", {self.fill:.4g} if missing" if self.missing else ""
         return f"1 feature{shown}{filled}"
+
+
+class ColumnKind(NamedTuple):
+    """What a column of a table was taken for, and what it became."""
+
+    name: str
+    kind: str
+    features: str
+
+
+_KINDS = {
+    **{NUMBER: "numeric", YES_NO: "boolean", CATEGORY: "categorical", TEXT: "text"},
+    **{DATE: "datetime", IDENTIFIER: "identifier", CONSTANT: "constant"},
+}
+
+
+def column_kinds(roles: Sequence[Mapping[str, Any]]) -> list[ColumnKind]:
+    """Return the kinds of columns, from what a schema says of them."""
+    columns = [Column(**role) for role in roles]
+    return [ColumnKind(c.name, _KINDS.get(c.role, c.role), c.became) for c in columns]
 
 
 def find_role(
@@ -125,6 +149,8 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
         return Column(role=IDENTIFIER, **facts)
     if known == 0 and enough:
         return Column(role=EMPTY, **facts)
+    if sample.declared and known and not _constant(sample, facts):
+        return _category(sample, known, facts)
     if sample.is_date:
         return replace(_as_number(sample, facts), role=DATE, notation="ymd")
     mostly = sample.others <= (1.0 - _MOST) * known
@@ -161,8 +187,10 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
 def _as_number(sample: Sample, facts: dict[str, Any]) -> Column:
     numbers = np.zeros(0) if sample.numbers is None else sample.numbers
     numbers = numbers[~np.isnan(numbers)]
-    middle = float(np.median(numbers)) if len(numbers) else 0.0
-    return Column(role=NUMBER, fill=middle, **facts)
+    middle, low, high = 0.0, 0.0, 0.0
+    if len(numbers):
+        middle, low, high = np.quantile(numbers, (0.5, 0.01, 0.99)).tolist()
+    return Column(role=NUMBER, fill=middle, low=low, high=high, **facts)
 
 
 def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
@@ -177,7 +205,9 @@ def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
         return False
     if len(np.unique(numbers)) < rows:
         return False
-    return bool(np.all(np.diff(numbers) == 1.0)) or bool(_NAMED_ID.fullmatch(name))
+    # Rows of a sample are neighbours but where a new part of the data begins.
+    steps = np.mean(np.diff(numbers) == 1.0)
+    return bool(steps > _MOSTLY) or bool(_NAMED_ID.fullmatch(name))
 
 
 def _words(

@@ -362,3 +362,10 @@ def open_stream(path: str) -> Stream:
         plain.close()
         raise
     return plain
+
+
+def is_packed(path: str) -> bool:
+    """Tell whether a file is compressed."""
+    stream = open_stream(path)
+    stream.close()
+    return isinstance(stream, _Unpacked)

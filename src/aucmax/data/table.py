@@ -40,6 +40,8 @@ from aucmax.data.spans import Float, Spans, decode
 from aucmax.data.task import Task
 from aucmax.data.words import Word, words_behind
 
+_ENOUGH = 100  # rows of a chunk, to tell that a column has changed
+
 
 class TableSource:
     """What readers of tables have in common; the parameters are those of CsvSource."""
@@ -69,6 +71,7 @@ class TableSource:
         self._extra = list(extra)
         self._recipe = recipe
         self._labelled = labelled
+        self._noted: set[str] = set()  # columns that a warning was about
         self.unknown: Counter[str] = Counter()  # values that a model has never seen
         self._na: Sequence[str] = (recipe or {}).get("na") or wishes.na
 
@@ -150,11 +153,41 @@ class TableSource:
         if schema.categories or schema.texts:  # the next ones are cut while we hash
             chunks = prefetch(chunks)
         for chunk in chunks:
+            self._note_changes(chunk)
             chunk = _parsed(schema, _blanked(schema, chunk, fill))
             X = encode(schema, chunk.X, self.dtype, self.unknown)
             yield chunk._replace(X=X)
         if self._recipe is not None and self.unknown:
             self._note_unknown()
+
+    def _note_changes(self, chunk: Chunk) -> None:
+        """Warn once of each column that is not as it was when its kind was found."""
+        if len(chunk.line) < _ENOUGH:
+            return
+        told = {role["name"]: role for role in self.schema.roles}
+        for name, values in zip(self.schema.numbers, chunk.X.numbers.T, strict=True):
+            role = told.get(name)
+            if role is None or name in self._noted:
+                continue
+            here = values[~np.isnan(values)]
+            low, high = role.get("low", 0.0), role.get("high", 0.0)
+            far = (here < 2 * low - high) | (here > 2 * high - low)
+            if not len(here) and 2 * role["missing"] < role["rows"]:
+                problem = "all values are missing"
+            elif low < high and 2 * np.count_nonzero(far) > len(here):
+                problem = (
+                    f"most values are far from those at first, {low:.6g} to {high:.6g}"
+                )
+            else:
+                continue
+            self._noted.add(name)
+            lines = f"rows {chunk.line[0]:,} to {chunk.line[-1]:,}"
+            warnings.warn(
+                f"{chunk.file}, {lines}: column {name!r}: {problem}. Check its source "
+                "and its unit.",
+                DataWarning,
+                stacklevel=2,
+            )
 
     def _note_unknown(self) -> None:
         """Warn of values that were rare in training, or are new."""

@@ -6,6 +6,7 @@ that they have not seen say what each counts (:mod:`aucmax.front.blend`), how we
 blend ranks, and how probable a score makes the positive class.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -29,6 +30,7 @@ from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
 from aucmax.core.portable import dump
 from aucmax.core.rows import Float
+from aucmax.data.roles import ColumnKind, column_kinds
 from aucmax.front.blend import weights
 from aucmax.front.crossfit import (
     Fitted,
@@ -40,8 +42,10 @@ from aucmax.front.crossfit import (
     deal,
     scores_of,
 )
+from aucmax.front.frequent import Frequent
 from aucmax.front.importance import Importance, importances
 from aucmax.front.missing import Fill
+from aucmax.front.positive import check_positive
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from aucmax.metrics.delong import AUCInterval, cv_auc_interval
 from aucmax.tensors import write
@@ -77,8 +81,9 @@ class AUCClassifier(Ranker):
     ----------
     members : list of estimators or of (name, estimator), default=None
         What to blend: any classifiers of scikit-learn's kind. None is a linear ranker,
-        kernels, boosted trees and randomised trees; of sparse rows with more than 2000
-        features, two linear rankers.
+        kernels, boosted trees and randomised trees. Of sparse rows with more than 2000
+        features, it is two linear rankers; of a table with so many, the trees and
+        kernels as well, on the 300 features that the most rows have.
     cv : int, cross-validation generator or iterable, default=5
         Number of folds, or what else scikit-learn takes for ``cv``: with splits along
         time, members are judged by what comes later.
@@ -86,6 +91,11 @@ class AUCClassifier(Ranker):
         Seconds that ``fit`` may take, within a fifth. Slow members then learn from some
         of the rows, see ``leaderboard_``, or not at all; what time is left is used for
         more folds.
+    categorical, text, drop : sequence of str or int, default=()
+        Columns of a data frame, by name or position, that are categorical, that are
+        text, or that are not used. Other columns are taken for what their types and
+        values say, see ``columns_``; pandas' ``category`` and its relatives of polars
+        and Arrow are categorical, and so are strings of digits.
     random_state : int, RandomState instance or None, default=None
         Deals folds, and draws what members draw.
     verbose : bool, default=False
@@ -98,6 +108,9 @@ class AUCClassifier(Ranker):
         confidence interval (95 %).
     leaderboard_ : list of Standing
         The members, the best first: AUC with interval, weight, seconds, rows.
+    columns_ : list of ColumnKind
+        The columns of the table: name, kind (numeric, boolean, categorical, text,
+        datetime, identifier, constant, empty) and what it became.
     importances_ : list of Importance
         What columns are worth, the best first: by how much AUC falls when the values of
         one are shuffled, in rows that models had not seen, with an interval. None of
@@ -153,6 +166,9 @@ class AUCClassifier(Ranker):
         "members": ["array-like", None],
         "cv": ["cv_object"],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "categorical": ["array-like"],
+        "text": ["array-like"],
+        "drop": ["array-like"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -172,12 +188,18 @@ class AUCClassifier(Ranker):
         *,
         cv: Any = 5,
         time_budget: float | None = None,
+        categorical: Sequence[str | int] = (),
+        text: Sequence[str | int] = (),
+        drop: Sequence[str | int] = (),
         random_state: Any = None,
         verbose: Any = False,
     ) -> None:
         self.members = members
         self.cv = cv
         self.time_budget = time_budget
+        self.categorical = categorical
+        self.text = text
+        self.drop = drop
         self.random_state = random_state
         self.verbose = verbose
 
@@ -261,6 +283,13 @@ class AUCClassifier(Ranker):
         return np.column_stack([expit(-score), expit(score)])
 
     @property
+    def columns_(self) -> list[ColumnKind]:
+        """The columns of the table, their kinds, and what they became."""
+        if self._recipe:
+            return column_kinds(self._recipe["input"].get("roles", []))
+        return [ColumnKind(name, "numeric", "1 feature") for name in self._columns()]
+
+    @property
     def importances_(self) -> list[Importance]:
         """What columns are worth, the best first."""
         return sorted(self._worth, key=lambda one: -one.drop)
@@ -281,8 +310,14 @@ class AUCClassifier(Ranker):
         value, low, high, _ = self.auc_
         best = self.leaderboard_[0]
         parts = sorted(self.leaderboard_, key=lambda line: -line.weight)
-        blended = ", ".join(f"{p.member} {p.weight:.0%}" for p in parts if p.weight)
+        blended = ", ".join(
+            f"{p.member} {p.weight:.0%} ({p.rows:,} rows a model)"
+            for p in parts
+            if p.weight
+        )
         lines = [
+            f"It ranks rows of the class {self.classes_[1].item()!r} high, those of "
+            f"{self.classes_[0].item()!r} low.",
             f"It ranks {value:.1%} of the pairs of a positive and a negative row right "
             f"(AUC {value:.4f}, 95 % interval {low:.4f} to {high:.4f}), judged by rows "
             "that it had not seen.",
@@ -320,14 +355,17 @@ class AUCClassifier(Ranker):
     ) -> tuple[Rows, Float, Any]:
         """Return the rows that count as members take them; weights, groups of all."""
         reading = None
-        if is_mixed(X):
-            X, reading, self._encode, self._sources = _encoder(X)
+        overrides = {"categorical": self.categorical, "text": self.text}
+        overrides["drop"] = self.drop
+        if is_mixed(X) or any(map(len, overrides.values())):
+            X, reading, self._encode, self._sources = _encoder(X, overrides)
         elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
             self.__dict__.pop("_sources", None)
         X, signed = self._labelled(X, y, sample_weight, reset=True)
         self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
         X = self._accepted(X)
         self._require_both(signed)
+        check_positive(self.classes_, float(np.mean(signed > 0.0)))
         self._recipe = None
         if reading is not None:
             self._recipe = {"input": reading, "task": _task(self.classes_)}
@@ -354,7 +392,7 @@ class AUCClassifier(Ranker):
     def _team(self, X: Any) -> list[Member]:
         """Return the members to be."""
         if self.members is None:
-            return default_team(sparse.issparse(X))
+            return default_team(sparse.issparse(X), "_sources" in self.__dict__)
         team: list[Member] = []
         for member in self.members:
             name, estimator = (
@@ -438,7 +476,7 @@ class AUCClassifier(Ranker):
         """Return what columns are worth; nothing if they are many, or none can tell."""
         columns = self._columns()
         judges = [k for k, part in enumerate(parts) if part.kept and len(part.test)]
-        if sparse.issparse(rows.X) or len(columns) > _MANY or not judges:
+        if len(columns) > _MANY or not judges:
             return []
         folds = [(partial(self._score, fold=k), parts[k].test) for k in judges]
         rng = np.random.RandomState(seed)
@@ -562,22 +600,24 @@ def _sides(signed: Float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return signed < 0.0, signed > 0.0
 
 
-def default_team(wide: bool) -> list[Member]:
-    """Return the members for who names none.
+def default_team(wide: bool, table: bool = False) -> list[Member]:
+    """Return the default members, for dense rows, wide sparse ones, or wide tables.
 
     Chosen with the data sets of docs/tables.md in view.
     """
     linear = Member("linear", BAMCV())
-    if wide:
-        return [Member("linear, square loss", LeastSquaresAUC()), linear]
+    squares = Member("linear, square loss", LeastSquaresAUC())
     drawn = BoostedTrees(300, min_leaf=10, max_features=0.4)
-    return [
-        linear,
+    others = [
         Member("randomised trees", RandomizedTrees()),
         Member("boosted trees", BoostedTrees()),
         Member("boosted trees, features drawn", drawn),
         Member("kernel", KernelAUCCV(cv=3, fallback=False)),
     ]
+    if not wide:
+        return [linear, *others]
+    narrow = [Member(name, Frequent(estimator)) for name, estimator in others]
+    return [squares, linear, *(narrow if table else [])]
 
 
 def _text(value: Any) -> str:
@@ -609,7 +649,9 @@ def is_mixed(X: Any) -> bool:
     return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
 
 
-def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any, list[str]]:
+def _encoder(
+    frame: Any, overrides: dict[str, Sequence[str | int]]
+) -> tuple[Any, dict[str, Any], Any, list[str]]:
     """Return the features of a table, how to read it, what does so, their columns."""
     try:
         from aucmax.data.frame import FrameSource, encoded
@@ -618,7 +660,7 @@ def _encoder(frame: Any) -> tuple[Any, dict[str, Any], Any, list[str]]:
             "Tables with other columns than numbers need a package: "
             "pip install 'aucmax[data]'"
         ) from None
-    source = FrameSource(frame, labelled=False)
+    source = FrameSource(frame, labelled=False, **overrides)
     encode = partial(encoded, recipe=source.recipe())
     return encode(frame), source.recipe(), encode, source.schema.feature_columns()
 

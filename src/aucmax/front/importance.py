@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from aucmax.core.folds import Index, drawn
 from aucmax.core.rows import Float
@@ -31,7 +32,7 @@ class Importance(NamedTuple):
 
 def importances(
     folds: Sequence[tuple[Callable[[Any], Float], Index]],
-    X: NDArray[Any],
+    X: Any,
     positive: NDArray[np.bool_],
     columns: dict[str, Index],
     rng: np.random.RandomState,
@@ -54,7 +55,8 @@ def importances(
                 _shuffled(some, features, rng)
                 for features in groups[start : start + at_once]
             ]
-            scores = score(np.concatenate(shuffled)).reshape(len(shuffled), len(rows))
+            stack = sparse.vstack if sparse.issparse(some) else np.concatenate
+            scores = score(stack(shuffled)).reshape(len(shuffled), len(rows))
             for j, other in enumerate(scores, start):
                 test_of = auc_test(labels, base, other)
                 drops[j] += test_of.difference
@@ -70,7 +72,14 @@ def importances(
     ]
 
 
-def _shuffled(X: NDArray[Any], features: Index, rng: np.random.RandomState) -> Any:
+def _shuffled(X: Any, features: Index, rng: np.random.RandomState) -> Any:
+    """Return rows that have the ``features`` of other rows."""
+    order = rng.permutation(X.shape[0])
+    if sparse.issparse(X):
+        chosen = np.zeros(X.shape[1], X.dtype)
+        chosen[features] = 1.0
+        theirs = sparse.diags_array(chosen)
+        return sparse.csr_array(X - X @ theirs + X[order] @ theirs)
     other = X.copy()
-    other[:, features] = X[rng.permutation(len(X))][:, features]
+    other[:, features] = X[order][:, features]
     return other

@@ -32,10 +32,12 @@ from aucmax.core.formula import Formula
 from aucmax.core.moments import in_threads
 from aucmax.core.platt import log_odds
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
+from aucmax.data.chunk import DataWarning
 from aucmax.features.chain import Chain
 from aucmax.features.fourier import RandomFourier
 from aucmax.front.limits import limited
-from aucmax.front.member import LastIterate, Mapped, Member
+from aucmax.front.member import LastIterate, Mapped, Member, resized
+from aucmax.front.positive import check_positive
 from aucmax.front.race import Race
 from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
@@ -235,6 +237,7 @@ class AUCStream(Ranker):
         """
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
+        check_positive(self.classes_, float(np.mean(signed > 0.0)))
         rng = generator(self.random_state)
         self._begin(rng.randint(2**31 - 1))
         if not self.shuffle:
@@ -276,6 +279,7 @@ class AUCStream(Ranker):
         first = not hasattr(self, "_race")
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if first:
+            check_positive(self.classes_, 0.0)  # the first rows tell no share
             self._begin(generator(self.random_state).randint(2**31 - 1))
         elif classes is not None:
             same_classes(self.classes_, classes)
@@ -440,6 +444,7 @@ class AUCStream(Ranker):
                 f"The stream changes: by row {rows:,}, the latest weights rank better "
                 f"than their average, by {drift.gain:.3f} in AUC. Learn it with a "
                 f"half-life, such as half_life={_rounded(rows / 16)} rows.",
+                DataWarning,
                 stacklevel=6,
             )
 
