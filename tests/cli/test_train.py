@@ -10,6 +10,7 @@ import time
 from fnmatch import fnmatchcase
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import aucmax
@@ -490,7 +491,7 @@ def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
 def quick_team(monkeypatch):
     """Let the blend be of small models; which ones, its own tests look at."""
     team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
-    monkeypatch.setattr("aucmax.front.classifier.default_team", lambda wide: team)
+    monkeypatch.setattr("aucmax.front.classifier.default_team", lambda *_: team)
 
 
 def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
@@ -526,3 +527,93 @@ def test_fast_is_one_model(tmp_path):
     both = invoke(*command, "--fast", "--algorithm", "SPAM")
     assert both.exit_code == 2
     assert "take one" in both.stderr
+
+
+def table_of(n, columns=3, seed=0):
+    """Return lines of CSV: numbers, a category, a label in words."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, columns))
+    y = X[:, 0] + rng.normal(size=n) > 1.0
+    names = ",".join(f"x{j}" for j in range(columns))
+    words = np.where(y, "bad", "good")
+    rows = (
+        ",".join([*(f"{v:.4f}" for v in x), w]) for x, w in zip(X, words, strict=True)
+    )
+    return "\n".join([f"{names},outcome", *rows, ""])
+
+
+def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("aucmax.training._BLENDED", 1000.0)
+    monkeypatch.setattr("aucmax.training._BUDGET", 1.0)
+    (tmp_path / "a.csv").write_text(table_of(30_000))
+    result = invoke(
+        "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
+    )
+    assert "AUCClassifier" in result.stdout
+    assert "within time_budget=1 seconds" in result.stderr
+    assert "of 30,000 rows each" in result.stderr
+    assert "--fast" in result.stderr
+    model = aucmax.load(tmp_path / "m")
+    rows = {line.rows for line in model.leaderboard_}
+    assert f"{max(rows):,}" in invoke("info", tmp_path / "m").stdout
+
+
+def test_models_of_files_keep_the_labels_of_the_data(tmp_path):
+    (tmp_path / "a.csv").write_text(table_of(400))
+    args = ("-o", tmp_path / "m", "--label", "outcome", "--fast")
+    invoke("train", tmp_path / "a.csv", *args)
+    frame = pd.read_csv(tmp_path / "a.csv")
+    model = aucmax.load(tmp_path / "m")
+    assert model.classes_.tolist() == ["good", "bad"]
+    assert model.score(frame, frame["outcome"]) > 0.7
+    assert {*model.predict(frame)} == {"good", "bad"}
+    model.save(tmp_path / "again")
+    assert aucmax.load(tmp_path / "again").classes_.tolist() == ["good", "bad"]
+
+
+def test_kinds_are_found_from_all_over_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 200_000
+    x = rng.normal(size=n)
+    late = ["" if i < 100_000 else f"{v:.3f}" for i, v in enumerate(x)]
+    y = (x + rng.normal(size=n) > 1.0).astype(int)
+    rows = (f"{i % 97},{v},{c}" for i, (v, c) in enumerate(zip(late, y, strict=True)))
+    text = "\n".join(["a,late,y", *rows, ""])
+    (tmp_path / "a.csv").write_text(text)
+    args = ("-o", tmp_path / "m", "--label", "y", "--algorithm", "SPAM", "--json")
+    found = json.loads(invoke("train", tmp_path / "a.csv", *args).stdout)
+    assert {c["name"]: c["role"] for c in found["columns"]}["late"] == "number"
+    # A pipe is read once: it says so when an empty column fills.
+    result = invoke("train", "-", *args, input=text.encode())
+    assert "Column 'late' was empty" in result.stderr
+    assert "--input numeric=late" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"), [(1000.0, "far from"), (np.nan, "missing")]
+)
+def test_columns_that_change_are_reported_when_rows_are_scored(tmp_path, factor, text):
+    (tmp_path / "a.csv").write_text(table_of(400))
+    args = ("-o", tmp_path / "m", "--label", "outcome", "--fast")
+    invoke("train", tmp_path / "a.csv", *args)
+    frame = pd.read_csv(tmp_path / "a.csv")
+    assert "column" not in invoke("score", tmp_path / "m", tmp_path / "a.csv").stderr
+    frame["x1"] = frame["x1"] * factor + factor
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    result = invoke("score", tmp_path / "m", tmp_path / "b.csv")
+    assert "column 'x1'" in result.stderr
+    assert text in result.stderr
+
+
+def test_an_auc_too_good_to_be_true_is_reported(tmp_path):
+    lines = table_of(400).replace("outcome", "leak,outcome", 1).splitlines()
+    rows = [
+        f"{line.rpartition(',')[0]},{len(line.rpartition(',')[2])},"
+        f"{line.rpartition(',')[2]}"
+        for line in lines[1:]
+    ]
+    (tmp_path / "a.csv").write_text("\n".join([lines[0], *rows, ""]))
+    result = invoke(
+        "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
+    )
+    assert "is rarely real" in result.stderr

@@ -1,6 +1,7 @@
 """The blend: what it says of itself, tables as they are, and files."""
 
 import os
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -16,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import aucmax
-from aucmax import BAM, AUCClassifier
+from aucmax import BAM, AUCClassifier, AUCStream
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from data import gaussian, wide
 
@@ -283,3 +285,120 @@ def test_csr_rows_of_few_features_are_as_dense_ones():
     model = light().fit(rows, y)
     expected = light().fit(X, y).decision_function(X)
     assert_array_equal(model.decision_function(rows), expected)
+
+
+def coded(n=1500, seed=0):
+    """Return codes of which every other one has many positives."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, 40, n)
+    y = rng.random(n) < np.where(code % 2, 0.7, 0.2)
+    return code, rng.normal(size=n), y
+
+
+FORMS = {
+    "category of integers": lambda code: pd.Series(code).astype("category"),
+    "category of digits": lambda code: pd.Series(code).astype(str).astype("category"),
+    "digits": lambda code: pd.Series(code).astype(str),
+    "with a letter": lambda code: "k" + pd.Series(code).astype(str),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_declared_type_is_the_users_word(form):
+    code, noise, y = coded()
+    new, other, label = coded(seed=1)
+    tables = [
+        pd.DataFrame({"code": FORMS[form](part), "x": rest})
+        for part, rest in ((code, noise), (new, other))
+    ]
+    model = AUCClassifier([BAM()], cv=3, random_state=0).fit(tables[0], y)
+    assert [(c.name, c.kind) for c in model.columns_] == [
+        ("code", "categorical"),
+        ("x", "numeric"),
+    ]
+    assert model.score(tables[1], label) > 0.7
+
+
+def test_categories_of_polars_and_arrow():
+    polars = pytest.importorskip("polars")
+    code, noise, y = coded(300)
+    text = pd.Series(code).astype(str).tolist()
+    frame = polars.DataFrame({"code": text, "x": noise})
+    frame = frame.with_columns(polars.col("code").cast(polars.Categorical))
+    arrow = pa.table({"code": pa.array(text).dictionary_encode(), "x": noise})
+    for table_ in (frame, arrow):
+        model = AUCClassifier([BAM()], cv=3, random_state=0).fit(table_, y)
+        assert model.columns_[0].kind == "categorical"
+
+
+def test_columns_are_what_the_user_says():
+    code, noise, y = coded()
+    frame = pd.DataFrame({"code": code, "x": noise, "leak": y.astype(float)})
+    fit = AUCClassifier([BAM()], cv=3, random_state=0, categorical=["code"])
+    model = fit.set_params(drop=["leak"]).fit(frame, y)
+    assert [c.name for c in model.columns_] == ["code", "x"]
+    assert 0.7 < model.score(frame, y) < 0.9
+    with pytest.raises(ValueError, match="pandas"):
+        AUCClassifier([BAM()], categorical=[0]).fit(frame.to_numpy(), y)
+    with pytest.raises(ValueError, match=r"no categorical column 'cod'.*'code'"):
+        AUCClassifier([BAM()], categorical=["cod"]).fit(frame, y)
+
+
+def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
+    X, y = crossed(700)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["tail"] = [f"N{number}" for number in rng.integers(0, 500, len(y))]
+    model = AUCClassifier(cv=2, random_state=0).fit(frame, y)
+    assert model.n_features_in_ > 2000
+    assert {line.member for line in model.leaderboard_} >= {"boosted trees", "kernel"}
+    assert model.auc_.value > 0.8
+    assert {one.column for one in model.importances_[:3]} <= {"a", "b", "c"}
+    model.save(tmp_path / "model")
+    twin = aucmax.load(tmp_path / "model")
+    assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
+    assert twin.columns_ == model.columns_
+
+
+def test_kinds_are_found_from_all_over_a_frame():
+    n = 60_000
+    rng = np.random.default_rng(0)
+    late = np.where(np.arange(n) < 25_000, np.nan, rng.normal(size=n))
+    frame = pd.DataFrame({"late": late, "word": rng.choice(["a", "b"], n)})
+    y = np.nan_to_num(late) + rng.normal(size=n) > 1.0
+    model = AUCClassifier([BAM()], cv=2, random_state=0).fit(frame, y)
+    assert model.columns_[0].kind == "numeric"
+    assert model.score(frame, y) > 0.7
+
+
+def test_the_model_says_which_class_is_positive_and_what_members_learnt_from():
+    X, y = crossed()
+    model = light().fit(X, np.where(y, "legit", "other"))
+    assert "class 'other' high, those of 'legit' low" in model.explain()
+    assert "(400 rows a model)" in model.explain()
+
+
+@pytest.mark.parametrize("estimator", [light(), AUCStream(random_state=0)])
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [(("good", "bad"), True), (("no", "yes"), False), (("fraud", "legit"), True)],
+)
+def test_a_warning_if_the_labels_mean_the_other_class(estimator, labels, warned):
+    X, y = gaussian(100, 3)
+    y = np.where(y > 0, *labels)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        clone(estimator).fit(X, y)
+    texts = [str(one.message) for one in found if "ranked high" in str(one.message)]
+    assert bool(texts) == warned
+    if warned:
+        assert f"To rank {min(labels)!r} high" in texts[0]
+
+
+def test_a_warning_if_the_larger_label_is_the_frequent_one():
+    X, _ = gaussian(200, 3)
+    rare = np.arange(200) % 5 == 0
+    with pytest.warns(
+        UserWarning, match="To rank 'left' high, as 20.0% of the rows are"
+    ):
+        light().fit(X, np.where(rare, "left", "stayed"))

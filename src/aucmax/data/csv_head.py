@@ -48,15 +48,15 @@ class Head:
         field may go on over several lines is left out.
         """
         block = self.data.tobytes()
-        size, rows = os.path.getsize(path), block.count(b"\n")
-        each = len(block) // max(rows, 1) * (LOOKED_AT // 2) // _PARTS
-        each = min(each, (size - len(block)) // _PARTS)
-        if self.final or rows == 0 or size < 2 * len(block):
+        lines = block.split(b"\n", LOOKED_AT // 2)
+        first = len(block) - len(lines.pop())
+        rest = os.path.getsize(path) - first
+        each = first // _PARTS
+        if rest < 2 * first or not first:
             return self
-        lines = block.split(b"\n", LOOKED_AT // 2)[: LOOKED_AT // 2]
         with open(path, "rb") as file:
             for k in range(1, _PARTS + 1):
-                file.seek(len(block) + (size - len(block) - each) * k // _PARTS)
+                file.seek(first + (rest - each) * k // _PARTS)
                 part = file.read(each).split(b"\n")[1:-1]
                 if all(line.count(b'"') % 2 == 0 for line in part):
                     lines += part

@@ -77,8 +77,6 @@ def to_arrow(frame: Any) -> Any:
         return pa.Table.from_batches([frame])
     if hasattr(frame, "to_arrow"):  # polars
         return frame.to_arrow()
-    if isinstance(frame, np.ndarray):
-        return pa.table({str(j): column for j, column in enumerate(frame.T)})
     names = [str(name) for name in frame.columns]
     twice = {name for name in names if names.count(name) > 1}
     if twice:

@@ -357,7 +357,13 @@ class AUCClassifier(Ranker):
         reading = None
         overrides = {"categorical": self.categorical, "text": self.text}
         overrides["drop"] = self.drop
-        if is_mixed(X) or any(map(len, overrides.values())):
+        named = [name for name, columns in overrides.items() if len(columns)]
+        if named and not (is_mixed(X) or hasattr(X, "columns")):
+            raise ValueError(
+                f"{named[0]} names columns of a data frame, and X is "
+                f"{type(X).__name__}: make it one, such as by pandas.DataFrame(X)."
+            )
+        if is_mixed(X) or named:
             X, reading, self._encode, self._sources = _encoder(X, overrides)
         elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
             self.__dict__.pop("_sources", None)
