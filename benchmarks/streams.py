@@ -17,6 +17,9 @@ and prints how the choice does on the others.
 
 ``… drift [PICTURE]`` follows streams that change: AUC of the next rows, as they come.
 
+``… order [set …]`` takes rows in the order of the file: AUC in windows of 1000 rows, of
+the scores that were served, AUC of all of them together, log loss, and drift.
+
 ``… file SIZE`` writes a svmlight file of so many megabytes, of numbers and of words,
 and times ``aucmax train`` and Vowpal Wabbit on it. On an idle machine.
 """
@@ -52,6 +55,10 @@ SETS = (
     *("news20", "page-blocks", "phishing", "phoneme", "reuters_money", "sector"),
     *("shuttle", "skin", "smtp", "spambase", "splice", "svmguide1", "svmguide3"),
     *("svmguide4", "thyroid", "usps", "vehicle"),
+)
+ORDERED = (
+    *("a9a", "connect-4", "covtype_sample", "creditcard_sample", "higgs_sample"),
+    *("ijcnn1", "letter", "phishing", "phoneme", "shuttle", "thyroid"),
 )
 MOST, CHUNK, ORDERS = 30_000, 500, 5
 WIDE = 800  # features; beyond, rows stay sparse
@@ -422,6 +429,29 @@ def drift(picture: str | None = None) -> None:
     figure.savefig(picture, dpi=110)
 
 
+def order(*names: str) -> None:
+    window, kinds = 1000, ("AUCStream", "AUCStream, half_life=2000", "River", "VW")
+    print("| set | rows | " + " | ".join(kinds) + " | drift found |")
+    for name in names or ORDERED:
+        found = read(name)
+        if found is None:
+            continue
+        X, y = found
+        X, y = X[:MOST].toarray(), y[:MOST]
+        cells = []
+        for kind in kinds:
+            score = progressive(kind, X, y)
+            windows = [slice(k, k + window) for k in range(0, len(y), window)]
+            both = [w for w in windows if 0 < y[w].sum() < len(y[w])]
+            areas = [auc(y[w], score[w]) for w in both]
+            weight = [y[w].mean() * (1.0 - y[w].mean()) for w in both]
+            mean = np.average(areas, weights=weight) if both else np.nan
+            cells.append(f"{mean:.3f}, {auc(y, score):.3f}")
+        model = AUCStream().partial_fit(X, y)
+        cells.append("yes" if model.drift_.found else "no")
+        print(f"| {name} | {len(y):,} | " + " | ".join(cells) + " |", flush=True)
+
+
 def written(path: Path, words: bool, megabytes: float) -> None:
     """Write rows of 28 numbers or 60 words, for svmlight and for Vowpal Wabbit."""
     rng = np.random.default_rng(0)
@@ -488,4 +518,4 @@ if __name__ == "__main__":
     else:
         jobs: dict[str, Callable[..., None]]
         jobs = {"report": lambda path: report(Path(path)), "study": study}
-        (jobs | {"drift": drift})[what](*rest)
+        (jobs | {"drift": drift, "order": order})[what](*rest)

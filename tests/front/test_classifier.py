@@ -340,7 +340,7 @@ def test_columns_are_what_the_user_says():
     assert 0.7 < model.score(frame, y) < 0.9
     with pytest.raises(ValueError, match="pandas"):
         AUCClassifier([BAM()], categorical=[0]).fit(frame.to_numpy(), y)
-    with pytest.raises(ValueError, match=r"no categorical column 'cod'.*'code'"):
+    with pytest.raises(ValueError, match=r"no column 'cod'.*'code'"):
         AUCClassifier([BAM()], categorical=["cod"]).fit(frame, y)
 
 
