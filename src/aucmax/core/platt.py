@@ -23,10 +23,11 @@ def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
     """Return the slope a and the offset b for scores of both classes.
 
     ``n`` is how many positives and negatives there are, of which these are samples.
-    Without scores of both classes, the log-odds are those of the classes.
+    Without scores of both classes, the log-odds are those of the classes; zero if only
+    one has been seen.
     """
     if not len(pos) or not len(neg):
-        return _LEAST_SLOPE, float(np.log((n[0] + 0.5) / (n[1] + 0.5)))
+        return _LEAST_SLOPE, float(np.log(n[0] / n[1])) if n.all() else 0.0
     scores = np.concatenate([pos, neg])
     centre, unit = float(np.mean(scores)), float(np.std(scores)) or 1.0
     s = (scores - centre) / unit

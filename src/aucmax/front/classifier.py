@@ -91,11 +91,14 @@ class AUCClassifier(Ranker):
         Seconds that ``fit`` may take, within a fifth. Slow members then learn from some
         of the rows, see ``leaderboard_``, or not at all; what time is left is used for
         more folds.
-    categorical, text, drop : sequence of str or int, default=()
-        Columns of a data frame, by name or position, that are categorical, that are
-        text, or that are not used. Other columns are taken for what their types and
-        values say, see ``columns_``; pandas' ``category`` and its relatives of polars
-        and Arrow are categorical, and so are strings of digits.
+    categorical : sequence of str or int, default=None
+        Columns of a data frame, by name or position, that are categorical. Others are
+        what their types and values say, see ``columns_``: pandas' ``category`` and its
+        relatives of polars and Arrow are categorical, and so are strings of digits.
+    text : sequence of str or int, default=None
+        Columns of a data frame that are text.
+    drop : sequence of str or int, default=None
+        Columns of a data frame that are not used.
     random_state : int, RandomState instance or None, default=None
         Deals folds, and draws what members draw.
     verbose : bool, default=False
@@ -166,9 +169,9 @@ class AUCClassifier(Ranker):
         "members": ["array-like", None],
         "cv": ["cv_object"],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "categorical": ["array-like"],
-        "text": ["array-like"],
-        "drop": ["array-like"],
+        "categorical": ["array-like", None],
+        "text": ["array-like", None],
+        "drop": ["array-like", None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -188,9 +191,9 @@ class AUCClassifier(Ranker):
         *,
         cv: Any = 5,
         time_budget: float | None = None,
-        categorical: Sequence[str | int] = (),
-        text: Sequence[str | int] = (),
-        drop: Sequence[str | int] = (),
+        categorical: Sequence[str | int] | None = None,
+        text: Sequence[str | int] | None = None,
+        drop: Sequence[str | int] | None = None,
         random_state: Any = None,
         verbose: Any = False,
     ) -> None:
@@ -355,15 +358,17 @@ class AUCClassifier(Ranker):
     ) -> tuple[Rows, Float, Any]:
         """Return the rows that count as members take them; weights, groups of all."""
         reading = None
-        overrides = {"categorical": self.categorical, "text": self.text}
-        overrides["drop"] = self.drop
-        named = [name for name, columns in overrides.items() if len(columns)]
-        if named and not (is_mixed(X) or hasattr(X, "columns")):
+        overrides = {
+            name: list(columns)
+            for name in ("categorical", "text", "drop")
+            if (columns := getattr(self, name)) is not None
+        }
+        if overrides and not (is_mixed(X) or hasattr(X, "columns")):
             raise ValueError(
-                f"{named[0]} names columns of a data frame, and X is "
+                f"{min(overrides)} names columns of a data frame, and X is "
                 f"{type(X).__name__}: make it one, such as by pandas.DataFrame(X)."
             )
-        if is_mixed(X) or named:
+        if is_mixed(X) or overrides:
             X, reading, self._encode, self._sources = _encoder(X, overrides)
         elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
             self.__dict__.pop("_sources", None)

@@ -503,8 +503,11 @@ class AUCStream(Ranker):
                 bounds = np.median(larger) + np.array([-_FAR, _FAR])
                 pos, neg = pos.clip(*bounds), neg.clip(*bounds)
             *weights, rows = self._mass
-            n = rows * np.array(weights) / max(sum(weights), 1.0)
-            self._line = log_odds(pos, neg, n)
+            n = rows * np.array(weights) / (sum(weights) or 1.0)
+            line = log_odds(pos, neg, n)
+            if not (pos.size and neg.size):
+                return line
+            self._line = line
         return self._line
 
     @property
