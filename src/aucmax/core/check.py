@@ -46,7 +46,12 @@ def check_structure(X: Any) -> None:
         return
     if X.format == "bsr":
         X.check_format(full_check=True)
-    if X.format not in ("csr", "csc"):  # of others, SciPy keeps no such pointers
+        return
+    if X.format == "coo":
+        _check_coordinates(X)
+        return
+    if X.format not in ("csr", "csc"):
+        check_structure(X.tocsr())
         return
     major, minor = X.shape if X.format == "csr" else X.shape[::-1]
     line, entry = ("row", "column") if X.format == "csr" else ("column", "row")
@@ -75,6 +80,23 @@ def check_structure(X: Any) -> None:
             f"Input X has {entry} index {used[at]} in {line} {where}, but only "
             f"{minor} {entry}s: X.check_format() looks for such."
         )
+
+
+def _check_coordinates(X: Any) -> None:
+    """Raise an error if a COO matrix has values outside of its shape."""
+    if not len(X.row) == len(X.col) == len(X.data):
+        raise ValueError(
+            f"Input X is not a COO matrix: it has {len(X.row)} row indices, "
+            f"{len(X.col)} column indices and {len(X.data)} values."
+        )
+    for line, indices, length in zip(("row", "column"), (X.row, X.col), X.shape):
+        bad = (indices < 0) | (indices >= length)
+        if indices.dtype.kind != "i" or bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(
+                f"Input X has {line} index {indices[at]} at its stored value {at}; it "
+                f"must be an integer between 0 and {length - 1}."
+            )
 
 
 def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
