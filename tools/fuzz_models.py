@@ -30,8 +30,10 @@ from scipy import sparse
 
 import aucmax
 from aucmax import tensors
+from aucmax.cli import export, info
 from aucmax.core.portable import dump
 from aucmax.data.open import open_data
+from aucmax.front.trees import RandomizedTrees
 from aucmax.scoring import Model
 
 MUTATIONS = 10_000
@@ -44,9 +46,11 @@ NUMBERS = [
 # What a header might say instead of what it says.
 ODD: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 7, 0.5, -0.5, 1e300, 10**9, 10**30, "", "x", "1"),
+    *(625, 10**15, 2**63, -(2**31)),  # positions of a RandomState, and sizes
     *(float("nan"), float("inf"), [], {}, [[]], [1, 1], [None], ["x", "x"], {"x": 1}),
     *({"class": "SPAM", "parameters": {}}, {"class": "x"}, {"RandomState": []}),
 ]
+HUGE = [10**6, 2**27, 10**9, 2**31, 2**32 + 5, 10**15, 2**63]  # numbers of features
 TABLE = "label,a,b,c,d\n1,0.5,1,x,2\n0,-1,,y,0.25\n1,2,0,z,1\n0,0,3,x,1\n"
 LINES = "1 1:0.5 4:2\n0 2:1 3:-1\n1 1:2 5:1\n"
 
@@ -72,11 +76,16 @@ def kinds() -> list[Any]:
         aucmax.Chain(aucmax.KMeansNystroem(3, random_state=0), aucmax.BAM()),
         aucmax.Chain(aucmax.RandomFourier(4, random_state=0), aucmax.OAM()),
         aucmax.Chain(aucmax.Projection(2, random_state=0), aucmax.LeastSquaresAUC()),
+        aucmax.AUCClassifier([("trees", RandomizedTrees(2))], cv=2),
     ]
     for model in found:
         its = model.get_params(deep=False)
         wanted = small if its.get("rank", 0) is None else small | few
         model.set_params(**{key: wanted[key] for key in wanted.keys() & its.keys()})
+    drawn = {"random_state": np.random.RandomState(0)}  # its state is in the file
+    found += [kind(**drawn) for kind in (aucmax.SPAM, aucmax.PSAM, aucmax.ASAM)]
+    fourier = aucmax.RandomFourier(4, **drawn)
+    found.append(aucmax.Chain(fourier, aucmax.SAM(**drawn), first_rows=10))
     return found
 
 
@@ -131,11 +140,23 @@ def mutate(header: Any, arrays: Any, rng: Any) -> tuple[Any, Any, str]:
     header, arrays = copy.deepcopy(header), dict(arrays)
     done = []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        if not arrays or rng.random() < 0.35:
+        if rng.random() < 0.05:
+            done.append(_widen(header, int(HUGE[rng.integers(len(HUGE))])))
+        elif not arrays or rng.random() < 0.35:
             done.append(_mutate_header(header, rng))
         else:
             done.append(_mutate_array(arrays, rng))
     return header, arrays, "; ".join(done)
+
+
+def _widen(header: Any, width: int) -> str:
+    """Set the number of features, of the model and of its parts."""
+    if isinstance(header, dict) and isinstance(header.get("attributes"), dict):
+        header["attributes"]["n_features_in_"] = width
+        parts = header.get("parts")
+        for part in parts.values() if isinstance(parts, dict) else ():
+            _widen(part, width)
+    return f"n_features_in_: {width}"
 
 
 def _mutate_header(header: Any, rng: Any) -> str:
@@ -242,13 +263,18 @@ def use(path: Path) -> None:
             _tried(estimator.partial_fit, data, labels)
     _tried(estimator.predict, X)
     _tried(model.task)
-    _tried(model.names)
+    _tried(_described, path)
+    _tried(export.to_json, model)
     if model.recipe is not None:
         for suffix, text in ((".csv", TABLE), (".svm", LINES)):
             data = path.with_suffix(suffix)
             data.write_text(text)
             _tried(_scored, model, data)
     _tried(estimator.save, path.with_suffix(".again"))
+
+
+def _described(path: Path) -> None:
+    json.dumps(info.describe(path))
 
 
 def _scored(model: Model, data: Path) -> None:

@@ -59,17 +59,20 @@ class Model(NamedTuple):
             return Task()
         return Task.of([positive], [negative])
 
-    def names(self) -> list[str]:
-        """Return what each feature is called, or its number in the data."""
+    def names(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some features (default: all), or their numbers."""
+        if features is None:
+            features = range(self.width)
         if hasattr(self.estimator, "feature_names_in_"):
-            return [str(name) for name in self.estimator.feature_names_in_]
+            known = self.estimator.feature_names_in_
+            return [str(known[index]) for index in features]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
         if reading["format"] in ("csv", "parquet"):
             from aucmax.data.schema import Schema
 
-            return Schema.from_json(reading).feature_names()
+            return Schema.from_json(reading).feature_names(features)
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]
-        return [str(index + one_based) for index in range(self.width)]
+        return [str(index + one_based) for index in features]
 
     def open(
         self,

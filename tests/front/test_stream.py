@@ -245,6 +245,7 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
         ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
         ("_won", np.array([2.0, 1.0]), "pairs are none"),
         ("_open", [(np.zeros((5, 3)), np.zeros(3))], "last rows"),
+        ("_mass", np.ones(3, np.int16), "'mass' has type int16, not float64"),
         ("_mass", np.array([-1.0, 2.0, 1.0]), "weigh"),
     ],
 )

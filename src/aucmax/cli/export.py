@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aucmax.cli.screen import Screen, some
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.scoring import Model
@@ -51,11 +53,13 @@ def to_json(model: Model) -> dict[str, Any]:
 
     Weights of zero are left out; "units" is there if the model is not linear.
     """
-    estimator, names = model.estimator, model.names()
+    estimator = model.estimator
     try:
         formula = estimator._formula()
     except TypeError as error:
         raise ValueError(f"It cannot be written as JSON: {error}") from None
+    used = np.flatnonzero(formula.weights)
+    indices, weights = formula.indices()[used].tolist(), formula.weights[used].tolist()
     found = {
         "format": "aucmax weights",
         "version": 1,
@@ -65,11 +69,10 @@ def to_json(model: Model) -> dict[str, Any]:
         "features": model.width,
         "intercept": formula.intercept,
         "weights": [
-            {"feature": names[index], "index": index, "weight": weight}
-            for index, weight in zip(
-                formula.indices().tolist(), formula.weights.tolist(), strict=True
+            {"feature": name, "index": index, "weight": weight}
+            for name, index, weight in zip(
+                model.names(indices), indices, weights, strict=True
             )
-            if weight
         ],
     }
     if formula.units is not None:

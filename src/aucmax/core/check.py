@@ -108,6 +108,12 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
         )
 
 
+def check_float64(name: str, array: NDArray[Any]) -> None:
+    """Raise an error if an array out of a file, which is added to, has another type."""
+    if array.dtype != np.float64:
+        raise ValueError(f"{name!r} has type {array.dtype}, not float64.")
+
+
 def check_whole(
     what: str, numbers: NDArray[Any], least: float, most: float
 ) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from aucmax.core.check import check_float64
 from aucmax.core.state import arrays, with_arrays
 
 Tensors = dict[str, NDArray[Any]]
@@ -79,6 +80,7 @@ def restore(
         estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in getattr(estimator, "_results", ()):
         value = tensors[f"result.{name}"]
+        check_float64(f"result.{name}", value)
         setattr(estimator, name, value if value.ndim else float(value))
     if hasattr(estimator, "_take_notes"):
         estimator._take_notes(header["notes"])

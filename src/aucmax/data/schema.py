@@ -5,10 +5,12 @@ is needed to turn another file into the same features, and what a model stores.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from itertools import accumulate
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -167,20 +169,31 @@ class Schema:
         others = [*self.notated, *self.dates]
         return [*self.numbers, *others, *self.categories, *self.texts]
 
-    def feature_names(self) -> list[str]:
-        """Return what each column of X is."""
+    def feature_names(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some columns of X; by default, of all.
+
+        Only those are built: a file of a few bytes can claim billions of features.
+        """
         dates = [f"{name}: {part}" for name in self.dates for part in OF_A_DATE]
         flags = [f"{name} is missing" for name in self.flagged]
         numbers = [*self.numbers, *self.notated, *dates, *flags]
         tails = self.tails or [0] * len(self.categories)
-        onehot = [
-            f"{column}={value}"
-            for column, values, tail in zip(
-                self.categories, self.values, tails, strict=False
-            )
-            for value in [*values, *_tail_names(tail)]
-        ]
-        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+        onehot = list(zip(self.categories, self.values, tails, strict=False))
+        sizes = [len(values) + tail for _, values, tail in onehot]
+        starts = list(accumulate(sizes, initial=len(numbers)))
+
+        def name(index: int) -> str:
+            if index < len(numbers):
+                return numbers[index]
+            if index >= starts[-1]:
+                return f"hash_{index - starts[-1]}"
+            group = bisect_right(starts, index) - 1
+            (column, values, tail), place = onehot[group], index - starts[group]
+            if place < len(values):
+                return f"{column}={values[place]}"
+            return f"{column}={OTHER if tail == 1 else f'#{place - len(values)}'}"
+
+        return list(map(name, range(self.n_features) if features is None else features))
 
     def feature_columns(self) -> list[str]:
         """Return which column of the data each column of X is made of."""
@@ -208,10 +221,6 @@ class Schema:
         if missing := {*required} - recipe.keys():
             raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
         return cls(**{name: recipe[name] for name in known if name in recipe})
-
-
-def _tail_names(tail: int) -> list[str]:
-    return [OTHER] if tail == 1 else [f"#{i}" for i in range(tail)]
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
