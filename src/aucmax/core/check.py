@@ -89,7 +89,9 @@ def _check_coordinates(X: Any) -> None:
             f"Input X is not a COO matrix: it has {len(X.row)} row indices, "
             f"{len(X.col)} column indices and {len(X.data)} values."
         )
-    for line, indices, length in zip(("row", "column"), (X.row, X.col), X.shape):
+    for line, indices, length in zip(
+        ("row", "column"), (X.row, X.col), X.shape, strict=True
+    ):
         bad = (indices < 0) | (indices >= length)
         if indices.dtype.kind != "i" or bad.any():
             at = int(np.argmax(bad))

@@ -27,8 +27,8 @@ from aucmax.core.base import (
     same_classes,
     visits,
 )
-from aucmax.core.classes import Classes, area
 from aucmax.core.check import check_float64
+from aucmax.core.classes import Classes, area
 from aucmax.core.formula import Formula
 from aucmax.core.moments import in_threads
 from aucmax.core.platt import log_odds
