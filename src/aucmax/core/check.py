@@ -1,6 +1,6 @@
 """Checks of numbers that come from users, shared by estimators and measures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,9 @@ def _squares(flat: NDArray[Any]) -> Iterator[float]:
 
 
 def check_values(
-    X: Any, names: NDArray[Any] | None = None, present: NDArray[np.bool_] | None = None
+    X: Any,
+    names: Sequence[Any] | NDArray[Any] | None = None,
+    present: NDArray[np.bool_] | None = None,
 ) -> None:
     """Raise an error that names the first value of ``X`` that is NaN, infinite or vast.
 
