@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
+from aucmax.data.options import tell_command_line
 from aucmax.files import whole_output
 
 _NOTED = ("ConvergenceWarning", "DataWarning")
@@ -28,6 +29,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
+        before = tell_command_line(True)
         try:
             with whole_output(), warnings.catch_warnings():
                 warnings.showwarning = partial(_note, warnings.showwarning, set())
@@ -43,6 +45,8 @@ class _Commands(TyperGroup):
             typer.echo(f"Error: {_in_words(error)}", err=True)
             _drop_output()
             raise typer.Exit(1) from None
+        finally:
+            tell_command_line(before)
 
 
 def _note(

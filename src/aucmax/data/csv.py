@@ -13,6 +13,7 @@ from aucmax.data.chunk import Chunk, Position
 from aucmax.data.csv_head import Head, read_head
 from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
+from aucmax.data.options import option
 from aucmax.data.roles import Sample
 from aucmax.data.schema import Encode, Missing, Schema, Wishes
 from aucmax.data.spans import Bytes, Float, decode
@@ -180,7 +181,7 @@ class CsvSource(TableSource):
         raise ValueError(
             f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
             f"names ({decode(line[:60].rstrip())}), so columns are called by place, "
-            f"0 to {len(head.names) - 1}; if it has names: --input header=true"
+            f"0 to {len(head.names) - 1}; if it has names: {option('header', True)}"
         )
 
     def _first_head(self) -> Head:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
+from aucmax.data.options import option
 from aucmax.data.streams import STDIN
 from aucmax.data.text import Text
 
@@ -151,8 +152,9 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
         raise ValueError(f"missing is 'error', 'impute' or 'zero', not {missing!r}.")
     if missing == "impute" and recipe.get("numbers"):
         raise ValueError(
-            "--missing impute: the model was trained without it, and does not know the "
-            "means of the columns; --missing zero puts zeros there."
+            f"{option('missing', 'impute')}: the model was trained without it, and "
+            "does not know the means of the columns; "
+            f"{option('missing', 'zero')} puts zeros there."
         )
     return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.absent import check_words
+from aucmax.data.options import option
 from aucmax.data.roles import (
     CATEGORY,
     DATE,
@@ -282,6 +283,8 @@ def make_schema(
         return [column.name for column in used if column.role in roles]
 
     auto, notation = wishes.encode == "auto", {c.name: c.notation for c in used}
+    if wishes.missing == "impute":  # by means, which only plain numbers have
+        notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
     categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
     missing = [column.name for column in used if column.missing]
     return Schema(
@@ -406,8 +409,8 @@ def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return "--missing zero takes the line without it"
+        return f"{option('missing', 'zero')} takes the line without it"
     return (
-        "--missing zero puts a zero there, and in training --missing impute the mean "
-        "of the column"
+        f"{option('missing', 'zero')} puts a zero there, and in training "
+        f"{option('missing', 'impute')} the mean of the column"
     )
