@@ -331,4 +331,4 @@ def test_nanoseconds_are_as_they_were():
 def test_dates_are_no_labels_or_weights(aside):
     table = pa.table({"d": pa.array([1, 2], pa.date32()), "x": [0.5, 1.0]})
     with pytest.raises(ValueError, match="'d' has dates, which cannot be the label"):
-        FrameSource(table, **{aside: "d"}).schema
+        FrameSource(table, **{aside: "d"}).schema  # noqa: B018

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
+from aucmax.cli.printable import printable
 from aucmax.data.options import tell_command_line
 from aucmax.files import whole_output
 
@@ -42,7 +43,7 @@ class _Commands(TyperGroup):
         except (OSError, ValueError, ImportError, MemoryError) as error:
             if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
                 raise
-            typer.echo(f"Error: {_in_words(error)}", err=True)
+            typer.echo(f"Error: {printable(_in_words(error))}", err=True)
             _drop_output()
             raise typer.Exit(1) from None
         finally:
@@ -56,7 +57,7 @@ def _note(
     # The names, as what they are from is slow to import.
     if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
         if str(message) not in told:
-            typer.echo(f"Note: {message}", err=True)
+            typer.echo(f"Note: {printable(str(message))}", err=True)
             told.add(str(message))
     else:
         otherwise(message, category, *place)

@@ -8,10 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
-
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import (
+    Console,
     Meter,
     Screen,
     columns_table,
