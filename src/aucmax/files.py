@@ -63,6 +63,9 @@ def whole_output() -> Iterator[None]:
     in the buffer when a program ends would be an error that comes too late to be told.
     """
     given = sys.stdout
+    if given is None:  # closed: what is printed goes nowhere
+        yield
+        return
     raw = getattr(given, "buffer", None)
     if isinstance(raw, io.RawIOBase) and not isinstance(raw, _Whole):
         whole: Any = _Whole(raw)

@@ -27,6 +27,7 @@ from aucmax.data.task import Task
 from aucmax.data.text import Text
 from aucmax.files import refuse_overwriting, replacing, whole_output
 from aucmax.model import load_with_recipe
+from aucmax.tensors import is_model
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -44,6 +45,16 @@ class Model(NamedTuple):
     def load(cls, path: str | Path) -> "Model":
         """Read a model file."""
         return cls(*load_with_recipe(path))
+
+    @classmethod
+    def load_for(cls, path: Path, data: Sequence[str], command: str) -> "Model":
+        """Read a model file; say so if it has changed places with the data."""
+        if data and is_model(data[0]) and not is_model(path):
+            raise ValueError(
+                f"{path} is not a model file, but {data[0]} is one. The model comes "
+                f"first: aucmax {command} {data[0]} {path}"
+            )
+        return cls.load(path)
 
     @property
     def width(self) -> int:
@@ -350,6 +361,8 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, packed if its name says so."""
     try:
         if output is None:
+            if sys.stdout is None:
+                raise OSError("Standard output is closed: name a file with -o.")
             with whole_output():
                 yield sys.stdout.buffer
         else:

@@ -7,6 +7,7 @@ import pytest
 
 import commands
 from aucmax.data import registry
+from aucmax.data.registry import _cache
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +104,7 @@ def test_without_a_home_folder_the_message_says_what_to_set(monkeypatch):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(registry, "_cache", _cache)  # the true one
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     result = invoke()
     assert result.exit_code == 1

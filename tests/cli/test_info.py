@@ -201,3 +201,17 @@ def test_formats(model):
     result = invoke("export", model, "--format", "xml")
     assert result.exit_code == 1
     assert "json or onnx, not xml" in result.stderr
+
+
+def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2))
+    y = (X**2).sum(axis=1) > 1.4
+    path = tmp_path / "m.aucmax"
+    aucmax.AUCStream(nonlinear=True, random_state=0).partial_fit(X, y).save(path)
+    for form in ("onnx", "json"):
+        result = invoke("export", path, "-o", tmp_path / f"m.{form}")
+        assert result.exit_code == 1
+        text = f"Error: It cannot be written as {form.upper()}: a blend with nonlinear"
+        assert result.stderr.startswith(text)

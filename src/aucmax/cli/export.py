@@ -32,6 +32,8 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
 
         content = to_onnx(found)
     if output is None or to_stdout:
+        if sys.stdout is None:
+            raise OSError("Standard output is closed: name a file with -o.")
         if form == "onnx" and sys.stdout.isatty():
             raise ValueError("ONNX is not for terminals: name a file with -o.")
         sys.stdout.buffer.write(content)

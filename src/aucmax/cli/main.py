@@ -28,6 +28,11 @@ _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 class _Commands(TyperGroup):
     """Turns what is no fault of the program into one line and an exit code."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command, whatever standard streams there are."""
+        _occupy_closed_streams()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
         before = tell_command_line(True)
@@ -63,8 +68,19 @@ def _note(
         otherwise(message, category, *place)
 
 
+def _occupy_closed_streams() -> None:
+    """Open something in place of closed streams, lest a file get the number of one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def _drop_output() -> None:
     """Let go of what standard output has no room for: it would fail again at exit."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except OSError:

@@ -34,6 +34,9 @@ _CHANGES = {
 }
 OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
 
+_SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
+_OTHERS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # Zip, as .xlsx is one, and old Excel
+
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
 # A label, then only index:value pairs; a comment may follow.
@@ -230,11 +233,23 @@ def _by_name(path: str) -> str | None:
 
 def guess_format(text: Text) -> str:
     """Return the format by the first file's name, else by its first lines."""
+    for file in text.files:
+        if Path(file).suffix.lower() in _SPREADSHEETS:
+            raise _unreadable(file)
     return _by_name(text.files[0]) or _by_look(text)
+
+
+def _unreadable(file: str) -> ValueError:
+    return ValueError(
+        f"{file} is a spreadsheet or an archive, which is not read. Export it as CSV "
+        "or Parquet; svmlight, Arrow and Feather files are read as well."
+    )
 
 
 def _by_look(text: Text) -> str:
     start = text.beginning()
+    if start.startswith(_OTHERS):
+        raise _unreadable(text.files[0])
     if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
     if len(start) >= _FEW:  # there is more: the last word may be cut off
