@@ -228,7 +228,7 @@ def _shape_of(X: Any) -> _Shape:
     columns = getattr(X, "columns", None)
     if columns is not None:
         return _Shape(len(columns), list(columns))
-    shape = getattr(X, "shape", ())
+    shape: Any = getattr(X, "shape", ())
     known = len(shape) == 2 and not np.isnan(shape[1])
     return _Shape(int(shape[1]) if known else None, None)
 
