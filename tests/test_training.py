@@ -490,7 +490,7 @@ def test_a_model_says_where_it_comes_from(data, tmp_path):
         ("", "no row"),
         ("+1 1:2\n+1 2:1\n", "one class"),
         ("hello\n", "no row"),
-        ("3 1:1\n4 1:2\n5 1:1\n", "--positive"),
+        ("3 1:1\n4 1:2\n5 1:1\n", "positive=.LABELS"),
     ],
 )
 @pytest.mark.parametrize("name", ["SPAM", "BAM"])
