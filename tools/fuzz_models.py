@@ -50,6 +50,7 @@ ODD: list[Any] = [
     *(float("nan"), float("inf"), [], {}, [[]], [1, 1], [None], ["x", "x"], {"x": 1}),
     *({"class": "SPAM", "parameters": {}}, {"class": "x"}, {"RandomState": []}),
 ]
+POSITIONS = [0, 1, -1, 2, 624, 625, 10**6, 10**9, -(10**9), 2**32, 0.5, True, None]
 HUGE = [10**6, 2**27, 10**9, 2**31, 2**32 + 5, 10**15, 2**63]  # numbers of features
 TABLE = "label,a,b,c,d\n1,0.5,1,x,2\n0,-1,,y,0.25\n1,2,0,z,1\n0,0,3,x,1\n"
 LINES = "1 1:0.5 4:2\n0 2:1 3:-1\n1 1:2 5:1\n"
@@ -142,11 +143,31 @@ def mutate(header: Any, arrays: Any, rng: Any) -> tuple[Any, Any, str]:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if rng.random() < 0.05:
             done.append(_widen(header, int(HUGE[rng.integers(len(HUGE))])))
+        elif (states := list(_random_states(header))) and rng.random() < 0.3:
+            done.append(_mutate_state(states[rng.integers(len(states))], rng))
         elif not arrays or rng.random() < 0.35:
             done.append(_mutate_header(header, rng))
         else:
             done.append(_mutate_array(arrays, rng))
     return header, arrays, "; ".join(done)
+
+
+def _random_states(value: Any) -> Any:
+    """Yield the states of generators in a header: kind, keys, pos, has_gauss, gauss."""
+    if isinstance(value, dict):
+        state = value.get("RandomState")
+        if isinstance(state, list) and len(state) == 5:
+            yield state
+        for inner in value.values():
+            yield from _random_states(inner)
+
+
+def _mutate_state(state: list[Any], rng: Any) -> str:
+    """Change one part of a generator's state to something of the same kind."""
+    place = int(rng.choice([1, 2, 2, 2, 3, 4]))  # NumPy does not check the second
+    value = POSITIONS[rng.integers(len(POSITIONS))]
+    state[place] = value if place > 1 else [value] * int(rng.choice([0, 623, 624]))
+    return f"RandomState[{place}]: {value}"
 
 
 def _widen(header: Any, width: int) -> str:
