@@ -37,7 +37,7 @@ def records(text, delimiter=b","):
                 if match is None:
                     fields, end = None, first
                     break
-                field = match[1].replace(b'""', b'"')
+                field = match[1].strip(b" \t\r").replace(b'""', b'"')
             else:
                 match = plain.match(text, end)
                 field = match[1]

@@ -1,5 +1,6 @@
 """Training from files: the same model however often a run is interrupted."""
 
+import errno
 import io
 import os
 import random
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from scipy import sparse
 import aucmax
 from aucmax import training
 from aucmax.data import text
+from aucmax.data.badlines import BadLines
 from aucmax.data.chunk import Chunk, Position
 from aucmax.data.origin import file_digest
 from aucmax.model import load_with_recipe, save
@@ -237,11 +240,88 @@ def test_two_runs_do_not_write_one_model(data, tmp_path):
 
     (tmp_path / "link.aucmax").symlink_to(output)
     train(plan, output, observer=Second())
-    assert not (tmp_path / "m.aucmax.lock").exists()
+    assert not (tmp_path / ".m.aucmax.lock").exists()
     # A process that was killed has left its file, and its number has another one now.
-    (tmp_path / "m.aucmax.lock").write_text(f"{os.getppid()}\n")
+    (tmp_path / ".m.aucmax.lock").write_text(f"{os.getppid()}\n")
     train(plan, output)
-    assert not (tmp_path / "m.aucmax.lock").exists()
+    assert not (tmp_path / ".m.aucmax.lock").exists()
+
+
+@pytest.mark.parametrize("name", ["m.aucmax.lock", ".m.aucmax.lock"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_lock_file_of_somebody_else_is_left_alone(name, linked, data, tmp_path):
+    path, *_ = data
+    lock, precious = tmp_path / name, tmp_path / "precious.txt"
+    precious.write_text("precious\n")
+    if linked:
+        lock.symlink_to(precious)
+    else:
+        lock.write_text("mine\n")
+    plan, output = Plan([path], "SPAM", passes=1), tmp_path / "m.aucmax"
+    if name.startswith("."):
+        with pytest.raises(FileExistsError, match="Cannot lock"):
+            train(plan, output)
+    else:
+        train(plan, output)
+    assert precious.read_text() == "precious\n"
+    assert lock.is_symlink() if linked else lock.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("algorithm", ["SPAM", "BAM"])
+def test_an_output_that_cannot_be_written_is_found_at_once(
+    algorithm, data, tmp_path, monkeypatch
+):
+    path, *_ = data
+
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "x")
+
+    def read(*_, **__):
+        pytest.fail("data were read")
+
+    monkeypatch.setattr("aucmax.training.open_data", read)
+    plan = Plan([path], algorithm)
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        train(plan, tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        train(plan, tmp_path / "no" / "m.aucmax")
+    with monkeypatch.context() as m:
+        m.setattr(os, "open", refused)  # root may write anywhere
+        with pytest.raises(PermissionError) as caught:
+            train(plan, tmp_path / "m.aucmax")
+    assert caught.value.filename == str(tmp_path / "m.aucmax")
+
+
+def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
+    path, *_ = data
+    output, checkpoint = tmp_path / "m.aucmax", tmp_path / "m.aucmax.checkpoint"
+
+    class Other(Observer):
+        warned: ClassVar[list[str]] = []
+
+        def progress(self, progress, done):
+            checkpoint.write_text("theirs")
+
+        def fitting(self, name):
+            checkpoint.write_text("theirs")
+
+        def warn(self, text):
+            self.warned.append(text)
+
+    for algorithm in ("SPAM", "BAM"):
+        plan = Plan([path], algorithm)
+        train(plan, output, observer=Other(), checkpoint_rows=1)
+        assert checkpoint.read_text() == "theirs"
+        checkpoint.unlink()
+    assert "is not of this run" in Other.warned[0]
+
+
+def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"one\n")
+    with pytest.raises(ValueError, match=r"has 4 bytes, but .* has written 8 to it"):
+        BadLines("quarantine", path, kept=8)
+    assert path.read_bytes() == b"one\n"
 
 
 def test_a_file_is_written_for_one_purpose(data, tmp_path):
@@ -410,7 +490,7 @@ def test_a_model_says_where_it_comes_from(data, tmp_path):
         ("", "no row"),
         ("+1 1:2\n+1 2:1\n", "one class"),
         ("hello\n", "no row"),
-        ("3 1:1\n4 1:2\n5 1:1\n", "--positive"),
+        ("3 1:1\n4 1:2\n5 1:1\n", "positive=.LABELS"),
     ],
 )
 @pytest.mark.parametrize("name", ["SPAM", "BAM"])

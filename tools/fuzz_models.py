@@ -30,8 +30,10 @@ from scipy import sparse
 
 import aucmax
 from aucmax import tensors
+from aucmax.cli import export, info
 from aucmax.core.portable import dump
 from aucmax.data.open import open_data
+from aucmax.front.trees import RandomizedTrees
 from aucmax.scoring import Model
 
 MUTATIONS = 10_000
@@ -44,9 +46,12 @@ NUMBERS = [
 # What a header might say instead of what it says.
 ODD: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 7, 0.5, -0.5, 1e300, 10**9, 10**30, "", "x", "1"),
+    *(625, 10**15, 2**63, -(2**31)),  # positions of a RandomState, and sizes
     *(float("nan"), float("inf"), [], {}, [[]], [1, 1], [None], ["x", "x"], {"x": 1}),
     *({"class": "SPAM", "parameters": {}}, {"class": "x"}, {"RandomState": []}),
 ]
+POSITIONS = [0, 1, -1, 2, 624, 625, 10**6, 10**9, -(10**9), 2**32, 0.5, True, None]
+HUGE = [10**6, 2**27, 10**9, 2**31, 2**32 + 5, 10**15, 2**63]  # numbers of features
 TABLE = "label,a,b,c,d\n1,0.5,1,x,2\n0,-1,,y,0.25\n1,2,0,z,1\n0,0,3,x,1\n"
 LINES = "1 1:0.5 4:2\n0 2:1 3:-1\n1 1:2 5:1\n"
 
@@ -72,11 +77,16 @@ def kinds() -> list[Any]:
         aucmax.Chain(aucmax.KMeansNystroem(3, random_state=0), aucmax.BAM()),
         aucmax.Chain(aucmax.RandomFourier(4, random_state=0), aucmax.OAM()),
         aucmax.Chain(aucmax.Projection(2, random_state=0), aucmax.LeastSquaresAUC()),
+        aucmax.AUCClassifier([("trees", RandomizedTrees(2))], cv=2),
     ]
     for model in found:
         its = model.get_params(deep=False)
         wanted = small if its.get("rank", 0) is None else small | few
         model.set_params(**{key: wanted[key] for key in wanted.keys() & its.keys()})
+    drawn = {"random_state": np.random.RandomState(0)}  # its state is in the file
+    found += [kind(**drawn) for kind in (aucmax.SPAM, aucmax.PSAM, aucmax.ASAM)]
+    fourier = aucmax.RandomFourier(4, **drawn)
+    found.append(aucmax.Chain(fourier, aucmax.SAM(**drawn), first_rows=10))
     return found
 
 
@@ -131,11 +141,43 @@ def mutate(header: Any, arrays: Any, rng: Any) -> tuple[Any, Any, str]:
     header, arrays = copy.deepcopy(header), dict(arrays)
     done = []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        if not arrays or rng.random() < 0.35:
+        if rng.random() < 0.05:
+            done.append(_widen(header, int(HUGE[rng.integers(len(HUGE))])))
+        elif (states := list(_random_states(header))) and rng.random() < 0.3:
+            done.append(_mutate_state(states[rng.integers(len(states))], rng))
+        elif not arrays or rng.random() < 0.35:
             done.append(_mutate_header(header, rng))
         else:
             done.append(_mutate_array(arrays, rng))
     return header, arrays, "; ".join(done)
+
+
+def _random_states(value: Any) -> Any:
+    """Yield the states of generators in a header: kind, keys, pos, has_gauss, gauss."""
+    if isinstance(value, dict):
+        state = value.get("RandomState")
+        if isinstance(state, list) and len(state) == 5:
+            yield state
+        for inner in value.values():
+            yield from _random_states(inner)
+
+
+def _mutate_state(state: list[Any], rng: Any) -> str:
+    """Change one part of a generator's state to something of the same kind."""
+    place = int(rng.choice([1, 2, 2, 2, 3, 4]))  # NumPy does not check the second
+    value = POSITIONS[rng.integers(len(POSITIONS))]
+    state[place] = value if place > 1 else [value] * int(rng.choice([0, 623, 624]))
+    return f"RandomState[{place}]: {value}"
+
+
+def _widen(header: Any, width: int) -> str:
+    """Set the number of features, of the model and of its parts."""
+    if isinstance(header, dict) and isinstance(header.get("attributes"), dict):
+        header["attributes"]["n_features_in_"] = width
+        parts = header.get("parts")
+        for part in parts.values() if isinstance(parts, dict) else ():
+            _widen(part, width)
+    return f"n_features_in_: {width}"
 
 
 def _mutate_header(header: Any, rng: Any) -> str:
@@ -242,13 +284,18 @@ def use(path: Path) -> None:
             _tried(estimator.partial_fit, data, labels)
     _tried(estimator.predict, X)
     _tried(model.task)
-    _tried(model.names)
+    _tried(_described, path)
+    _tried(export.to_json, model)
     if model.recipe is not None:
         for suffix, text in ((".csv", TABLE), (".svm", LINES)):
             data = path.with_suffix(suffix)
             data.write_text(text)
             _tried(_scored, model, data)
     _tried(estimator.save, path.with_suffix(".again"))
+
+
+def _described(path: Path) -> None:
+    json.dumps(info.describe(path))
 
 
 def _scored(model: Model, data: Path) -> None:

@@ -1,10 +1,13 @@
 """Writing files whole or not at all, and standard output in full or with an error."""
 
 import errno
+import glob
 import io
 import os
+import re
+import secrets
+import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,9 @@ try:
     import fcntl
 except ImportError:  # not a POSIX system: two writers do not see each other there
     fcntl = None  # type: ignore[assignment]
+
+# Never follow a link that somebody has put in place of a file of ours.
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
@@ -57,6 +63,9 @@ def whole_output() -> Iterator[None]:
     in the buffer when a program ends would be an error that comes too late to be told.
     """
     given = sys.stdout
+    if given is None:  # closed: what is printed goes nowhere
+        yield
+        return
     raw = getattr(given, "buffer", None)
     if isinstance(raw, io.RawIOBase) and not isinstance(raw, _Whole):
         whole: Any = _Whole(raw)
@@ -78,7 +87,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file that becomes ``path`` when the block ends without an error.
 
     A process that is killed can leave its unfinished file behind, under a name that
-    begins with a dot and says who wrote it; whoever writes to ``path`` next sweeps it.
+    begins with a dot; the next writer of ``path`` removes it. An existing file keeps
+    its mode; a new one gets 0o666 without the umask.
 
     A link stays one: what it points to is replaced. A device or a pipe, such as
     /dev/null, is written to as it is.
@@ -89,25 +99,52 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             yield file
         return
     _sweep(path)
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f"{_prefix(path)}{os.getpid()}.", dir=path.parent
-        )
-    except FileNotFoundError:
-        reason = "takes no files" if path.parent.is_dir() else "does not exist"
-        raise FileNotFoundError(
-            f"Cannot write {path}: the folder {path.parent} {reason}."
-        ) from None
+    handle, name = _unfinished(path)
     try:
         with os.fdopen(handle, "wb") as file:
+            if path.exists() and hasattr(os, "fchmod"):
+                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes private files
-        os.replace(name, path)
+            if fcntl is not None:  # the lock is held until there is nothing to sweep
+                os.replace(name, path)
+        if fcntl is None:  # Windows renames closed files only
+            os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Raise an error if a file at ``path`` could not be written or replaced."""
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        raise IsADirectoryError(f"Cannot write {path}: it is a folder.")
+    if real.exists() and not real.is_file():
+        return  # a device or a pipe: opening it may have effects
+    handle, name = _unfinished(real)
+    os.close(handle)
+    os.unlink(name)
+
+
+def _unfinished(path: Path) -> tuple[int, str]:
+    """Create a file beside ``path``, and hold its lock: see ``_sweep``."""
+    while True:
+        name = path.parent / f"{_prefix(path)}{secrets.token_hex(8)}"
+        try:
+            handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o666)
+        except FileNotFoundError:
+            reason = "takes no files" if path.parent.is_dir() else "does not exist"
+            raise FileNotFoundError(
+                f"Cannot write {path}: the folder {path.parent} {reason}."
+            ) from None
+        except OSError as error:  # the name of the temporary file would say nothing
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        # Somebody may sweep between the two calls, and remove it.
+        if _try_lock(handle) is not False and name.exists():
+            return handle, str(name)
+        os.close(handle)
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[str | Path]) -> None:
@@ -136,45 +173,72 @@ def refuse_twice(*outputs: Path | None) -> None:
 def sole_writer(path: Path) -> Iterator[None]:
     """Hold a lock next to ``path``; raise an error if another process has it.
 
-    The file says which process that is. The lock is the system's: of a process that was
-    killed the file stays, but the lock does not.
+    The lock file, ``.NAME.lock``, says which process that is. The lock is the system's:
+    of a process that was killed the file stays, but the lock does not.
     """
     real = Path(os.path.realpath(path))
-    handle = None
+    lock, handle = real.with_name(f".{real.name}.lock"), None
     if fcntl is not None and (real.is_file() or not real.exists()):
-        handle = _locked(path, real.with_name(real.name + ".lock"))
+        handle = _locked(path, lock)
     try:
         yield
     finally:
         if handle is not None:
-            real.with_name(real.name + ".lock").unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
             os.close(handle)  # releases it
 
 
 def _locked(path: Path, lock: Path) -> int | None:
     """Return a handle of a lock that is ours; None if there can be none here."""
     while True:
+        if lock.is_symlink():
+            raise FileExistsError(
+                f"Cannot lock {path}: {lock} is a symbolic link. Delete it."
+            )
         try:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | _SAFE, 0o666)
         except OSError:  # no such folder, not ours: whoever writes there will say so
             return None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            writer = os.read(handle, 20).decode(errors="replace").strip()
-            os.close(handle)
+        taken = _try_lock(handle)
+        if taken and lock.exists() and os.path.samestat(lock.stat(), os.fstat(handle)):
+            if not _is_lock_file(handle):
+                os.close(handle)
+                raise FileExistsError(
+                    f"Cannot lock {path}: {lock} is not a lock file of aucmax. Rename "
+                    "it, or name another output."
+                )
+            os.truncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            return handle
+        writer = os.pread(handle, 20, 0).decode(errors="replace").strip()
+        os.close(handle)  # its owner has just removed it, or:
+        if taken is None:
+            return None
+        if not taken:
             raise FileExistsError(
                 f"{path} is being written by another process, {writer or 'unknown'}: "
                 f"wait until it is done, or name another file. Its lock is {lock}."
-            ) from None
-        except OSError:  # a file system without locks
-            os.close(handle)
-            return None
-        if lock.exists() and os.path.samestat(os.stat(lock), os.fstat(handle)):
-            os.truncate(handle, 0)
-            os.write(handle, f"{os.getpid()}\n".encode())
-            return handle
-        os.close(handle)  # its owner has just removed it
+            )
+
+
+def _is_lock_file(handle: int) -> bool:
+    """Tell whether an open file is empty or has the number of a process."""
+    about = os.fstat(handle)
+    plain = stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+    return plain and re.fullmatch(rb"\d{0,18}\n?", os.pread(handle, 99, 0)) is not None
+
+
+def _try_lock(handle: int) -> bool | None:
+    """Take the lock of an open file if it is free; None if there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
 
 
 def discard(path: Path) -> None:
@@ -188,27 +252,18 @@ def _prefix(path: Path) -> str:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes that are no more have left of ``path``."""
-    if os.name != "posix" or not path.parent.is_dir():
-        return  # elsewhere there is no harmless way to ask for a process
-    for left in path.parent.iterdir():
-        if left.name.startswith(_prefix(path)):
-            writer = left.name.removeprefix(_prefix(path)).split(".")[0]
-            if writer.isdigit() and not _alive(int(writer)):
-                left.unlink(missing_ok=True)
+    """Remove unfinished files of ``path`` whose writers are gone.
 
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)  # asks, and does nothing
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and somebody else's
-        return True
-    return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    A writer holds the lock of its file, also in another container or, if the file
+    system has locks, on another host. Without locks, nothing is removed.
+    """
+    if not path.parent.is_dir():
+        return
+    for left in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
+        try:
+            handle = os.open(left, os.O_RDWR | _SAFE)
+        except OSError:  # gone, or not ours
+            continue
+        if _try_lock(handle):
+            left.unlink(missing_ok=True)
+        os.close(handle)

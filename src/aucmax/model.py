@@ -17,6 +17,7 @@ import aucmax
 from aucmax import tensors
 from aucmax.core.portable import dump, restore
 
+_MOST_FEATURES = 1 << 27  # as svmlight data have by default
 _WRONG = (
     *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
     MemoryError,  # of sizes that nobody has
@@ -96,9 +97,24 @@ def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
         kind = _registered(header["class"])
         if kind.__name__ not in aucmax.ESTIMATORS:
             raise TypeError("it is no estimator, but a part of one.")
-        return restore(kind, header, arrays, _registered), recipe
+        estimator = restore(kind, header, arrays, _registered)
+        _check_width(estimator.n_features_in_, arrays)
+        return estimator, recipe
     except _WRONG as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
+
+
+def _check_width(width: int, arrays: dict[str, Any]) -> None:
+    """Raise an error if a small file claims more features than rows may have.
+
+    A model that stores selected columns or trees has no array of its width.
+    """
+    largest = max((array.size for array in arrays.values()), default=0)
+    if width > max(_MOST_FEATURES, largest):
+        raise ValueError(
+            f"it claims {width:,} features and has arrays of {largest:,} values; "
+            f"more than {_MOST_FEATURES:,} features need an array of that size."
+        )
 
 
 def _check_recipe(recipe: Any) -> None:

@@ -27,6 +27,7 @@ from aucmax.data.task import Task
 from aucmax.data.text import Text
 from aucmax.files import refuse_overwriting, replacing, whole_output
 from aucmax.model import load_with_recipe
+from aucmax.tensors import is_model
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -45,6 +46,16 @@ class Model(NamedTuple):
         """Read a model file."""
         return cls(*load_with_recipe(path))
 
+    @classmethod
+    def load_for(cls, path: Path, data: Sequence[str], command: str) -> "Model":
+        """Read a model file; say so if it has changed places with the data."""
+        if data and is_model(data[0]) and not is_model(path):
+            raise ValueError(
+                f"{path} is not a model file, but {data[0]} is one. The model comes "
+                f"first: aucmax {command} {data[0]} {path}"
+            )
+        return cls.load(path)
+
     @property
     def width(self) -> int:
         """Return the number of features."""
@@ -59,17 +70,20 @@ class Model(NamedTuple):
             return Task()
         return Task.of([positive], [negative])
 
-    def names(self) -> list[str]:
-        """Return what each feature is called, or its number in the data."""
+    def names(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some features (default: all), or their numbers."""
+        if features is None:
+            features = range(self.width)
         if hasattr(self.estimator, "feature_names_in_"):
-            return [str(name) for name in self.estimator.feature_names_in_]
+            known = self.estimator.feature_names_in_
+            return [str(known[index]) for index in features]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
         if reading["format"] in ("csv", "parquet"):
             from aucmax.data.schema import Schema
 
-            return Schema.from_json(reading).feature_names()
+            return Schema.from_json(reading).feature_names(features)
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]
-        return [str(index + one_based) for index in range(self.width)]
+        return [str(index + one_based) for index in features]
 
     def open(
         self,
@@ -347,6 +361,8 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, packed if its name says so."""
     try:
         if output is None:
+            if sys.stdout is None:
+                raise OSError("Standard output is closed: name a file with -o.")
             with whole_output():
                 yield sys.stdout.buffer
         else:

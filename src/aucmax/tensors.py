@@ -85,6 +85,15 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, tensors
 
 
+def is_model(path: str | Path) -> bool:
+    """Tell whether a file begins as model files do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(99)[8:].startswith(b'{"__metadata__":{"aucmax":')
+    except OSError:
+        return False
+
+
 def _check_digest(path: Path, metadata: dict[str, str]) -> None:
     """Raise an error if the bytes of the file are not those that were written."""
     # A digest under a name that one bit makes another would go unnoticed.

@@ -38,7 +38,13 @@ from aucmax.data.table import TableSource
 from aucmax.data.task import Task
 from aucmax.data.text import BLOCK
 from aucmax.data.words import Word
-from aucmax.files import discard, refuse_overwriting, refuse_twice, sole_writer
+from aucmax.files import (
+    check_writable,
+    discard,
+    refuse_overwriting,
+    refuse_twice,
+    sole_writer,
+)
 from aucmax.metrics import auc, auc_interval
 from aucmax.model import load_with_recipe, save
 from aucmax.systems import configured, full_name, named
@@ -179,8 +185,7 @@ def train(
     """Train as planned and write the model to ``output``."""
     if test and plan.holdout:
         raise ValueError("The model is judged by --holdout or by --test: take one.")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    check_writable(output)
     with sole_writer(output):
         return _train(
             plan,
@@ -234,11 +239,11 @@ def _train(
     if quarantine is not None:
         refuse_overwriting(quarantine, run.source.files)
     lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
+    saver = _Saver(
+        run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
+    )
     try:
         if run.streams:
-            saver = _Saver(
-                run, checkpoint, checkpoint_rows, checkpoint_seconds, observer
-            )
             with observer.listening() as stop:
                 held = _stream(run, lines, saver, observer, stop)
         else:
@@ -250,7 +255,8 @@ def _train(
         run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save(run.estimator, output, recipe)
-    discard(checkpoint)
+    if saver.wrote:  # else somebody else has
+        discard(checkpoint)
     try:
         judged = _judge(run, held, test, recipe)
     except ValueError as error:
@@ -502,8 +508,10 @@ class _Saver:
         rows: int | None,
         seconds: float,
         observer: Observer,
+        resumed: bool,
     ) -> None:
         self._run, self.path, self._observer = run, path, observer
+        self.wrote = resumed  # whether the file is of this run
         self._rows, self._seconds = rows, seconds
         self._steps, self._time = run.progress.steps, monotonic()
 
@@ -524,6 +532,9 @@ class _Saver:
         }
         try:
             lines.flush()
+            if self.path.exists() and not self.wrote:
+                raise FileExistsError(f"{self.path} is not of this run")
+            self.wrote = True
             save(run.estimator, self.path, {**run.recipe(), "checkpoint": kept})
         except OSError as error:
             self._observer.warn(

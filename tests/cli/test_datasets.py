@@ -1,11 +1,13 @@
 """``aucmax datasets`` as a user meets it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import commands
 from aucmax.data import registry
+from aucmax.data.registry import _cache
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +97,15 @@ def test_fetch_downloads_and_then_describes(monkeypatch):
     result = invoke("a9a", "--fetch", "--json")
     assert fetched == ["a9a"]
     assert json.loads(result.stdout)["name"] == "a9a"
+
+
+def test_without_a_home_folder_the_message_says_what_to_set(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(registry, "_cache", _cache)  # the true one
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    result = invoke()
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: Data sets are kept in your home folder")

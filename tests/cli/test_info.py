@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import aucmax
+from aucmax import tensors
+from aucmax.core.portable import dump
 from aucmax.model import load_with_recipe, save
 from aucmax.scoring import Model
 from aucmax.tensors import VERSION
@@ -40,6 +42,40 @@ def test_info_says_it_all(model):
     written = datetime.fromisoformat(found["written"]).timestamp()
     assert written == int(model.stat().st_mtime)
     assert found["chosen"] is found["judged"] is None
+
+
+def test_info_is_json_even_if_the_file_has_nan(tmp_path):
+    path = tmp_path / "m.aucmax"
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
+    model = aucmax.AUCClassifier([("linear", aucmax.BAM())], cv=2).fit(X, y)
+    model.auc_ = model.auc_._replace(low=float("nan"))
+    model.save(path)
+    result = invoke("info", path, "--json")
+    assert result.exit_code == 0
+    strict = {"parse_constant": lambda text: pytest.fail(text)}
+    assert json.loads(result.stdout, **strict)["auc"][1] is None
+    assert invoke("info", path).exit_code == 0
+
+
+@pytest.mark.parametrize("width", [10**6, 10**9, 10**15])
+def test_a_width_that_no_array_has(width, tmp_path, monkeypatch):
+    path = tmp_path / "m.aucmax"
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
+    chain = aucmax.Chain(aucmax.RandomFourier(4, random_state=0), aucmax.BAM())
+    header, arrays = dump(chain.fit(X, y))
+    for part in (header, header["parts"]["map"]):
+        part["attributes"]["n_features_in_"] = width
+    tensors.write(path, header, arrays)
+    made = []
+    monkeypatch.setattr(Model, "names", lambda self, some=None: made.append(some) or [])
+    for command in ("info", "export"):
+        result = invoke(command, path)
+        assert result.exit_code == int(width > 2**27)
+        if result.exit_code:
+            assert f"it claims {width:,} features" in result.stderr
+    assert all(some == [] for some in made)
 
 
 def test_info_for_people(model):
@@ -165,3 +201,17 @@ def test_formats(model):
     result = invoke("export", model, "--format", "xml")
     assert result.exit_code == 1
     assert "json or onnx, not xml" in result.stderr
+
+
+def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2))
+    y = (X**2).sum(axis=1) > 1.4
+    path = tmp_path / "m.aucmax"
+    aucmax.AUCStream(nonlinear=True, random_state=0).partial_fit(X, y).save(path)
+    for form in ("onnx", "json"):
+        result = invoke("export", path, "-o", tmp_path / f"m.{form}")
+        assert result.exit_code == 1
+        text = f"Error: It cannot be written as {form.upper()}: a blend with nonlinear"
+        assert result.stderr.startswith(text)

@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -522,6 +523,62 @@ def test_who_feeds_lines_gets_scores(model, data, expected):
     assert process.returncode == 0
     assert complaint == b""
     assert rest.decode().endswith(f"{LINES[-1]},{expected[-1]!r}\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
+def test_a_line_that_comes_alone_is_answered_at_once(model):
+    process = subprocess.Popen(
+        aucmax_command("score", model, "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+    def answered(text):
+        start = time.perf_counter()
+        process.stdin.write(f"{text}\n".encode())
+        process.stdin.flush()
+        process.stdout.readline()
+        return time.perf_counter() - start
+
+    line = "30,York,20000.0,no"
+    answered(f"{HEADER}\n{line}")
+    process.stdout.readline()  # the answer to the line
+    times = sorted(answered(line) for _ in range(15))
+    process.communicate()
+    assert times[7] < 0.1  # the median, on a machine that may be busy
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate"])
+def test_model_and_data_that_have_changed_places(command, model, data):
+    result = invoke(command, data, model)
+    assert result.exit_code == 1
+    assert f"The model comes first: aucmax {command} {model} {data}" in result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_traceback(closed, model, data, tmp_path):
+    def shell(*arguments):
+        command = shlex.join(aucmax_command(*arguments))
+        return subprocess.run(
+            f"{command} {closed}",
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    output = tmp_path / "scores.csv"
+    found = shell("score", model, data, "-o", output)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert output.exists()
+    assert shell("info", model).returncode == 0
+    for source in (data, "-"):
+        found = shell("score", model, source)
+        assert "Traceback" not in found.stderr
+        if " >&-" in f" {closed}" or ("<&-" in closed and source == "-"):
+            assert found.returncode == 1
+            assert "2>&-" in closed or " is closed" in found.stderr
 
 
 def test_missing_values_of_new_data_are_zero_if_one_says_so(model, tmp_path):

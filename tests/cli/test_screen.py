@@ -1,13 +1,16 @@
 """What people see, in a terminal and without one."""
 
 import io
+from time import perf_counter
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from aucmax.cli import screen
-from aucmax.cli.screen import Screen, reading, seconds, table
+from aucmax.cli.screen import Screen, columns_table, reading, seconds, table
 from aucmax.front.stream import Standing
+from commands import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,47 @@ def test_quiet_leaves_standard_output_alone(capsys):
 def test_text_is_not_markup(capsys):
     Screen().print("[bold] 3:smile:")
     assert capsys.readouterr().out == "[bold] 3:smile:\n"
+
+
+WILD = "a\x1b]52;c;QQ==\x07b\x9b2J\u202e"
+
+
+def test_names_cannot_control_the_terminal(capsys):
+    grid = table("name", "number")
+    grid.add_row(WILD, "1")
+    shown = Screen()
+    shown.show(grid)
+    shown.print(WILD)
+    shown.warn(WILD)
+    for text in capsys.readouterr():
+        assert r"a\x1b]52;c;QQ==" in text
+        assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_names_from_files_cannot_control_the_terminal(tmp_path):
+    data, model = tmp_path / "a.csv", tmp_path / "m.aucmax"
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{v:.3f},{w},{int(v > 0)}"
+        for v, w in zip(
+            rng.standard_normal(60), rng.choice(["x", f"y{WILD}"], 60), strict=True
+        )
+    ]
+    data.write_text(f"{WILD},c,y\n" + "\n".join(rows) + "\n")
+    train = ("train", data, "-o", model, "--label", "y", "--algorithm", "BAM")
+    for command in (train, ("info", model), ("evaluate", model, data, "--by", "c")):
+        result = invoke(*command)
+        assert result.exit_code == 0
+        assert WILD[:2] not in result.stdout + result.stderr
+        assert r"\x1b" in result.stdout
+
+
+def test_a_table_of_many_columns_takes_no_quadratic_time():
+    facts = {"distinct": 5, "missing": 0, "rows": 10}
+    roles = [{"name": f"c{i}", "role": "number", **facts} for i in range(40_000)]
+    start = perf_counter()
+    assert columns_table(roles) is None
+    assert perf_counter() - start < 2.0
 
 
 @pytest.fixture

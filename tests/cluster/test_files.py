@@ -1,7 +1,9 @@
 """Training from files on a cluster, against training from them on one machine."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,12 @@ from parts import apart, table
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 
+from distributed.scheduler import KilledWorker
+
 import aucmax
 from aucmax import BAM, LeastSquaresAUC, cluster
 from aucmax.cli.main import app
+from aucmax.cli.train import _client
 from aucmax.cluster import files
 
 
@@ -113,3 +118,40 @@ def test_what_the_command_does(folder):
     assert found == pytest.approx(
         aucmax.metrics.auc(rows["target"] == "yes", model.decision_function(rows))
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Worker 1 has no aucmax"),
+        KilledWorker("task", SimpleNamespace(address="tcp://w"), 3),
+    ],
+)
+def test_errors_of_the_cluster_are_one_line(error, folder, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(files, "train", fail)
+    monkeypatch.setattr("aucmax.cli.train._client", lambda where: nullcontext())
+    path, _ = folder
+    data, output = path / "part-0.parquet", path / "m.aucmax"
+    command = ["train", str(data), "-o", str(output), "--label", "target"]
+    result = CliRunner().invoke(app, [*command, "--cluster", "tcp://127.0.0.1:1"])
+    assert result.exit_code == 1
+    text = f"Error: --cluster tcp://127.0.0.1:1: {type(error).__name__}: "
+    assert result.output.startswith(text)
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_scheduler_without_workers_is_told(monkeypatch, capsys):
+    class Client(nullcontext):
+        def __init__(self, *_, **__):
+            super().__init__(self)
+
+        def wait_for_workers(self, *_, **__):
+            raise TimeoutError
+
+    monkeypatch.setattr("distributed.Client", Client)
+    with _client("tcp://127.0.0.1:1"):
+        pass
+    assert "tcp://127.0.0.1:1 has no workers" in capsys.readouterr().err

@@ -271,7 +271,11 @@ def test_a_row_of_no_weight_may_hold_anything():
         (lambda X, y: (X, [y[0], y[1] + 1]), "3 classes"),
         (lambda X, y: (X, [y[0] * 0, y[1] * 0]), "only one class"),
         (lambda X, y: ([X[0], X[1] * np.nan], y), "Partition 1: Input X contains NaN"),
-        (lambda X, y: ([X[0], X[1][:, :2]], y), "features|shape|broadcast"),
+        (lambda X, y: ([X[0], X[1][:, :2]], y), "Partition 1: X has 2 columns, but 6"),
+        (
+            lambda X, y: (X, [y[0], y[1].astype(str)]),
+            "Partition 1 has labels such as '0.*', but partition 0 such as [01]",
+        ),
         (lambda X, y: ([], []), "empty list"),
         (lambda X, y: ([X[0][:0]], [y[0][:0]]), "all partitions are empty"),
     ],
@@ -280,6 +284,38 @@ def test_errors_say_where(change, message):
     parts = blocks(*table(), [100])
     with pytest.raises(ValueError, match=message):
         cluster.fit(LeastSquaresAUC(), *change(*parts))
+
+
+def frames():
+    X, y = table()
+    return pd.DataFrame(X, columns=list("abcdef")), y
+
+
+@pytest.mark.parametrize("kind", ["list", "delayed", "dask"])
+@pytest.mark.parametrize("names", [list("abcdef"), [0, 1, 2, 3, 4, 5]])
+def test_columns_in_another_order(names, kind):
+    frame, y = frames()
+    frame.columns = names
+    alone = LeastSquaresAUC().fit(frame, y)
+    X = [frame[:100], frame[100:][names[::-1]]]
+    Y = [y[:100], y[100:]]
+    if kind == "delayed":
+        X, Y = ([delayed(part) for part in parts] for parts in (X, Y))
+    elif kind == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        parts = dict(enumerate(X))
+        X = dd.from_map(parts.get, [0, 1], meta=frame[:0])
+    model = cluster.fit(LeastSquaresAUC(), X, Y)
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    assert hasattr(model, "feature_names_in_") == isinstance(names[0], str)
+
+
+def test_other_columns_are_an_error():
+    frame, y = frames()
+    other = frame[100:].rename(columns={"a": "x"})
+    text = r"Partition 1: columns \['a'\] are missing and \['x'\] are not expected"
+    with pytest.raises(ValueError, match=text):
+        cluster.fit(LeastSquaresAUC(), [frame[:100], other], [y[:100], y[100:]])
 
 
 def test_what_cannot_be_fitted():

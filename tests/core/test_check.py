@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from aucmax import SPAM
 from aucmax.core.check import check_structure, check_values
 from aucmax.core.rows import as_rows
 
@@ -82,6 +83,35 @@ def test_a_sparse_matrix_of_other_arrays():
     X.indices[0] = 7
     with pytest.raises(ValueError, match="index values must be < 2"):
         check_structure(X)
+
+
+@pytest.mark.parametrize("value", [-1, 3, 10**9])
+@pytest.mark.parametrize("line", ["row", "column"])
+def test_a_coo_matrix_with_an_index_out_of_range(line, value):
+    X = sparse.coo_array(matrix())
+    check_structure(X)
+    (X.row if line == "row" else X.col)[2] = value
+    with pytest.raises(ValueError, match=f"{line} index {value} at its stored value 2"):
+        check_structure(X)
+    with pytest.raises(ValueError, match=f"{line} index {value}"):
+        SPAM().fit(X, [0, 1, 1])
+
+
+def test_a_coo_matrix_of_other_arrays():
+    X = sparse.coo_array(matrix())
+    X.data = X.data[:2]
+    with pytest.raises(ValueError, match="4 row indices, 4 column indices and 2 val"):
+        check_structure(X)
+
+
+@pytest.mark.parametrize("format", ["lil", "dok", "dia"])
+def test_other_formats_are_checked_as_csr(format):
+    X = matrix().asformat(format)
+    check_structure(X)
+    if format == "lil":
+        X.rows[0][0] = 10**6
+        with pytest.raises(ValueError, match="column index 1000000 in row 0"):
+            check_structure(X)
 
 
 def test_what_a_matrix_remembers_is_not_believed():

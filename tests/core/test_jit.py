@@ -240,3 +240,53 @@ def test_kernels_divide_like_numpy():
 
     assert divide(1.0, 0.0) == np.inf
     assert np.isnan(divide(0.0, 0.0))
+
+
+def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ours, open_to_all = tmp_path / "ours", tmp_path / "open"
+    for folder in (ours, open_to_all):
+        folder.mkdir()
+    ours.chmod(0o755)
+    open_to_all.chmod(0o777)
+    jit._is_safe.cache_clear()
+    jit._private_folder.cache_clear()
+
+    def chosen(wanted):
+        monkeypatch.setattr(config, "CACHE_DIR", str(wanted))
+        with jit._safe_folder():
+            return Path(config.CACHE_DIR)
+
+    assert chosen(ours) == ours
+    assert chosen(tmp_path / "new") == tmp_path / "new"
+    for wanted in (open_to_all, "relative", "~/.cache"):
+        private = chosen(wanted)
+        assert private.parent == tmp_path
+        assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert config.CACHE_DIR == "~/.cache"  # as it was
+    jit._private_folder.cache_clear()
+    private.chmod(0o777)
+    with pytest.raises(RuntimeError, match="cannot be used as a cache"):
+        chosen("~/.cache")
+    jit._is_safe.cache_clear()
+    jit._private_folder.cache_clear()
+
+
+def test_an_account_without_a_home_leaves_no_folder_behind(tmp_path):
+    """Numba would make a folder ``~`` in the working folder, and trust it."""
+    source_of(tmp_path)
+    code = (
+        "import os; os.path.expanduser = lambda path: path\n"
+        "import numpy, tiny; assert tiny.total(numpy.ones(3)) == 3.0"
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    path = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=work,
+        env=environment(PYTHONPATH=path, TMPDIR=str(tmp_path)),
+        check=True,
+    )
+    assert not list(work.iterdir())
+    assert [p.name for p in tmp_path.glob("aucmax-numba-*")]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aucmax import Moments
 from aucmax.core import moments as module
-from aucmax.core.moments import gather
+from aucmax.core.moments import gather, one_blas_thread
 from aucmax.core.rows import as_rows
 from data import class_moments, constant, gaussian, mixed, quadratic, scaled, scattered
 
@@ -271,3 +272,18 @@ def test_class_moments_of_the_tests_agree():
             rtol=1e-9,
             atol=1e-12 * np.abs(covariances[side]).max(),
         )
+
+
+def test_blas_has_its_threads_back_when_the_last_one_leaves():
+    def threads():
+        return [lib["num_threads"] for lib in threadpool_info()]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # as another thread would
+        assert 1 in threads()
+        second.__exit__(None, None, None)
+        assert threads() == before

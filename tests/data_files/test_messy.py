@@ -1,8 +1,10 @@
 """Tables as people have them: the same columns, features and notes from every form."""
 
+import csv
 import gzip
 import json
 import warnings
+from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,11 @@ from scipy import sparse
 import aucmax
 from aucmax.data.csv import CsvSource
 from aucmax.data.frame import FrameSource
+from aucmax.data.notation import _READERS, find_notation
+from aucmax.data.options import option, tell_command_line
 from aucmax.data.parquet import ParquetSource
 from aucmax.data.recipe import check_recipe
-from aucmax.data.task import Task
+from aucmax.data.task import _NUMBER, Task
 from commands import invoke
 
 N = 120
@@ -259,7 +263,7 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
     ]
     assert (bad.line, bad.column) == (place + 2, "c")
     assert "is not a number" in bad.problem
-    assert "--input categorical=c" in bad.problem
+    assert "--input categorical=c makes categories" in bad.problem
     frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
     (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
     assert (bad.line, bad.column) == (place + 1, "c")
@@ -282,6 +286,90 @@ def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):
     assert (bad.line, bad.column) == (42, "c")
     assert "'2024-02-31' is no date" in bad.problem
     assert len(chunks[0].y) == chunks[0].X.shape[0] == N - 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("9999-12-31 23:59:59-05:00", None),  # beyond what a datetime can hold
+        ("0001-01-01 00:00:00+05:00", None),
+        ("0000-01-01", None),
+        ("12/31/99", "1999-12-31"),
+        ("01/01/69", "1969-01-01"),
+        ("12/31/68", "2068-12-31"),
+        ("01/01/00", "2000-01-01"),
+        ("07/04/1999", "1999-07-04"),
+    ],
+)
+def test_dates_at_the_edges(cell, seconds, tmp_path):
+    found = _READERS["mdy"](cell)
+    if seconds is None:
+        assert np.isnan(found)
+        frame = table("days")
+        frame.loc[40, "c"] = cell
+        (chunk,) = as_csv(frame, tmp_path).chunks()
+        assert [line.line for line in chunk.bad] == [42]
+    else:
+        assert found == pd.Timestamp(seconds).timestamp()
+
+
+@pytest.mark.parametrize(
+    "cell", ["word" + " " * 200_000 + "end", "1" * 200_000 + "x", " " * 200_000]
+)
+def test_long_cells_take_no_quadratic_time(cell):
+    start = perf_counter()
+    find_notation([cell])
+    assert _NUMBER.fullmatch(cell) is None
+    assert perf_counter() - start < 2.0
+
+
+@pytest.mark.parametrize("form", FORMS[:-1])
+def test_a_number_with_a_decimal_comma_that_is_too_large(form, tmp_path):
+    frame = table("commas")
+    frame.loc[40, "c"] = "1e400"
+    (bad,) = [b for chunk in form(frame, tmp_path).chunks() for b in chunk.bad]
+    assert (bad.column, bad.line % 40) in {("c", 1), ("c", 2)}
+    assert "not finite, or too large for float64" in bad.problem
+
+
+def test_blanks_within_quotes_do_not_count(tmp_path):
+    cells = cycle(" x", "x ", "x", " y\t", "y", 'a "b" ', ' a "b"')
+    frame = pd.DataFrame({"c": cells, "x": NUMBERS, "y": LABELS})
+    path = tmp_path / "a.csv"
+    frame.to_csv(path, index=False, quoting=csv.QUOTE_ALL)
+    text = CsvSource([str(path)], label="y")
+    table = FrameSource(frame, label="y")
+    assert text.feature_names() == table.feature_names()
+    assert {"c=x", "c=y", 'c=a "b"'} <= {*text.feature_names()}
+    np.testing.assert_array_equal(dense(text), dense(table))
+
+
+def test_a_boolean_column_is_the_same_in_text(tmp_path):
+    flags = np.resize([True, False, False], N)
+    frame = pd.DataFrame({"c": flags, "x": NUMBERS, "y": LABELS})
+    source = FrameSource(frame, label="y")
+    X = dense(source)
+    path = tmp_path / "a.csv"
+    for words in (("True", "False"), ("true", "false"), ("1", "0")):
+        text = frame.assign(c=np.where(flags, *words))
+        text.to_csv(path, index=False)
+        again = CsvSource([str(path)], label="y", recipe=source.recipe())
+        np.testing.assert_array_equal(dense(again), X)
+    text.loc[7, "c"] = "maybe"
+    text.to_csv(path, index=False)
+    (chunk,) = CsvSource([str(path)], label="y", recipe=source.recipe()).chunks()
+    assert [line.line for line in chunk.bad] == [9]
+
+
+def test_messages_name_options_as_whoever_reads_them_writes_them():
+    frame = pd.DataFrame({"c": [[1], [2]], "y": [0, 1]})
+    with pytest.raises(ValueError, match="--input drop=c, or --input categorical=c"):
+        FrameSource(frame, label="y").schema  # noqa: B018
+    assert option("missing", "zero") == "--missing zero"
+    assert option("header", True) == "--input header=true"
+    tell_command_line(False)
+    with pytest.raises(ValueError, match="drop='c', or categorical='c'"):
+        FrameSource(frame, label="y").schema  # noqa: B018
 
 
 def test_the_user_knows_better(tmp_path):

@@ -121,3 +121,11 @@ def test_files_of_several_formats_are_told_apart(tmp_path):
     odd.write_text(rows.read_text())
     assert list(reopen([str(odd), str(rows)], of_rows).chunks())
     assert list(open_data([str(odd), str(rows)], format="svmlight").chunks())
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.XLS", "a.zip", "a"])
+def test_a_spreadsheet_is_named_and_what_is_read(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04\x14\0\x06\0\n1,2\n")
+    with pytest.raises(ValueError, match=r"not read\. Export it as CSV or Parquet"):
+        open_data([str(path)])

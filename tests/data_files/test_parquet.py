@@ -17,7 +17,8 @@ feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from aucmax.data.parquet import ParquetSource  # noqa: E402
+from aucmax.data.frame import FrameSource  # noqa: E402
+from aucmax.data.parquet import ParquetSource, _seconds  # noqa: E402
 
 
 def table(n=500, missing=True):
@@ -181,13 +182,14 @@ def test_types(tmp_path):
         writer.write_table(pa.table(columns))
     source = ParquetSource([path], missing="zero", encode="onehot")
     (chunk,) = source.chunks()
-    numbers = ["bool", "byte", "long", "half", "float", "decimal", "nothing", "void"]
+    numbers = ["byte", "long", "half", "float", "decimal"]
+    numbers += ["nothing", "void", "bool"]
     assert source.feature_names()[: len(numbers)] == numbers
     expected = [
-        [1, 1, 2.0**53, 0.5, np.float32(0.1), 1.25, 0, 0],
-        [0, 2, -(2.0**62), 1, 1, -3, 0, 0],
-        [1, 3, 0, 2, 2, 0.01, 0, 0],
-        [0, 255, 1, 3, 3, 9.99, 0, 0],
+        [1, 2.0**53, 0.5, np.float32(0.1), 1.25, 0, 0, 1],
+        [2, -(2.0**62), 1, 1, -3, 0, 0, 0],
+        [3, 0, 2, 2, 0.01, 0, 0, 1],
+        [255, 1, 3, 3, 9.99, 0, 0, 0],
     ]
     np.testing.assert_array_equal(dense(chunk.X)[:, : len(numbers)], expected)
     assert source.feature_names()[len(numbers) :] == [
@@ -293,3 +295,44 @@ def test_opened_by_name(tmp_path):
     assert isinstance(open_data([path], **OPTIONS), ParquetSource)
     text = write(table(), tmp_path / "table.csv", "csv")
     assert isinstance(open_data([text], **OPTIONS, delimiter=","), CsvSource)
+
+
+@pytest.mark.parametrize(
+    ("kind", "beyond"),
+    [
+        (pa.date32(), 2**31 - 1),  # PostgreSQL's infinity
+        (pa.date32(), -(2**31)),
+        (pa.date64(), 2**60),
+        (pa.timestamp("s"), 10**15),
+        (pa.timestamp("ms"), 2**62),
+        (pa.timestamp("us", "UTC"), -(2**62)),
+    ],
+)
+def test_a_date_out_of_range_is_a_bad_row(kind, beyond, tmp_path):
+    width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    values = pa.array([1, 2, None, beyond], width).cast(kind)
+    table = pa.table({"d": values, "y": [0, 1, 0, 1]})
+    (chunk,) = FrameSource(table, label="y").chunks()
+    (bad,) = chunk.bad
+    assert (bad.line, bad.column) == (4, "d")
+    assert "not within the years 1 to 9999" in bad.problem
+    unit = {"date32[day]": 86_400.0, "timestamp[s]": 1.0}.get(str(kind), 1e-3)
+    unit = 1e-6 if "us" in str(kind) else unit
+    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+    assert X[:2, 0].tolist() == [unit / 86_400.0, 2 * unit / 86_400.0]
+
+
+def test_nanoseconds_are_as_they_were():
+    whole = [1_700_000_000_123_456_000, -1_000, 0, None]
+    column = pa.array(whole, pa.int64()).cast(pa.timestamp("ns"))
+    expected = [1_700_000_000_123_456 / 1e6, -1e-6, 0.0]
+    found = _seconds(column)
+    assert found[:3].tolist() == expected
+    assert np.isnan(found[3])
+
+
+@pytest.mark.parametrize("aside", ["label", "weight"])
+def test_dates_are_no_labels_or_weights(aside):
+    table = pa.table({"d": pa.array([1, 2], pa.date32()), "x": [0.5, 1.0]})
+    with pytest.raises(ValueError, match="'d' has dates, which cannot be the label"):
+        FrameSource(table, **{aside: "d"}).schema  # noqa: B018

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from aucmax.data import streams, text
-from aucmax.data.chunk import Position
+from aucmax.data.chunk import DataWarning, Position
 from aucmax.data.text import Text
 
 
@@ -355,3 +355,18 @@ def test_who_asks_gets_all_lines(monkeypatch):
     for step in (1, 50, 5000):
         monkeypatch.setattr(sys, "stdin", FromPipe(data, step))
         assert together(Text("-").blocks(prompt=True)) == data
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_that_changes_while_it_is_read(pack, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 500)
+    path = tmp_path / "a"
+    path.write_bytes(pack(some_lines(500)))
+    source = Text(str(path))
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + pack(b"one more\n"))
+    with pytest.warns(DataWarning, match=rf"it had {size:,} bytes, and .* were read"):
+        assert together(source.blocks()).endswith(b"one more\n")
+    path.write_bytes(pack(some_lines(200)))
+    with pytest.raises(OSError, match=rf"changed while .* it had {size:,} bytes"):
+        together(source.blocks())

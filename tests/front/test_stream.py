@@ -324,6 +324,7 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
         ("_open", [(np.zeros((6, 3)), np.zeros(3))], "last rows"),
         ("_mass", np.array([-1.0, 2.0, 1.0]), "negative weights"),
         ("_most", np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), "negative weights"),
+        ("_mass", np.ones(3, np.int16), "'mass' has type int16, not float64"),
     ],
 )
 def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path):

@@ -1,12 +1,14 @@
 """Trees as plain arrays, against those that they were made from."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from aucmax.front.forest import LEAF, Forest
+from aucmax.front.forest import LEAF, Forest, _cart
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from data import gaussian, mixed
 
@@ -114,6 +116,20 @@ def test_arrays_that_no_kernel_could_trust(name, place, value):
     arrays[name][place] = value
     with pytest.raises(ValueError, match=r"out of range|nowhere|not finite"):
         Forest.restored(arrays, 6)
+
+
+@pytest.mark.parametrize("roots", [[], [1], [0, 5, 3], [0, 0]])
+def test_roots_that_are_not_in_order(roots):
+    X, y = gaussian(300)
+    arrays = {**grown(X, y)[1].arrays(), "roots": np.array(roots, float)}
+    with pytest.raises(ValueError, match="must begin at 0 and rise"):
+        Forest.restored(arrays, 6)
+
+
+def test_another_order_of_nodes_is_an_error_even_without_asserts():
+    tree = SimpleNamespace(children_left=np.array([2, -1, -1]))
+    with pytest.raises(RuntimeError, match=r"scikit-learn .* does not know"):
+        _cart(tree, np.zeros(1), np.ones(1))
 
 
 def test_the_last_node_must_be_a_leaf():

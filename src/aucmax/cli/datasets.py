@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -16,7 +15,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from aucmax.cli.screen import Screen, table
+from aucmax.cli.screen import Console, Screen, table
 from aucmax.data import registry
 from aucmax.data.open import named_set
 from aucmax.data.registry import Entry, Part

@@ -43,7 +43,7 @@ def run(
     if plot is not None:
         _check_picture(plot)
     start = perf_counter()
-    ranker = Model.load(model)
+    ranker = Model.load_for(model, data, "evaluate")
     local_files(data)  # a bar, if they have to be fetched
     source = ranker.open(
         data,

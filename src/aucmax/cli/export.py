@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aucmax.cli.screen import Screen, some
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.scoring import Model
@@ -30,6 +32,8 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
 
         content = to_onnx(found)
     if output is None or to_stdout:
+        if sys.stdout is None:
+            raise OSError("Standard output is closed: name a file with -o.")
         if form == "onnx" and sys.stdout.isatty():
             raise ValueError("ONNX is not for terminals: name a file with -o.")
         sys.stdout.buffer.write(content)
@@ -51,11 +55,13 @@ def to_json(model: Model) -> dict[str, Any]:
 
     Weights of zero are left out; "units" is there if the model is not linear.
     """
-    estimator, names = model.estimator, model.names()
+    estimator = model.estimator
     try:
         formula = estimator._formula()
     except TypeError as error:
         raise ValueError(f"It cannot be written as JSON: {error}") from None
+    used = np.flatnonzero(formula.weights)
+    indices, weights = formula.indices()[used].tolist(), formula.weights[used].tolist()
     found = {
         "format": "aucmax weights",
         "version": 1,
@@ -65,11 +71,10 @@ def to_json(model: Model) -> dict[str, Any]:
         "features": model.width,
         "intercept": formula.intercept,
         "weights": [
-            {"feature": names[index], "index": index, "weight": weight}
-            for index, weight in zip(
-                formula.indices().tolist(), formula.weights.tolist(), strict=True
+            {"feature": name, "index": index, "weight": weight}
+            for name, index, weight in zip(
+                model.names(indices), indices, weights, strict=True
             )
-            if weight
         ],
     }
     if formula.units is not None:

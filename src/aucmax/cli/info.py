@@ -30,7 +30,7 @@ def run(model: Path, as_json: bool) -> None:
     """Print what a model file says."""
     found = describe(model)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(_without_nan(found), indent=2, allow_nan=False))
     else:
         show(found, Screen())
 
@@ -39,7 +39,7 @@ def describe(path: Path) -> dict[str, Any]:
     """Return what a model file says, for JSON."""
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
-    formula, names = _formula(estimator), model.names()
+    formula = _formula(estimator)
     board = getattr(estimator, "leaderboard_", None)
     columns = getattr(estimator, "importances_", None)
     units, about = formula.units, path.stat()
@@ -78,8 +78,17 @@ def describe(path: Path) -> dict[str, Any]:
         "judged": recipe.get("judged"),
         "columns": recipe.get("input", {}).get("roles") or None,
         "intercept": formula.intercept,
-        "largest_weights": _largest(formula, recipe, names),
+        "largest_weights": _largest(formula, model),
     }
+
+
+def _without_nan(value: Any) -> Any:
+    """Return a value with None for each number that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _chosen(estimator: Any) -> dict[str, Any] | None:
@@ -105,23 +114,22 @@ def _chosen(estimator: Any) -> dict[str, Any] | None:
     return found if all(map(isfinite, numbers)) else None
 
 
-def _largest(
-    formula: Formula, recipe: dict[str, Any], names: list[str]
-) -> list[dict[str, Any]]:
+def _largest(formula: Formula, model: Model) -> list[dict[str, Any]]:
     """Return the weights with the most say: by weight times spread, if it is known.
 
     The weight of a hashed feature is that of its most frequent word, if it is known.
     """
-    indices, weights = formula.slopes()
+    (indices, weights), recipe = formula.slopes(), model.recipe or {}
     spread, words = Spreads.told(recipe).among(indices), Word.told(recipe)
     known = bool(spread.any())
     say = weights * spread if known else weights
     some = np.flatnonzero(say)
     largest = some[np.argsort(-np.abs(say[some]), kind="stable")[:_MOST_WEIGHTS]]
     entries = []
-    for k in largest:
+    names = model.names(indices[largest].tolist())
+    for k, known_as in zip(largest, names, strict=True):
         index = int(indices[k])
-        _, sign, name = words.get(index, Word(index, 1, names[index]))
+        _, sign, name = words.get(index, Word(index, 1, known_as))
         entries.append(
             {
                 "feature": name,

@@ -17,6 +17,8 @@ from typer.core import TyperGroup
 
 from aucmax import __version__
 from aucmax.cli.lean import import_scikit_learn
+from aucmax.cli.printable import printable
+from aucmax.data.options import tell_command_line
 from aucmax.files import whole_output
 
 _NOTED = ("ConvergenceWarning", "DataWarning")
@@ -26,8 +28,14 @@ _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 class _Commands(TyperGroup):
     """Turns what is no fault of the program into one line and an exit code."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command, whatever standard streams there are."""
+        _occupy_closed_streams()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
+        before = tell_command_line(True)
         try:
             with whole_output(), warnings.catch_warnings():
                 warnings.showwarning = partial(_note, warnings.showwarning, set())
@@ -40,9 +48,11 @@ class _Commands(TyperGroup):
         except (OSError, ValueError, ImportError, MemoryError) as error:
             if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
                 raise
-            typer.echo(f"Error: {_in_words(error)}", err=True)
+            typer.echo(f"Error: {printable(_in_words(error))}", err=True)
             _drop_output()
             raise typer.Exit(1) from None
+        finally:
+            tell_command_line(before)
 
 
 def _note(
@@ -52,14 +62,25 @@ def _note(
     # The names, as what they are from is slow to import.
     if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
         if str(message) not in told:
-            typer.echo(f"Note: {message}", err=True)
+            typer.echo(f"Note: {printable(str(message))}", err=True)
             told.add(str(message))
     else:
         otherwise(message, category, *place)
 
 
+def _occupy_closed_streams() -> None:
+    """Open something in place of closed streams, lest a file get the number of one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def _drop_output() -> None:
     """Let go of what standard output has no room for: it would fail again at exit."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except OSError:

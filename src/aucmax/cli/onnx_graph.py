@@ -27,7 +27,10 @@ def to_onnx(model: Model) -> bytes:
     except ImportError:
         raise ImportError("ONNX needs a package: pip install 'aucmax[onnx]'") from None
     graph = _Graph()
-    score = _score(graph, "X", model.estimator)
+    try:
+        score = _score(graph, "X", model.estimator)
+    except TypeError as error:
+        raise ValueError(f"It cannot be written as ONNX: {error}") from None
     graph.add("Identity", score, output="score")
     drawn = helper.make_graph(
         [helper.make_node(op, *ends, **how) for op, ends, how in graph.nodes],

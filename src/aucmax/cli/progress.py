@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from aucmax.cli.screen import some
+from aucmax.cli.screen import Console, some
 
 _SILENCE = 2.0  # seconds
 

@@ -38,9 +38,10 @@ def run(
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
     local_files(data)  # a bar, if they have to be fetched
-    ranker, bad = Model.load(model), BadLines(on_bad_line, quarantine)
+    ranker = Model.load_for(model, data, "score")
+    bad = BadLines(on_bad_line, quarantine)
     # A bar between lines that go to the same terminal is of no use.
-    shown = output is not None or not sys.stdout.isatty()
+    shown = output is not None or not (sys.stdout and sys.stdout.isatty())
     watch = partial(reading, label="Scoring", shown=shown)
     with closing(bad):
         rows = write_scores(ranker, data, output, bad, watch, options)

@@ -6,7 +6,8 @@ from time import perf_counter
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,10 +19,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import Segment
 from rich.table import Column as Field
 from rich.table import Table
 from rich.text import Text as Line
 
+from aucmax.cli.printable import printable
 from aucmax.data.roles import LEFT_OUT, NUMBER, Column
 from aucmax.data.text import Text
 
@@ -30,6 +33,17 @@ _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
 
 
 _MOST_PLAIN, _MOST_COLUMNS = 12, 40  # lines of a table of columns
+
+
+class Console(RichConsole):
+    """A console on which text cannot do anything but be read."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield segments; rich itself leaves escape sequences in."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 class Screen:
@@ -185,8 +199,9 @@ def columns_table(roles: Sequence[Mapping[str, Any]]) -> Table | None:
     Of many plain numbers there is one line.
     """
     columns = [Column(**role) for role in roles]
-    plain = [c for c in columns if c.role == NUMBER and not (c.missing or c.notation)]
-    shown = [c for c in columns if len(plain) <= _MOST_PLAIN or c not in plain]
+    plain = [c.role == NUMBER and not (c.missing or c.notation) for c in columns]
+    few = sum(plain) <= _MOST_PLAIN
+    shown = [c for c, hidden in zip(columns, plain, strict=True) if few or not hidden]
     if not shown:
         return None
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)

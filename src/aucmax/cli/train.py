@@ -8,11 +8,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
-
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import (
+    Console,
     Meter,
+    Screen,
     columns_table,
     judgement,
     leaderboard,
@@ -33,6 +33,7 @@ from aucmax.training import (
 )
 
 _TOO_GOOD = 0.9995  # an AUC, from which on a leak is likely
+_PATIENCE = 5.0  # seconds to wait for workers before a note says so
 # Options of readers that are lists, with commas.
 _LISTS = {"drop", "only", "categorical", "text", "numeric", "date", "na"}
 
@@ -93,7 +94,8 @@ def run_on_cluster(plan: Plan, output: Path, where: str, as_json: bool) -> None:
     from aucmax.cluster.files import train as train_on_cluster
 
     start = perf_counter()
-    with reading(local_files(plan.data)) as meter, _client(where):
+    data = local_files(plan.data)
+    with _cluster_errors(where), reading(data) as meter, _client(where):
         meter.label("Reading the first rows")
 
         def watch(passes: int) -> None:
@@ -111,6 +113,22 @@ def run_on_cluster(plan: Plan, output: Path, where: str, as_json: bool) -> None:
 
 
 @contextmanager
+def _cluster_errors(where: str) -> Iterator[None]:
+    """Turn an error of Dask or of a worker into one that is told in a line."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        place = type(error).__module__.partition(".")[0]
+        if place not in ("dask", "distributed") and type(error) is not RuntimeError:
+            raise
+        raise OSError(
+            f"--cluster {where}: {type(error).__name__}: {str(error) or 'no reason'}"
+        ) from error
+
+
+@contextmanager
 def _client(where: str) -> Iterator[None]:
     """Give a context in which Dask works there."""
     try:
@@ -120,7 +138,14 @@ def _client(where: str) -> Iterator[None]:
 
     kind, _, number = where.partition(":")
     if kind != "local":
-        with Client(where, timeout="10s"):
+        with Client(where, timeout="10s") as client:
+            try:
+                client.wait_for_workers(1, timeout=_PATIENCE)
+            except TimeoutError:  # more than a note would rule out adaptive clusters
+                Screen().warn(
+                    f"Note: the scheduler {where} has no workers; training starts when "
+                    f"one has come: dask worker {where}"
+                )
             yield
         return
     if not number.isdigit() or int(number) < 1:

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from scipy import sparse
 from sklearn.base import clone
 
 from aucmax import SPAM, metrics
-from aucmax.cli.screen import Screen
+from aucmax.cli.screen import Console, Screen
 from aucmax.data.open import open_data
 from aucmax.data.shortest import as_text
 from aucmax.systems import CLASSES, full_name, named

@@ -159,22 +159,31 @@ def spread_out(
     :func:`aucmax.cluster.fit`.
     """
     check_versions()
-    X_parts, names = parts_of(X, "X"), _names(X)
-    lengths = lengths_of(X)
+    X_parts, lengths = parts_of(X, "X"), lengths_of(X)
     columns = [column(y, "y", X_parts, lengths)]
     if sample_weight is not None:
         columns.append(column(sample_weight, "sample_weight", X_parts, lengths))
     look = delayed(labels_of, pure=False)
-    seen = dask.compute([look(part, k) for k, part in enumerate(columns[0])])[0]
+    # A Dask collection knows its columns, of a list the first block has them.
+    first = X_parts[0] if isinstance(X, list | tuple) else X
+    shape = delayed(_shape_of, pure=False)(first if isinstance(first, Delayed) else 0)
+    seen, shape = dask.compute(
+        [look(part, k) for k, part in enumerate(columns[0])], shape
+    )
+    if not isinstance(first, Delayed):
+        shape = _shape_of(first)
     counts = [n for n, _ in seen]
     if not sum(counts):
         raise ValueError("There is no row: all partitions are empty.")
+    _check_label_types(seen)
     found = [labels for n, labels in seen if n]
     classes = two_classes(np.concatenate(found), None)
     starts = np.append(0, np.cumsum(counts))
+    named = shape.columns and all(isinstance(name, str) for name in shape.columns)
+    names = np.array(shape.columns, dtype=object) if named else None
     block = delayed(_block, pure=False)
     blocks = [
-        block(X_parts[k], columns[0][k], weight, classes, k, int(starts[k]), names)
+        block(X_parts[k], columns[0][k], weight, classes, k, int(starts[k]), shape)
         for k, weight in enumerate(columns[1] if columns[1:] else [None] * len(X_parts))
     ]
     weighted = sample_weight is not None
@@ -208,11 +217,35 @@ def lengths_of(X: Any) -> tuple[int, ...] | None:
     return tuple(chunks[0])
 
 
-def _names(X: Any) -> NDArray[Any] | None:
+class _Shape(NamedTuple):
+    """The columns that all partitions must have."""
+
+    width: int | None  # if it is known
+    columns: list[Any] | None  # their names, if it is a data frame
+
+
+def _shape_of(X: Any) -> _Shape:
     columns = getattr(X, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return None
-    return np.asarray(columns, dtype=object)
+    if columns is not None:
+        return _Shape(len(columns), list(columns))
+    shape: Any = getattr(X, "shape", ())
+    known = len(shape) == 2 and not np.isnan(shape[1])
+    return _Shape(int(shape[1]) if known else None, None)
+
+
+def _check_label_types(seen: Sequence[tuple[int, NDArray[Any]]]) -> None:
+    """Raise an error if labels are numbers in one partition and strings in another."""
+    first: tuple[int, Any] | None = None
+    for number, (n, labels) in enumerate(seen):
+        if not n:
+            continue
+        first = first or (number, labels[0])
+        if isinstance(labels[0], str) != isinstance(first[1], str):
+            raise ValueError(
+                f"Partition {number} has labels such as {labels.tolist()[0]!r}, but "
+                f"partition {first[0]} such as {np.array(first[1]).item()!r}: make all "
+                "of them strings or all of them numbers."
+            )
 
 
 def column(
@@ -290,23 +323,49 @@ def _block(
     classes: NDArray[Any],
     number: int,
     start: int,
-    names: NDArray[Any] | None,
+    shape: _Shape,
 ) -> Block:
     labels = flat(y, "y", number)
     try:
-        X = matrix(X, number)
+        X = matrix(_in_order(X, shape), number)
         if X.shape[0] != len(labels):
             raise ValueError(f"X has {X.shape[0]} rows, but y has {len(labels)}.")
         signed = np.where(labels == classes[1], 1.0, -1.0)
         if weight is not None:
             signed *= row_weights(flat(weight, "sample_weight", number), len(signed))
-        return checked(X, signed, start, names)
+        return checked(X, signed, start, shape.columns)
     except ValueError as error:
         raise ValueError(f"Partition {number}: {error}") from error
 
 
+def _in_order(X: Any, shape: _Shape) -> Any:
+    """Return a partition with its columns in the common order."""
+    width, columns = shape
+    found = getattr(X, "columns", None)
+    if columns is None or found is None:
+        if width is not None and X.ndim == 2 and X.shape[1] != width:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but {width} were expected: all "
+                "partitions must have the same columns."
+            )
+        return X
+    found = list(found)
+    if found == columns:
+        return X
+    missing = [name for name in columns if name not in set(found)]
+    extra = [name for name in found if name not in set(columns)]
+    if missing or extra or len(found) != len(columns):
+        told = [f"{missing} are missing"] * bool(missing)
+        told += [f"{extra} are not expected"] * bool(extra)
+        raise ValueError(
+            f"columns {' and '.join(told) or f'{found} are given twice'}: all "
+            f"partitions must have the columns {columns}."
+        )
+    return X[columns]
+
+
 def checked(
-    X: Any, signed: Float, start: int, names: NDArray[Any] | None = None
+    X: Any, signed: Float, start: int, names: Sequence[Any] | None = None
 ) -> Block:
     """Return a block, or raise an error if a row that counts cannot be learnt."""
     check_values(X, names, signed != 0.0)

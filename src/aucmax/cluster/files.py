@@ -22,7 +22,7 @@ from aucmax.data.chunk import Chunk, Position, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import open_data, reopen
 from aucmax.data.task import Task
-from aucmax.files import refuse_overwriting, sole_writer
+from aucmax.files import check_writable, refuse_overwriting, sole_writer
 from aucmax.model import save
 from aucmax.training import (
     FAST,
@@ -193,8 +193,7 @@ def _block(
 
 def train(plan: Plan, output: Path, watch: Watch | None = None) -> Result:
     """Train as planned on a cluster, and write the model to ``output``."""
-    if not output.parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    check_writable(output)
     with sole_writer(output):
         if plan.algorithm in ("auto", FAST):
             wide = (open_data(plan.data, **plan.reader).n_features or 0) > _FEW_FEATURES

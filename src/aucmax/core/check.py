@@ -1,6 +1,6 @@
 """Checks of numbers that come from users, shared by estimators and measures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,12 @@ def check_structure(X: Any) -> None:
         return
     if X.format == "bsr":
         X.check_format(full_check=True)
-    if X.format not in ("csr", "csc"):  # of others, SciPy keeps no such pointers
+        return
+    if X.format == "coo":
+        _check_coordinates(X)
+        return
+    if X.format not in ("csr", "csc"):
+        check_structure(X.tocsr())
         return
     major, minor = X.shape if X.format == "csr" else X.shape[::-1]
     line, entry = ("row", "column") if X.format == "csr" else ("column", "row")
@@ -77,6 +82,25 @@ def check_structure(X: Any) -> None:
         )
 
 
+def _check_coordinates(X: Any) -> None:
+    """Raise an error if a COO matrix has values outside of its shape."""
+    if not len(X.row) == len(X.col) == len(X.data):
+        raise ValueError(
+            f"Input X is not a COO matrix: it has {len(X.row)} row indices, "
+            f"{len(X.col)} column indices and {len(X.data)} values."
+        )
+    for line, indices, length in zip(
+        ("row", "column"), (X.row, X.col), X.shape, strict=True
+    ):
+        bad = (indices < 0) | (indices >= length)
+        if indices.dtype.kind != "i" or bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(
+                f"Input X has {line} index {indices[at]} at its stored value {at}; it "
+                f"must be an integer between 0 and {length - 1}."
+            )
+
+
 def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
     """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
     size = 8.0 * matrices * n_features**2
@@ -84,6 +108,12 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
         raise ValueError(
             f"{what}: {n_features} features would take {size / 1e9:.1f} GB. {remedy}"
         )
+
+
+def check_float64(name: str, array: NDArray[Any]) -> None:
+    """Raise an error if an array out of a file, which is added to, has another type."""
+    if array.dtype != np.float64:
+        raise ValueError(f"{name!r} has type {array.dtype}, not float64.")
 
 
 def check_whole(
@@ -140,7 +170,9 @@ def _squares(flat: NDArray[Any]) -> Iterator[float]:
 
 
 def check_values(
-    X: Any, names: NDArray[Any] | None = None, present: NDArray[np.bool_] | None = None
+    X: Any,
+    names: Sequence[Any] | NDArray[Any] | None = None,
+    present: NDArray[np.bool_] | None = None,
 ) -> None:
     """Raise an error that names the first value of ``X`` that is NaN, infinite or vast.
 

@@ -1,7 +1,7 @@
 """The one place where Numba's options are set, and where its cache is made safe.
 
 Numba keeps compiled code beside the source, or in the user's cache folder when the
-installation is read-only. Three things can go wrong there, each seen in the wild, and
+installation is read-only. Four things can go wrong there, each seen in the wild, and
 :func:`kernel` guards against all of them:
 
 * code compiled against an older ``rows.py`` is served, because Numba looks at a
@@ -10,18 +10,23 @@ installation is read-only. Three things can go wrong there, each seen in the wil
 * two processes that start at once save two signatures under one name and later load
   the wrong one: here saving holds a lock;
 * no folder can be written, or a cache file is damaged: here the kernel is compiled in
-  memory and nothing else happens.
+  memory and nothing else happens;
+* the cache folder is relative (an account without HOME), or others can write to it:
+  cached files are pickles, so that they could run code. Here a private folder below
+  the system's temporary one is used instead.
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import register_jitable
 
@@ -57,7 +62,8 @@ def kernel(func: F) -> F:
     """
     options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
     try:
-        compiled = njit(cache=True, **options)(func)
+        with _safe_folder():
+            compiled = njit(cache=True, **options)(func)
     except RuntimeError:  # no folder to write to: Numba has no place for a cache
         return cast(F, njit(**options)(func))
     if hasattr(compiled, "_cache"):  # absent when NUMBA_DISABLE_JIT is set
@@ -116,6 +122,56 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
             return super()._load_index()
         except Exception:
             return {}
+
+
+@contextmanager
+def _safe_folder() -> Iterator[None]:
+    """Have Numba choose a cache folder that only this user, or root, can write to."""
+    before = config.CACHE_DIR
+    wanted = before or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~")
+    if os.name == "posix" and not _is_safe(wanted, bool(before)):
+        config.CACHE_DIR = _private_folder(wanted)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _is_safe(folder: str, make: bool) -> bool:
+    """Tell whether nobody else can write to a folder; ``make`` it if it is not there.
+
+    One that is not there, and is not to be made, is safe if its parent is.
+    """
+    if not os.path.isabs(folder):
+        return False
+    try:
+        if make:
+            os.makedirs(folder, exist_ok=True)
+        about = os.stat(folder)
+    except FileNotFoundError:
+        return _is_safe(os.path.dirname(folder), make)
+    except OSError:  # nothing can be written, so nothing is read either
+        return True
+    return about.st_uid in (os.geteuid(), 0) and not about.st_mode & stat.S_IWOTH
+
+
+@cache
+def _private_folder(instead_of: str) -> str:
+    """Return a folder of this user's own; an error if somebody else has taken it."""
+    name = sha256(instead_of.encode()).hexdigest()[:8]
+    folder = Path(gettempdir(), f"aucmax-numba-{os.geteuid()}-{name}")
+    with suppress(OSError):
+        folder.mkdir(mode=0o700)
+    about = folder.lstat() if folder.exists() else None
+    if (
+        about is None
+        or not stat.S_ISDIR(about.st_mode)
+        or about.st_uid != os.geteuid()
+        or about.st_mode & 0o022
+    ):
+        raise RuntimeError(f"{folder} cannot be used as a cache")
+    return str(folder)
 
 
 @contextmanager

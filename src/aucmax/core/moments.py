@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from os import cpu_count
-from typing import Any, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -361,9 +362,30 @@ def one_thread() -> Iterator[None]:
         _threads.reset(token)
 
 
-def one_blas_thread() -> Any:
-    """Return a context in which linear algebra runs in the calling thread only."""
-    return _controller().limit(limits=1, user_api="blas")
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Give a context in which linear algebra runs in the calling thread only.
+
+    The setting is the process's: while any thread is inside, BLAS has one thread for
+    all of them. The last to leave restores what the first has found. What runs outside
+    of such a context meanwhile is slower, and may differ in the last bits.
+    """
+    global _inside, _limited
+    with _entering:
+        if not _inside:
+            _limited = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _entering:
+            _inside -= 1
+            if not _inside:
+                _limited.restore_original_limits()
+
+
+_inside, _limited = 0, cast(Any, None)  # threads in the context, and what it restores
+_entering = Lock()
 
 
 @cache

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from aucmax.core.check import check_float64
 from aucmax.core.state import arrays, with_arrays
 
 Tensors = dict[str, NDArray[Any]]
@@ -79,6 +80,7 @@ def restore(
         estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in getattr(estimator, "_results", ()):
         value = tensors[f"result.{name}"]
+        check_float64(f"result.{name}", value)
         setattr(estimator, name, value if value.ndim else float(value))
     if hasattr(estimator, "_take_notes"):
         estimator._take_notes(header["notes"])
@@ -178,9 +180,25 @@ def _decode_parameter(value: Any, lookup: Lookup) -> Any:
         return value
     if "class" in value:
         return _decode_estimator(lookup(value["class"]), value["parameters"], lookup)
-    kind, keys, *rest = value["RandomState"]
+    return _decode_random_state(value["RandomState"])
+
+
+def _decode_random_state(state: Any) -> np.random.RandomState:
+    """Return the generator of a stored state; NumPy itself does not check ``pos``."""
+    kind, keys, pos, has_gauss, gauss = state
+    whole = isinstance(keys, list) and all(type(key) is int for key in keys)
+    if not whole or len(keys) != 624 or not all(0 <= key < 1 << 32 for key in keys):
+        raise ValueError("a RandomState must have 624 keys between 0 and 2**32 - 1.")
+    if not any([keys[0] >> 31, *keys[1:]]):  # draws of normals would never end
+        raise ValueError("the keys of a RandomState are all zero.")
+    if type(pos) is not int or not 0 <= pos <= 624:
+        raise ValueError(f"a RandomState has position {pos!r}, not one of 0 to 624.")
+    if type(has_gauss) is not int or has_gauss not in (0, 1):
+        raise ValueError(f"a RandomState has has_gauss = {has_gauss!r}, not 0 or 1.")
+    if type(gauss) not in (int, float) or not np.isfinite(float(gauss)):
+        raise ValueError(f"a RandomState has gauss = {gauss!r}, not a finite number.")
     rng = np.random.RandomState()
-    rng.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+    rng.set_state((kind, np.array(keys, np.uint32), pos, has_gauss, float(gauss)))
     return rng
 
 

@@ -37,6 +37,14 @@ class BadLines:
                 raise ValueError("Quarantine where? Name a file.")
             mode = "r+b" if kept else "wb"
             self._file = open(quarantine, mode)  # noqa: SIM115
+            size = self._file.seek(0, os.SEEK_END)
+            if size < kept:
+                self._file.close()
+                raise ValueError(
+                    f"{quarantine} has {size:,} bytes, but the run that is resumed "
+                    f"has written {kept:,} to it: restore the file, or delete the "
+                    "checkpoint to begin anew."
+                )
             self._file.truncate(kept)
             self._file.seek(kept)
 

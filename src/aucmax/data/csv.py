@@ -14,6 +14,7 @@ from aucmax.data.chunk import Chunk, DataWarning, Position
 from aucmax.data.csv_head import Head, read_head
 from aucmax.data.csv_scan import Scan
 from aucmax.data.masks import count
+from aucmax.data.options import option
 from aucmax.data.roles import EMPTY, Sample
 from aucmax.data.schema import MISSING, Encode, Missing, Schema, Wishes
 from aucmax.data.spans import Bytes, Float, decode
@@ -184,7 +185,7 @@ class CsvSource(TableSource):
         raise ValueError(
             f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
             f"names ({decode(line[:60].rstrip())}), so columns are called by place, "
-            f"0 to {len(head.names) - 1}; if it has names: --input header=true"
+            f"0 to {len(head.names) - 1}; if it has names: {option('header', True)}"
         )
 
     def _first_head(self) -> Head:
@@ -265,7 +266,8 @@ class CsvSource(TableSource):
                 warnings.warn(
                     f"Column {name!r} was empty in the rows that were looked at, and "
                     f"is left out; after line {lines:,} it has values, such as "
-                    f"{row[name]!r}. To use it: --input numeric={name}, or categorical",
+                    f"{row[name]!r}. To use it, say what it is, such as by "
+                    f"{option('numeric', name)}",
                     DataWarning,
                     stacklevel=2,
                 )

@@ -14,6 +14,7 @@ from aucmax.data.absent import are_absent
 from aucmax.data.chunk import Position
 from aucmax.data.csv_scan import BROKEN, DOUBLED, Scan, read_field, read_numbers
 from aucmax.data.digits import ASK, NAN, NONE
+from aucmax.data.options import option
 from aucmax.data.roles import Sample
 from aucmax.data.schema import MISSING, Schema
 from aucmax.data.spans import Bytes, Float, Ints, Spans, decode, dictionary
@@ -197,11 +198,10 @@ def read_head(
         return replace(head, names=names, header=False, text=b"", body=start)
     if len(set(head.names)) < len(head.names):
         twice = next(name for name in head.names if head.names.count(name) > 1)
-        otherwise = (
-            ", or say that there is no header: --input header=false" if guessed else ""
-        )
+        otherwise = f", or say that there is no header: {option('header', False)}"
         raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them{otherwise}"
+            f"{file}: two columns are called {twice!r}: rename one of them"
+            + (otherwise if guessed else "")
         )
     return head
 

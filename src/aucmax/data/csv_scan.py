@@ -42,6 +42,7 @@ from aucmax.data.masks import (
     mark_range,
     mask_size,
 )
+from aucmax.data.options import option
 from aucmax.data.schema import MISSING, Columns, Schema, find, remedy
 from aucmax.data.spans import Bytes, Float, Ints, Spans, decode, objects
 
@@ -285,7 +286,7 @@ class Scan:
             what = f"{label} {value} is not a number, as those at the beginning were"
             if column != self._weight:
                 what += (
-                    f": in training, --input categorical={name} makes categories, "
+                    f": in training, {option('categorical', name)} makes categories, "
                     "and na=WORD takes a word for a missing value"
                 )
         elif problem == _INFINITE:
@@ -331,7 +332,12 @@ def _field(data: Bytes, at: int, stop: int, delimiter: int, limit: int) -> Any:
             after += 1
         if data[after] != delimiter and data[after] != _NEWLINE:
             return at, at, at, BROKEN
-        return at + 1, end, after + 1, shape
+        start = at + 1  # blanks within the quotes do not count, as in other formats
+        while start < end and data[start] in _BLANKS:
+            start += 1
+        while start < end and data[end - 1] in _BLANKS:
+            end -= 1
+        return start, end, after + 1, shape
     after = at
     while data[after] != delimiter and data[after] != _NEWLINE:
         after += 1
@@ -355,6 +361,8 @@ def _short_field(
         after = byte_at(data, at + size + 1)
         plain = size < 57 and size <= limit
         plain = plain and after in (delimiter, _NEWLINE)
+        plain = plain and byte_at(data, at + 1) not in _BLANKS
+        plain = plain and byte_at(data, at + size - 1) not in _BLANKS
         return at + 1, at + size, at + size + 2 if plain else 0
     size = trailing_zeros(look(ends, at))
     if size == 0:

@@ -21,8 +21,9 @@ _COMMA = re.compile(
     r"[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"
     rf"|\d{{1,3}}([{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
 )
-_CURRENCY = re.compile(r"\s*(?:[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b)\s*")
-_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+# Blanks around it are not part of the pattern: searching would take quadratic time.
+_CURRENCY = re.compile(r"[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b")
+_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
     r"(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)"
     r"(?:[T ]\s*(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,6})\d*)?)?"
@@ -31,7 +32,10 @@ _DATE = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
-NUMBERS = ("percent", "thousands", "comma")
+_BOOLEAN = {"true": 1.0, "false": 0.0}
+_PIVOT = 69  # as in POSIX: 69 to 99 are in the twentieth century, 00 to 68 in the next
+
+NUMBERS = ("percent", "thousands", "comma", "boolean")
 DATES = ("ymd", "dmy", "mdy")
 
 
@@ -95,7 +99,7 @@ def read(notation: str, spans: Spans) -> tuple[Float, Any]:
 def middle(notation: str, values: list[str]) -> float:
     """Return the median of distinct values; zero if none can be read."""
     numbers = np.array([_READERS[notation](value) for value in values])
-    known = numbers[~np.isnan(numbers)]
+    known = numbers[np.isfinite(numbers)]
     return float(np.median(known)) if len(known) else 0.0
 
 
@@ -123,9 +127,16 @@ def _comma(text: str) -> float:
     return _number(text)
 
 
+def _boolean(text: str) -> float:
+    return _BOOLEAN.get(text.strip().lower(), _number(text))
+
+
 def _without_currency(text: str) -> str:
     """Return the number in an amount of money: -$5 is -5, and 5 EUR is 5."""
-    return _CURRENCY.sub("", text, count=1)
+    found = _CURRENCY.search(text)
+    if found is None:
+        return text
+    return text[: found.start()].rstrip() + text[found.end() :].lstrip()
 
 
 def _date(order: str) -> Callable[[str], float]:
@@ -137,9 +148,12 @@ def _date(order: str) -> Callable[[str], float]:
         parts = dict(zip(order, (first, middle, last), strict=True))
         if len(first) == 4:
             parts = dict(zip("ymd", (first, middle, last), strict=True))
+        year = int(parts["y"])
+        if len(parts["y"]) < 3:
+            year += 1900 if year >= _PIVOT else 2000
         try:
             moment = datetime(
-                int(parts["y"]),
+                year,
                 int(parts["m"]),
                 int(parts["d"]),
                 int(hour or 0),
@@ -148,12 +162,12 @@ def _date(order: str) -> Callable[[str], float]:
                 int((fraction or "0").ljust(6, "0")),
                 tzinfo=UTC,
             )
-        except ValueError:  # the 31st of February
+            if zone and zone[0] in "+-":
+                digits = zone[1:].replace(":", "").ljust(4, "0")
+                offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+                moment -= offset if zone[0] == "+" else -offset
+        except (OverflowError, ValueError):  # beyond year 9999; the 31st of February
             return np.nan
-        if zone and zone[0] in "+-":
-            digits = zone[1:].replace(":", "").ljust(4, "0")
-            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-            moment -= offset if zone[0] == "+" else -offset
         return (moment - _EPOCH) / _SECOND
 
     return seconds
@@ -163,5 +177,6 @@ _READERS: dict[str, Callable[[str], float]] = {
     "percent": _percent,
     "thousands": _thousands,
     "comma": _comma,
+    "boolean": _boolean,
     **{order: _date(order) for order in DATES},
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.data.chunk import Source
+from aucmax.data.options import option
 from aucmax.data.streams import STDIN
 from aucmax.data.text import Text
 
@@ -32,6 +33,9 @@ _CHANGES = {
     "parquet": ("label", "missing"),
 }
 OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
+
+_SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
+_OTHERS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # Zip, as .xlsx is one, and old Excel
 
 _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 
@@ -151,8 +155,9 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
         raise ValueError(f"missing is 'error', 'impute' or 'zero', not {missing!r}.")
     if missing == "impute" and recipe.get("numbers"):
         raise ValueError(
-            "--missing impute: the model was trained without it, and does not know the "
-            "means of the columns; --missing zero puts zeros there."
+            f"{option('missing', 'impute')}: the model was trained without it, and "
+            "does not know the means of the columns; "
+            f"{option('missing', 'zero')} puts zeros there."
         )
     return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
 
@@ -228,11 +233,23 @@ def _by_name(path: str) -> str | None:
 
 def guess_format(text: Text) -> str:
     """Return the format by the first file's name, else by its first lines."""
+    for file in text.files:
+        if Path(file).suffix.lower() in _SPREADSHEETS:
+            raise _unreadable(file)
     return _by_name(text.files[0]) or _by_look(text)
+
+
+def _unreadable(file: str) -> ValueError:
+    return ValueError(
+        f"{file} is a spreadsheet or an archive, which is not read. Export it as CSV "
+        "or Parquet; svmlight, Arrow and Feather files are read as well."
+    )
 
 
 def _by_look(text: Text) -> str:
     start = text.beginning()
+    if start.startswith(_OTHERS):
+        raise _unreadable(text.files[0])
     if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
     if len(start) >= _FEW:  # there is more: the last word may be cut off

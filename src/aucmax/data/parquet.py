@@ -24,6 +24,7 @@ from aucmax.data.chunk import BadLine, Chunk, Position
 from aucmax.data.csv_head import LOOKED_AT, listed, numbers_of, sample_of
 from aucmax.data.csv_scan import tidy
 from aucmax.data.digits import NAN, NONE
+from aucmax.data.options import option
 from aucmax.data.roles import Sample
 from aucmax.data.schema import (
     Columns,
@@ -51,6 +52,8 @@ except ImportError:
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 _BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
+# Seconds since 1970 of the years 1 to 9999; some databases have an infinity beyond.
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800.0, 253_402_300_800.0
 _FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
 _MOST_LOOKED_AT = 4_000_000  # rows that some are taken from, to find out the same
 _PARTS = 20  # of the data at least that are looked at, to find out what columns are
@@ -139,6 +142,13 @@ missing, na, decimal, dtype, extra, recipe, labelled
         used -= {find(names, name) for name in spared}
         for i in sorted(used) if self._recipe is None else ():
             _check_type(self.files[0], names[i], arrow.types[i])
+        for name in aside:
+            if name is not None and _is_date(arrow.types[find(names, name)]):
+                raise ValueError(
+                    f"{self.files[0]}: column {name!r} has dates, which cannot be the "
+                    "label or the weight of a row: name another column, or make "
+                    "numbers or strings of it"
+                )
         whole = not more and len(self.files) == 1
         samples = [_sample(column, whole, self._na) for column in first.columns]
         return names, samples, True
@@ -339,7 +349,8 @@ def _sample(column: Any, whole: bool, na: Sequence[str]) -> Sample:
     numbers = _seconds(column) if _is_date(kind) else _numbers("", "", column)
     numbers = np.where(are_absent(na, numbers), np.nan, numbers)
     missing = int(np.count_nonzero(np.isnan(numbers)))
-    return Sample(rows, numbers, 0, missing, values, whole, _is_date(kind), declared)
+    types = _is_date(kind), bool(pa.types.is_boolean(kind)), declared
+    return Sample(rows, numbers, 0, missing, values, whole, *types)
 
 
 def _all_digits(values: Sequence[str]) -> bool:
@@ -380,8 +391,8 @@ def _check_type(file: str, name: str, kind: Any) -> None:
         return
     raise ValueError(
         f"{file}: column {name!r} has the type {kind}, which is neither a number nor a "
-        f"category: --input drop={name}, or --input categorical={name} if it has few "
-        "values"
+        f"category: {option('drop', name)}, or {option('categorical', name)} if it has "
+        "few values"
     )
 
 
@@ -442,7 +453,10 @@ def _chunk(
         column = batch.column(name)
         kind = _value_type(column.type)
         if name in schema.dates and _is_date(kind):
-            others.append(_seconds(column))
+            seconds = _seconds(column)
+            beyond = (seconds < _FIRST_SECOND) | (seconds > _LAST_SECOND)
+            blame(beyond, name, "the date is not within the years 1 to 9999")
+            others.append(np.where(beyond, 0.0, seconds))
         elif _is_number(kind):  # of other data than those the notation was found in
             others.append(_numbers(file, name, column))
         else:
@@ -515,7 +529,17 @@ def _take(values: Float | None, good: Any) -> Float | None:
 
 def _text(batch: Any, row: int) -> bytes:
     """Return a row to read, for a message or a file of bad rows."""
-    return repr(batch.slice(row, 1).to_pylist()[0]).encode("utf-8", "replace")
+    names, values = batch.schema.names, [column[row] for column in batch.columns]
+    found = dict(zip(names, map(_shown, values), strict=True))
+    return repr(found).encode("utf-8", "replace")
+
+
+def _shown(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):  # a date that Python does not have
+        short = pa.types.is_date32(value.type)
+        return value.cast(pa.int32() if short else pa.int64()).as_py()
 
 
 def _words(column: Any, na: Sequence[str]) -> Spans:
@@ -537,8 +561,16 @@ def _seconds(column: Any) -> Float:
     """Return times as seconds since 1970, NaN for missing."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    column = column.cast(pa.timestamp("us"), safe=False)
-    return _integers(column.cast(pa.int64())) / 1e6
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return _integers(column.cast(pa.int32())) * 86_400.0
+    unit = "ms" if pa.types.is_date64(kind) else kind.unit
+    whole = column.cast(pa.int64())
+    if unit == "ns":  # as a float, it would lose the last digits
+        missing = np.isnan(_integers(whole))
+        micro = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False) // 1000
+        return np.where(missing, np.nan, micro / 1e6)
+    return _integers(whole) / {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
 
 
 def _numbers(file: str, name: str, column: Any) -> Float:
@@ -551,7 +583,7 @@ def _numbers(file: str, name: str, column: Any) -> Float:
         elif pa.types.is_integer(column.type):
             return _integers(column)
         column = column.cast(pa.float64())
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
             f"{file}: column {name!r} has to be numbers, as in the data that the model "
             f"was made from, but its type is {column.type}: {error}"

@@ -309,12 +309,18 @@ def _counts(text: str) -> dict[float, int]:
 
 
 def _cache() -> Path:
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        raise FileNotFoundError(
+            "Data sets are kept in your home folder, and there is none: set HOME or "
+            "XDG_CACHE_HOME to a folder of yours."
+        ) from None
     return Path(base) / "aucmax" / "data"
 
 

@@ -51,6 +51,7 @@ class Sample(NamedTuple):
     listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, how often
     whole: bool  # there are no more rows
     is_date: bool = False  # by its type
+    is_boolean: bool = False  # likewise
     declared: bool = False  # as categorical, by its type
 
 
@@ -154,6 +155,9 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
     if sample.is_date:
         return replace(_as_number(sample, facts), role=DATE, notation="ymd")
     mostly = sample.others <= (1.0 - _MOST) * known
+    if sample.is_boolean:  # text of the same data has true and false
+        column = _number(name, sample, facts)
+        return replace(column, notation="boolean") if column.role == NUMBER else column
     if sample.others == 0 or (mostly and decimal is None):
         return _number(name, sample, facts)
     values, _ = sample.listed()

@@ -5,10 +5,12 @@ is needed to turn another file into the same features, and what a model stores.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from itertools import accumulate
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.absent import check_words
+from aucmax.data.options import option
 from aucmax.data.roles import (
     CATEGORY,
     DATE,
@@ -167,20 +170,31 @@ class Schema:
         others = [*self.notated, *self.dates]
         return [*self.numbers, *others, *self.categories, *self.texts]
 
-    def feature_names(self) -> list[str]:
-        """Return what each column of X is."""
+    def feature_names(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some columns of X; by default, of all.
+
+        Only those are built: a file of a few bytes can claim billions of features.
+        """
         dates = [f"{name}: {part}" for name in self.dates for part in OF_A_DATE]
         flags = [f"{name} is missing" for name in self.flagged]
         numbers = [*self.numbers, *self.notated, *dates, *flags]
         tails = self.tails or [0] * len(self.categories)
-        onehot = [
-            f"{column}={value}"
-            for column, values, tail in zip(
-                self.categories, self.values, tails, strict=False
-            )
-            for value in [*values, *_tail_names(tail)]
-        ]
-        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+        onehot = list(zip(self.categories, self.values, tails, strict=False))
+        sizes = [len(values) + tail for _, values, tail in onehot]
+        starts = list(accumulate(sizes, initial=len(numbers)))
+
+        def name(index: int) -> str:
+            if index < len(numbers):
+                return numbers[index]
+            if index >= starts[-1]:
+                return f"hash_{index - starts[-1]}"
+            group = bisect_right(starts, index) - 1
+            (column, values, tail), place = onehot[group], index - starts[group]
+            if place < len(values):
+                return f"{column}={values[place]}"
+            return f"{column}={OTHER if tail == 1 else f'#{place - len(values)}'}"
+
+        return list(map(name, range(self.n_features) if features is None else features))
 
     def feature_columns(self) -> list[str]:
         """Return which column of the data each column of X is made of."""
@@ -208,10 +222,6 @@ class Schema:
         if missing := {*required} - recipe.keys():
             raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
         return cls(**{name: recipe[name] for name in known if name in recipe})
-
-
-def _tail_names(tail: int) -> list[str]:
-    return [OTHER] if tail == 1 else [f"#{i}" for i in range(tail)]
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
@@ -273,6 +283,8 @@ def make_schema(
         return [column.name for column in used if column.role in roles]
 
     auto, notation = wishes.encode == "auto", {c.name: c.notation for c in used}
+    if wishes.missing == "impute":  # by means, which only plain numbers have
+        notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
     categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
     missing = [column.name for column in used if column.missing]
     return Schema(
@@ -397,8 +409,8 @@ def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return "--missing zero takes the line without it"
+        return f"{option('missing', 'zero')} takes the line without it"
     return (
-        "--missing zero puts a zero there, and in training --missing impute the mean "
-        "of the column"
+        f"{option('missing', 'zero')} puts a zero there, and in training "
+        f"{option('missing', 'impute')} the mean of the column"
     )

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 STDIN = "-"
 
-_SOON = 0.2  # seconds that lines wait for others if they are wanted promptly
+_SOON = 0.2  # seconds that lines wait for others if they are wanted promptly …
+_GAP = 0.002  # … if these come one right after the other
+_NEWLINE = ord("\n")
 _STEP = 1 << 16  # bytes at a time where the whole would be too much
 
 
@@ -72,6 +74,8 @@ class _Plain:
         self._head = b""
         self._file: Any
         if path == STDIN:
+            if sys.stdin is None:
+                raise OSError("standard input (-) is closed: give a file or a pipe")
             # Not buffered: a thread that waits in a buffered file holds a lock, without
             # which the interpreter cannot end.
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
@@ -200,10 +204,13 @@ def _fill(stream: Stream, view: memoryview) -> int:
     return filled
 
 
-def read_into(stream: Stream, view: memoryview, prompt: bool) -> tuple[int, bool]:
+def read_into(
+    stream: Stream, view: memoryview, prompt: bool, whole_lines: bool = True
+) -> tuple[int, bool]:
     """Fill the view as far as the file goes; return how far, and whether it ended.
 
-    If ``prompt``, do not wait for long once something has arrived.
+    If ``prompt``, do not wait for long once something has arrived, and hardly at all if
+    that is ``whole_lines``.
     """
     if not prompt:
         size = _fill(stream, view)
@@ -211,6 +218,8 @@ def read_into(stream: Stream, view: memoryview, prompt: bool) -> tuple[int, bool
     filled, until = 0, 0.0
     while filled < len(view):
         left = until - monotonic()
+        if filled and whole_lines and view[filled - 1] == _NEWLINE:
+            left = min(left, _GAP)
         if filled and (left <= 0.0 or not stream.ready(left)):
             break
         size = stream.readinto(view[filled:])

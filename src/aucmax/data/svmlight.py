@@ -37,6 +37,7 @@ from aucmax.data.masks import (
     mark_range,
     mask_size,
 )
+from aucmax.data.options import option
 from aucmax.data.task import Task
 from aucmax.data.text import Block, Text
 
@@ -52,7 +53,7 @@ _ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED, _CUT, _WIDER = range(8)
 _LABEL, _LEFT_OUT = -1, -2
 
 _NUMBER = re.compile(
-    rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
+    rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
 _INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
 _QUERY = re.compile(rb"^(?:[^#\n]*\s)?qid:", re.MULTILINE)
@@ -301,14 +302,15 @@ class SvmlightSource:
         if index == 0 and self._base == 1:
             return (
                 "0 is not an index where features count from 1; if in this file they "
-                "count from 0: in training, --input zero_based=true"
+                f"count from 0: in training, {option('zero_based', True)}"
             )
         if index < self._base:
             return f"{index} is negative, which an index must not be"
         if self._n_features is None and index - self._base >= self._max_features:
             remedy = "hash them to fewer"
             if index - self._base < _MOST_FEATURES:
-                remedy = f"--input max_features={index + 1 - self._base}, or {remedy}"
+                most = option("max_features", index + 1 - self._base)
+                remedy = f"{most}, or {remedy}"
             return (
                 f"{index} is too large for an index; there can be {self._max_features} "
                 f"features. If there are more: {remedy}"
@@ -327,7 +329,7 @@ class SvmlightSource:
         if self._missing == "error":
             return (
                 f"the value {_show(value)} is not finite; leave it out, or read it as "
-                "zero: --missing zero"
+                f"zero: {option('missing', 'zero')}"
             )
         return None
 

@@ -24,6 +24,7 @@ from aucmax.data.chunk import (
 )
 from aucmax.data.encode import encode
 from aucmax.data.notation import read
+from aucmax.data.options import option
 from aucmax.data.prefetch import prefetch
 from aucmax.data.roles import Sample
 from aucmax.data.schema import (
@@ -101,7 +102,8 @@ class TableSource:
             raise ValueError(
                 "To impute and to encode one-hot, all data are read once before the "
                 "features are known, and standard input or another pipe can be read "
-                "only once: give a file, or choose --missing zero and encode by hash"
+                f"only once: give a file, or choose {option('missing', 'zero')} and "
+                f"{option('encode', 'hash')}"
             )
         imputes = schema.missing == "impute"
         fill = np.full(len(schema.numbers), np.nan if imputes else 0.0)
@@ -154,7 +156,7 @@ class TableSource:
             chunks = prefetch(chunks)
         for chunk in chunks:
             self._note_changes(chunk)
-            chunk = _parsed(schema, _blanked(schema, chunk, fill))
+            chunk = _parsed(schema, _blanked(schema, chunk, fill), self.dtype)
             X = encode(schema, chunk.X, self.dtype, self.unknown)
             yield chunk._replace(X=X)
         if self._recipe is not None and self.unknown:
@@ -258,7 +260,7 @@ def _blanked(schema: Schema, chunk: Chunk, fill: Float | None) -> Chunk:
     return chunk._replace(X=chunk.X._replace(numbers=numbers))
 
 
-def _parsed(schema: Schema, chunk: Chunk) -> Chunk:
+def _parsed(schema: Schema, chunk: Chunk, dtype: Any) -> Chunk:
     """Return the chunk with numbers for what is written in an odd notation.
 
     Rows where that is none become bad lines.
@@ -268,17 +270,20 @@ def _parsed(schema: Schema, chunk: Chunk) -> Chunk:
     others: list[Any] = []
     faults: dict[int, tuple[str, str]] = {}
     for name, column in zip(names, columns.others, strict=True):
-        if not isinstance(column, Spans):
-            others.append(column)
-            continue
-        values, wrong = read(schema.notation[name], column)
+        values, wrong = column, False
+        if isinstance(column, Spans):
+            values, wrong = read(schema.notation[name], column)
+        large = np.abs(values) > np.finfo(dtype).max
         others.append(values)
-        for row in np.flatnonzero(wrong).tolist():
+        for row in np.flatnonzero(wrong | large).tolist():
             kind = "date" if name in schema.dates else "number"
-            problem = (
-                f"the value {_text(column, row)!r} is no {kind} as those at the "
-                f"beginning were: --input categorical={name} makes categories of them"
-            )
+            problem = f"the value is not finite, or too large for {dtype}"
+            if not large[row]:
+                problem = (
+                    f"the value {_text(column, row)!r} is no {kind} as those at the "
+                    f"beginning were: {option('categorical', name)} makes categories "
+                    "of them"
+                )
             faults.setdefault(row, (name, problem))
     chunk = chunk._replace(X=columns._replace(others=others))
     return _without(chunk, faults) if faults else chunk

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.data import label_words
+from aucmax.data.options import option
 
 Label: TypeAlias = float | str
 
-_REMEDY = "say which labels are to rank high: --positive LABELS"
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 # Labels that mean the same everywhere: known by one of them alone, so that a stream may
 # begin with one class only. Other labels, 1 and 2 among them, have to be seen together.
@@ -162,7 +161,8 @@ class Task(NamedTuple):
         except ValueError:
             pass
         raise ValueError(
-            f"--positive {text}: labels with commas, or >NUMBER, @half, @half:SEED."
+            f"{option('positive', text)}: labels with commas, or >NUMBER, @half, "
+            "@half:SEED."
         )
 
     @property
@@ -221,7 +221,7 @@ class Task(NamedTuple):
             return np.where(y > task.above, 1, -1).astype(np.int8)
         side = task._of_numbers(y) if y.dtype.kind == "f" else task._of_words(y)
         if task.coded and len(_counts(y[side < 0])) > 1:
-            raise ValueError(f"There are 3 labels: -1, 0, 1; {_REMEDY}.")
+            raise ValueError(f"There are 3 labels: -1, 0, 1; {_remedy()}.")
         return side
 
     def positives(self, y: ArrayLike | None) -> NDArray[np.bool_]:
@@ -314,7 +314,7 @@ class Task(NamedTuple):
             if y.size and y.dtype.kind != "f":
                 raise ValueError(
                     f"Labels are words, such as {_show(y[0])}: they are not above or "
-                    f"below {_show(self.above)}; {_REMEDY}."
+                    f"below {_show(self.above)}; {_remedy()}."
                 )
             return
         named = (*self.positive, *self.negative)
@@ -322,7 +322,7 @@ class Task(NamedTuple):
         if words and y.size and y.dtype.kind == "f":
             raise ValueError(
                 f"Labels are numbers, such as {_show(y[0])}: none can be "
-                f"{_list(words)}; {_REMEDY}."
+                f"{_list(words)}; {_remedy()}."
             )
 
     def _of_numbers(self, y: NDArray[Any]) -> NDArray[np.int8]:
@@ -362,7 +362,7 @@ class Task(NamedTuple):
         if _key(y[row]) is None:
             raise LabelError("the label is missing.", row)
         raise LabelError(
-            f"label {_show(y[row])} is none of the task, which is {self}; {_REMEDY}.",
+            f"label {_show(y[row])} is none of the task, which is {self}; {_remedy()}.",
             row,
         )
 
@@ -432,7 +432,7 @@ def _guess(rows: Mapping[Label, int]) -> "Task":
         (low,) = (label for label in seen if label != high)
         return Task((high,), (low,))
     if len(seen) > 1:
-        raise ValueError(f"There are {len(seen)} labels: {_list(seen)}; {_REMEDY}.")
+        raise ValueError(f"There are {len(seen)} labels: {_list(seen)}; {_remedy()}.")
     if seen == [1.0]:  # is it -1/+1 or 0/1? The data will show.
         return Task((1.0,), (-1.0, 0.0), coded=True)
     for spelling in (seen[0], _identity(seen[0])):
@@ -441,7 +441,7 @@ def _guess(rows: Mapping[Label, int]) -> "Task":
                 return Task((high,), (low,))
     raise ValueError(
         f"All labels of the first rows are {_show(seen[0])}, which may be the "
-        f"positive class or the negative one; {_REMEDY}."
+        f"positive class or the negative one; {_remedy()}."
     )
 
 
@@ -493,6 +493,10 @@ def _show(label: Any) -> str:
     if isinstance(key, float):
         return str(int(key)) if key.is_integer() and abs(key) < 1e15 else repr(key)
     return str(key)
+
+
+def _remedy() -> str:
+    return f"say which labels are to rank high: {option('positive', 'LABELS')}"
 
 
 def _argument(label: Label) -> str:

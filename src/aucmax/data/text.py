@@ -11,13 +11,14 @@ blocks are then whatever has arrived.
 """
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.chunk import START, Position
+from aucmax.data.chunk import START, DataWarning, Position
 from aucmax.data.masks import count
 from aucmax.data.streams import expand, open_stream, read_into, size_of
 
@@ -110,7 +111,7 @@ class Text:
         at, until the rows are read.
         """
         if self.sizes[number] is not None:
-            return Reader(self.files[number], most, first)
+            return Reader(self.files[number], most, first, size=self.sizes[number])
         if number not in self._pipes:
             self._pipes[number] = Reader(self.files[number], most, first, pipe=True)
         reader = self._pipes[number]
@@ -129,9 +130,14 @@ class Reader:
     """One file, in blocks of whole lines; what is not used of one comes again."""
 
     def __init__(
-        self, file: str, most: int, first: int | None = None, pipe: bool = False
+        self,
+        file: str,
+        most: int,
+        first: int | None = None,
+        pipe: bool = False,
+        size: int | None = None,
     ) -> None:
-        self._stream = open_stream(file)
+        self._stream, self._known = open_stream(file), size
         self.most, self._first = most, first or most
         self._pipe = pipe  # stays open until the rows have been read
         self.prompt = False
@@ -162,7 +168,7 @@ class Reader:
     def beginning(self) -> bytes:
         """Return what is there of the first bytes, without using it."""
         wanted, self.prompt = self.prompt, self._pipe
-        data, _ = self._fill(_STEP)
+        data, _ = self._fill(_STEP, whole_lines=False)  # one line tells little
         self.prompt = wanted
         return data.tobytes()
 
@@ -189,6 +195,7 @@ class Reader:
         while True:
             lines, final, size = self._lines(size)
             if not lines.size:
+                self._check_size()
                 return
             self._used = lines.size
             yield lines, final
@@ -196,6 +203,20 @@ class Reader:
             self._rest = self._rest[self._used :]
             self._tried -= self._used
             size = self._size() if self._used else self._larger(size)
+
+    def _check_size(self) -> None:
+        """Raise an error, or warn, if the file's size has changed in the meantime."""
+        if not self._known or self.done == self._known:  # those of /proc have none
+            return
+        told = (
+            f"{self.path} has changed while it was read: it had {self._known:,} bytes, "
+            f"and {self.done:,} were read"
+        )
+        if self.done < self._known:
+            raise OSError(f"{told}. Run again when it is complete.")
+        warnings.warn(
+            f"{told}; lines that were appended count.", DataWarning, stacklevel=2
+        )
 
     def use(self, size: int) -> int:
         """Let what follows the first ``size`` bytes of a block come again.
@@ -229,7 +250,7 @@ class Reader:
         self._tried -= 3
         return data[3:]
 
-    def _fill(self, size: int) -> tuple[Bytes, bool]:
+    def _fill(self, size: int, whole_lines: bool = True) -> tuple[Bytes, bool]:
         """Return the next ``size`` bytes, and whether the file ends before that."""
         known = len(self._rest)
         if known >= size:
@@ -239,7 +260,7 @@ class Reader:
         buffer = np.empty(size, np.uint8)
         buffer[:known] = self._rest
         view = memoryview(buffer.data)[known:]
-        more, self._ended = read_into(self._stream, view, self.prompt)
+        more, self._ended = read_into(self._stream, view, self.prompt, whole_lines)
         self._rest = buffer[: known + more]
         return self._rest, self._ended
 

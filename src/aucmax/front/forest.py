@@ -72,7 +72,11 @@ class Forest(NamedTuple):
         feature = check_whole("features", arrays["feature"], LEAF, n_features - 1)
         right = check_whole("nodes", arrays["right"], 0, n - 1)
         roots = check_whole("roots", arrays["roots"], 0, n - 1)
-        if roots.ndim != 1 or ((feature != LEAF) & (right <= np.arange(n) + 1)).any():
+        if roots.ndim != 1 or not len(roots) or roots[0] or (np.diff(roots) < 1).any():
+            raise ValueError("the roots of its trees must begin at 0 and rise.")
+        end = np.repeat(np.append(roots[1:], n), np.diff(roots, append=n))
+        inside = (right > np.arange(n) + 1) & (right < end)
+        if not ((feature == LEAF) | inside).all():
             raise ValueError("nodes of its trees lead nowhere.")
         return cls(
             feature.astype(np.int32),
@@ -131,8 +135,7 @@ def _add(X: Float, nodes: Forest, out: Float) -> None:
 
 def _cart(tree: Any, centre: Float, unit: Float) -> Nodes:
     leaf = tree.children_left == -1
-    # A parent comes right before its left child.
-    assert (leaf | (tree.children_left == np.arange(len(leaf)) + 1)).all()
+    _check_order(leaf, tree.children_left)
     number = tree.value[:, 0, 1] / tree.value[:, 0].sum(axis=1)
     feature = tree.feature[~leaf]
     # It compares numbers of float32, for which a threshold may be rounded down.
@@ -144,8 +147,20 @@ def _cart(tree: Any, centre: Float, unit: Float) -> Nodes:
     return np.where(leaf, LEAF, tree.feature), number, tree.children_right
 
 
+def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
+    """Raise an error unless a parent comes right before its left child."""
+    if not (leaf | (left == np.arange(len(leaf)) + 1)).all():
+        import sklearn
+
+        raise RuntimeError(
+            f"scikit-learn {sklearn.__version__} stores the nodes of trees in an order "
+            "that this version of aucmax does not know: install an older scikit-learn "
+            "or a newer aucmax."
+        )
+
+
 def _boosted(nodes: Any) -> Nodes:
     leaf = nodes["is_leaf"].astype(bool)
-    assert (leaf | (nodes["left"] == np.arange(len(leaf)) + 1)).all()
+    _check_order(leaf, nodes["left"])
     number = np.where(leaf, nodes["value"], nodes["num_threshold"])
     return np.where(leaf, LEAF, nodes["feature_idx"]), number, nodes["right"]

@@ -27,6 +27,7 @@ from aucmax.core.base import (
     same_classes,
     visits,
 )
+from aucmax.core.check import check_float64
 from aucmax.core.classes import Classes, area
 from aucmax.core.formula import Formula
 from aucmax.core.moments import in_threads
@@ -582,6 +583,8 @@ class AUCStream(Ranker):
     def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
         """Take what ``_parts`` gave; raise an error if it does not go together."""
         self._begin(0)
+        for name, array in own.items():
+            check_float64(name, array)
         names = [member.name for member in self._team]
         self._race = Race.restored(len(names), own)
         if {member.name for member in self._running()} != set(parts):
