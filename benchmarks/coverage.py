@@ -6,19 +6,29 @@ scores whose AUC is known. "normal" has positives of mean a and standard deviati
 exponential scores of another scale, "shifted" of another place. Columns are percent of
 the draws: "wilson" is the default, "logit" plain DeLong on the logit scale.
 
+``python benchmarks/coverage.py classifier --repeat 400``: ``AUCClassifier.auc_`` on
+tables of noise and of signal. The truth is the AUC of the fitted model on new rows: 0.5
+on noise, else that of 20,000 new rows. Columns are percent, "folds" is the interval of
+independent folds (``cv_auc_interval``), which ``auc_`` was before. "line" has one column
+whose mean differs by class, "xor" two whose product's does.
+
 A share p of R draws has a standard error of sqrt(p (1 - p) / R): 0.5 % for 2,000.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from math import hypot, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy.special import ndtri
 
-from aucmax.metrics import auc_interval
+from aucmax import BAM, AUCClassifier
+from aucmax.front import uncertainty
+from aucmax.front.trees import BoostedTrees, RandomizedTrees
+from aucmax.metrics import auc, auc_interval, cv_auc_interval
 
 AREAS = (0.5, 0.7, 0.95, 0.98)
 SIZES = ((5, 100), (10, 100), (10, 1000), (20, 200), (20, 2000), (50, 500), (50, 5000))
@@ -79,14 +89,89 @@ def of_scores(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
                 yield cell, list(100.0 * hits / repeat)
 
 
+class Task(NamedTuple):
+    """A table to be drawn, and what is to learn from it."""
+
+    name: str
+    n: int
+    d: int
+    rate: float  # of positives
+    members: list[Any]
+    shift: float = 0.0
+
+    def draw(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``n`` rows and their labels."""
+        X, y = rng.standard_normal((n, self.d)), rng.random(n) < self.rate
+        if self.name == "line":
+            X[:, 0] += self.shift * y
+        elif self.name == "xor":
+            side = rng.choice([-1.0, 1.0], n)
+            X[:, 0] += self.shift * side
+            X[:, 1] += self.shift * np.where(y, side, -side)
+        return X, y
+
+
+LINE = [("linear", BAM())]
+TEAM = [*LINE, ("trees", RandomizedTrees(15)), ("boosted", BoostedTrees(20))]
+TASKS = (
+    Task("noise", 400, 6, 0.5, LINE),
+    Task("noise", 300, 6, 0.05, LINE),
+    Task("noise", 150, 8, 0.3, TEAM),
+    Task("line", 300, 8, 0.05, LINE, 1.5),
+    Task("line", 200, 20, 0.5, LINE, 0.5),
+    Task("line", 200, 20, 0.5, LINE, 1.5),
+    Task("line", 100, 80, 0.5, LINE, 1.0),
+    Task("line", 300, 8, 0.05, TEAM, 1.5),
+    Task("xor", 400, 6, 0.3, TEAM, 1.2),
+)
+FEWEST, NEW = 6, 20_000  # positives of a table; rows that tell the truth
+
+
+def of_classifier(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
+    """Yield the name of each task, and what ``auc_`` covers."""
+    plain: list[Any] = []  # what folds would say if they were independent
+
+    def noted(*args: Any, **more: Any) -> Any:
+        plain.append(cv_auc_interval(*args, **more | {"dependence": 0.0}))
+        return cv_auc_interval(*args, **more)
+
+    uncertainty.cv_auc_interval = noted
+    for task in TASKS:
+        hits, width, draws = np.zeros(2), 0.0, 0
+        for seed in range(repeat):
+            rng = np.random.default_rng(seed)
+            X, y = task.draw(rng, task.n)
+            if y.sum() < FEWEST:
+                continue
+            plain.clear()
+            model = AUCClassifier(task.members, random_state=seed).fit(X, y)
+            truth = 0.5
+            if task.shift:
+                X, y = task.draw(rng, NEW)
+                truth = auc(y, model.decision_function(X))
+            for j, found in enumerate((model.auc_, plain[0])):
+                hits[j] += found.low <= truth <= found.high
+            width += model.auc_.high - model.auc_.low
+            draws += 1
+        members = "linear" if task.members is LINE else "linear, trees"
+        what = f"{task.name} {task.shift or ''}, {members}"
+        rows = f"{task.n} x {task.d}, {task.rate:.0%}"
+        yield [what, f"{draws}", rows, f"{width / draws:.3f}"], list(100.0 * hits / draws)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["scores"])
+    parser.add_argument("what", choices=["scores", "classifier"])
     parser.add_argument("--repeat", type=int, default=500, help="draws of a cell")
     chosen = parser.parse_args()
-    table = Table("scores", "AUC", "rows", "mean width", "wilson %", "logit %")
-    for cell, covered in of_scores(chosen.repeat):
+    if chosen.what == "scores":
+        table = Table("scores", "AUC", "rows", "mean width", "wilson %", "logit %")
+        lines = of_scores(chosen.repeat)
+    else:
+        table = Table("table", "draws", "rows", "mean width", "auc_ %", "folds %")
+        lines = of_classifier(chosen.repeat)
+    for cell, covered in lines:
         marks = [f"{c:.1f}{'' if c >= LEAST else ' !'}" for c in covered]
         table.add_row(*cell, *marks)
     Console(width=100).print(table)

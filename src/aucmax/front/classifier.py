@@ -6,6 +6,7 @@ that they have not seen say what each counts (:mod:`aucmax.front.blend`), how we
 blend ranks, and how probable a score makes the positive class.
 """
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
@@ -25,6 +26,7 @@ from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.kernel_cv import KernelAUCCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.core.base import Ranker, generator
+from aucmax.core.folds import drawn
 from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
 from aucmax.core.portable import dump
@@ -43,7 +45,13 @@ from aucmax.front.crossfit import (
 from aucmax.front.importance import Importance, importances
 from aucmax.front.missing import Fill
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
-from aucmax.metrics.delong import AUCInterval, cv_auc_interval
+from aucmax.front.uncertainty import (
+    chance,
+    crossfit_interval,
+    model_scores,
+    mutual,
+)
+from aucmax.metrics.delong import AUCInterval
 from aucmax.tensors import write
 
 _WIDE = 2000  # features; beyond, rows stay sparse and models linear
@@ -53,6 +61,7 @@ _OF_ALL_ROUNDS = 20_000  # … and rows: files are to be small
 _LEARNING = 0.9  # of a budget, what is left is for what comes of it
 _FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
 _INNER = 2  # folds of rows that one split has left out
+_JUDGING = 500  # rows on which the models of folds are compared
 _MANY = 200  # columns, beyond which it takes too long to say what each is worth
 _SHOWN = 8  # of them that are worth most
 _LEAST = 0.01  # of the blend: below, a member is not worth the time it takes to score
@@ -94,8 +103,8 @@ class AUCClassifier(Ranker):
     Attributes
     ----------
     auc_ : AUCInterval
-        The AUC of the blend on rows that neither it nor its members saw, with a
-        confidence interval (95 %).
+        The AUC on rows that models had not seen, mean of the folds, with a confidence
+        interval (95 %) for the AUC of the fitted model on new rows.
     leaderboard_ : list of Standing
         The members, the best first: AUC with interval, weight, seconds, rows.
     importances_ : list of Importance
@@ -124,7 +133,12 @@ class AUCClassifier(Ranker):
     Notes
     -----
     The mean of the models of the folds is somewhat better than each of them, and so the
-    blend better than ``auc_`` says.
+    blend better than ``auc_.value`` says. The upper end of the interval allows for it.
+    The interval also allows for folds that depend on each other, by how much their
+    models differ. On simulated noise and signal of 100 to 400 rows it covered the AUC
+    of the fitted model in 92 % to 100 % of the draws; ``benchmarks/coverage.py
+    classifier`` prints the table. It holds for one fit; to compare many settings by
+    ``auc_`` and take the best is not allowed for.
 
     Numbers that are missing (NaN) in a dense array are taken for the median of their
     column, with a column more that says so. Data frames with other columns than numbers
@@ -237,7 +251,7 @@ class AUCClassifier(Ranker):
                     deal(self.cv, signed, groups, seed + k) for k in range(1, most)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
-        self._settle(fitted, rows, fold_of(rounds[0], len(rows.signed)))
+        self._settle(fitted, rows, rounds[0], seed)
         late = monotonic() - begun > (self.time_budget or np.inf)
         self._worth = [] if late else self._importances(rows, rounds[0], seed)
         self.__dict__.pop("_watch", None)
@@ -395,17 +409,14 @@ class AUCClassifier(Ranker):
         if self.verbose:
             print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
-    def _settle(self, fitted: list[Fitted], rows: Rows, fold: NDArray[Any]) -> None:
+    def _settle(
+        self, fitted: list[Fitted], rows: Rows, parts: list[Part], seed: int
+    ) -> None:
         """Find what members count, and what comes of them."""
+        fold = fold_of(parts, len(rows.signed))
         seen = fold >= 0
         signed, fold = rows.signed[seen], fold[seen]
         positive = signed > 0.0
-        interval = partial(
-            cv_auc_interval,
-            positive,
-            folds=fold,
-            sample_weight=np.abs(signed) if rows.weighted else None,
-        )
         S = np.column_stack([one.scores[seen] for one in fitted])
         mean, unit = S.mean(axis=0), S.std(axis=0)
         unit[unit == 0.0] = 1.0
@@ -413,14 +424,15 @@ class AUCClassifier(Ranker):
         w = weights(Z, signed)
         w[w < _LEAST * w.sum()] = 0.0
         blend = _unseen(Z, signed, fold)
-        self.auc_ = interval(blend)
+        interval = self._interval(fitted, rows, parts, seed)
+        self.auc_ = interval(blend, w / unit)
         mass = np.array([signed[positive].sum(), -signed[~positive].sum()])
         mass *= len(signed) / mass.sum()
         self._odds = np.array(log_odds(blend[positive], blend[~positive], mass))
         lines = [
             Standing(
                 one.name,
-                *interval(S[:, j])[:3],
+                *interval(S[:, j], np.arange(len(fitted)) == j)[:3],
                 weight=float(w[j] / w.sum()),
                 seconds=one.seconds,
                 rows=one.rows,
@@ -431,6 +443,31 @@ class AUCClassifier(Ranker):
         self.members_ = {one.name: one.models for j, one in enumerate(fitted) if w[j]}
         self._blend = np.array([mean, unit, w])[:, w > 0.0]
         self.n_iter_ = max(map(len, self.members_.values()))
+
+    def _interval(
+        self, fitted: list[Fitted], rows: Rows, parts: list[Part], seed: int
+    ) -> Callable[[Float, NDArray[Any]], AUCInterval]:
+        """Return what makes an interval of unseen scores, and of weights of members."""
+        fold = fold_of(parts, len(rows.signed))
+        seen = fold >= 0
+        positive, weight = rows.signed[seen] > 0.0, None
+        if rows.weighted:
+            weight = np.abs(rows.signed[seen])
+        interval = partial(crossfit_interval, positive, fold=fold[seen], weight=weight)
+        if not parts[0].kept:  # the models of the splits are not there any more
+            share = float(mutual(parts))
+            return lambda unseen, _: interval(unseen, share=share, gone=0.0)
+        some = np.arange(len(rows.signed))
+        if len(some) > _JUDGING:
+            some = drawn(rows.signed, _JUDGING, np.random.RandomState(seed))
+        scores = model_scores(fitted, len(parts), rows.X[some])
+        models = min(len(one.models) for one in fitted)
+
+        def found(unseen: Float, w: NDArray[Any]) -> AUCInterval:
+            share = chance(np.tensordot(w, scores, 1), unseen, positive)
+            return interval(unseen, share=share, gone=share / models)
+
+        return found
 
     def _importances(
         self, rows: Rows, parts: list[Part], seed: int

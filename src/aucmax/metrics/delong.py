@@ -179,6 +179,7 @@ def cv_auc_interval(
     folds: ArrayLike,
     *,
     level: float = 0.95,
+    dependence: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> AUCInterval:
@@ -186,9 +187,13 @@ def cv_auc_interval(
 
     The rows of each fold are scored by a model that was fitted to the others. The AUC
     is the mean :math:`\frac1K \sum_k A_k` of the folds' own, as scores of different
-    models are not to be compared. Given the models, folds are independent, so that its
-    variance is :math:`\frac1{K^2} \sum_k \sigma_k^2` with DeLong's variance of each:
-    but for the degrees of freedom that of the influence curve [1]_.
+    models are not to be compared. Its variance is
+
+    .. math:: \sigma^2 = \frac{1 + \rho}{K^2} \sum_k \sigma_k^2
+
+    with DeLong's variance of each fold and the ``dependence`` :math:`\rho`. For
+    :math:`\rho = 0` it is, but for the degrees of freedom, that of the influence
+    curve [1]_.
 
     Parameters
     ----------
@@ -200,6 +205,8 @@ def cv_auc_interval(
         Which fold each row is in; each has rows of both classes.
     level : float, default=0.95
         Confidence level.
+    dependence : float, default=0.0
+        How much folds depend on each other, from 0 to 1; see Notes. 1 is safe.
     sample_weight : array-like of shape (n,), default=None
         Weights of the rows.
     pos_label : default=None
@@ -210,6 +217,17 @@ def cv_auc_interval(
     AUCInterval
         With ``value``, ``low``, ``high`` and ``se``: of the AUC that models fitted to
         such folds have on new rows.
+
+    Notes
+    -----
+    Folds are not independent: the rows of fold i are among those that the model of fold
+    j learns from, and the other way round. What a model owes to the chance of its
+    training rows is therefore counted twice in the mean: for a model that is all
+    chance, as on noise, the variance is twice that of independent folds, and intervals
+    of 95 % with ``dependence=0`` cover 84 %. In general the factor is at most
+    :math:`1 + \rho` where :math:`\rho` is the share of the variance of scores, within a
+    class, that another draw of the training rows would change. It is small where rows
+    are many for what the model learns. ``AUCClassifier`` estimates it.
 
     References
     ----------
@@ -226,6 +244,8 @@ def cv_auc_interval(
     0.8125
     """
     check_level(level)
+    if not 0.0 <= dependence <= 1.0:
+        raise ValueError(f"dependence is {dependence}, expected a number from 0 to 1.")
     positive = positives(np.asarray(y), pos_label)
     scores = as_scores(score, len(positive))
     fold = np.asarray(folds)
@@ -242,8 +262,9 @@ def cv_auc_interval(
         parts.append(auc_interval(positive[some], scores[some], sample_weight=its))
         m, n = m + n_pos, n + int(np.count_nonzero(some)) - n_pos
     value = float(np.mean([part.value for part in parts]))
-    se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
-    return around(value, se, m, n, level)
+    times = 1.0 + dependence
+    se = sqrt(times * sum(part.se**2 for part in parts)) / len(parts)
+    return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
 
 
 def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
