@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
 from aucmax import BAM, AUCClassifier
 from aucmax.front.crossfit import deal
-from aucmax.front.uncertainty import chance, crossfit_interval, mutual
+from aucmax.front.uncertainty import chance, crossfit_interval, merged, mutual
 from aucmax.metrics import cv_auc_interval
 
 
@@ -24,7 +25,7 @@ def test_chance_is_the_jackknife_over_the_variance_within_classes():
     # the factor K / (K - 1): a model has one fold less.
     between = np.mean(jackknife) * 5 / 4
     within = np.mean(
-        [(s - unseen[positive == p].mean()) ** 2 for s, p in zip(unseen, positive)]
+        [(unseen[i] - unseen[positive == positive[i]].mean()) ** 2 for i in range(40)]
     )
     assert chance(scores, unseen, positive) == pytest.approx(between / within)
 
@@ -60,6 +61,20 @@ def test_the_interval_is_widened_and_its_upper_end_raised():
     assert (raised.value, raised.low, raised.se) == (wide.value, wide.low, wide.se)
     gain = norm.cdf(norm.ppf(plain.value) / 0.9) - plain.value
     assert raised.high == pytest.approx(wide.high + gain)
+
+
+def test_copies_count_once():
+    rng = np.random.default_rng(4)
+    y, fold = rng.random(60) < 0.4, np.arange(60) % 3
+    score, times = rng.standard_normal(60) + y, rng.integers(1, 4, 60)
+    of = np.repeat(np.arange(60), times)
+    once, weight = merged(of, y[of], fold[of], None)
+    some = of[once]
+    got = cv_auc_interval(y[some], score[some], fold[some], sample_weight=weight)
+    assert got == pytest.approx(cv_auc_interval(y, score, fold, sample_weight=times))
+    assert got.value == pytest.approx(cv_auc_interval(y[of], score[of], fold[of]).value)
+    _, heavier = merged(of, y[of], fold[of], np.full(len(of), 0.5))
+    assert_allclose(np.sort(heavier), np.sort(0.5 * times))
 
 
 def test_dependence_that_cannot_be():

@@ -26,6 +26,7 @@ from aucmax.core.folds import Index, areas, drawn, folds, left_out
 from aucmax.core.formula import Formula
 from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import solve_path
+from aucmax.core.repeats import Repeats
 from aucmax.core.rows import Float
 from aucmax.features.base import FeatureMap
 from aucmax.features.nystroem import KMeansNystroem
@@ -220,12 +221,13 @@ class KernelAUCCV(Ranker):
         self, X: Any, signed: Float, rng: np.random.RandomState
     ) -> list[tuple[Index, Index]]:
         dealt = folds(self.cv, X, signed, "KernelBAM")
-        if isinstance(self.cv, Integral) and len(signed) < _FEW and self.fallback:
+        again = isinstance(self.cv, Integral) and len(signed) < _FEW and self.fallback
+        if again and not Repeats.among(X, signed > 0.0).copies:
             seed = rng.randint(np.iinfo(np.int32).max)
-            again = RepeatedStratifiedKFold(
+            several = RepeatedStratifiedKFold(
                 n_splits=len(dealt), n_repeats=_REPEATS, random_state=seed
             )
-            dealt = list(again.split(np.zeros(len(signed)), signed > 0.0))
+            dealt = list(several.split(np.zeros(len(signed)), signed > 0.0))
         return dealt
 
     def _best_kernel(

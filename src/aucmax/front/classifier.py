@@ -6,6 +6,7 @@ that they have not seen say what each counts (:mod:`aucmax.front.blend`), how we
 blend ranks, and how probable a score makes the positive class.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
@@ -30,6 +31,7 @@ from aucmax.core.folds import drawn
 from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
 from aucmax.core.portable import dump
+from aucmax.core.repeats import Repeats
 from aucmax.core.rows import Float
 from aucmax.front.blend import weights
 from aucmax.front.crossfit import (
@@ -40,6 +42,7 @@ from aucmax.front.crossfit import (
     Tell,
     crossfit,
     deal,
+    parted,
     scores_of,
 )
 from aucmax.front.importance import Importance, importances
@@ -48,6 +51,7 @@ from aucmax.front.trees import BoostedTrees, RandomizedTrees
 from aucmax.front.uncertainty import (
     chance,
     crossfit_interval,
+    merged,
     model_scores,
     mutual,
 )
@@ -59,6 +63,7 @@ _BLOCK = 1 << 22  # values of sparse rows that are dense at a time
 _ROUNDS = 10  # of folds, if there is time for them …
 _OF_ALL_ROUNDS = 20_000  # … and rows: files are to be small
 _LEARNING = 0.9  # of a budget, what is left is for what comes of it
+_COPIES = 0.01  # of the rows, from which on copies are worth a warning
 _FEWEST = 3  # rows of a class: members leave out some of those that a fold leaves
 _INNER = 2  # folds of rows that one split has left out
 _JUDGING = 500  # rows on which the models of folds are compared
@@ -140,6 +145,12 @@ class AUCClassifier(Ranker):
     classifier`` prints the table. It holds for one fit; to compare many settings by
     ``auc_`` and take the best is not allowed for.
 
+    Rows that equal another one and have its label are taken for copies, and kept in one
+    fold: else models would be evaluated on rows that they have seen. Where equal rows
+    have different labels (more than a tenth as often as by chance), as in tables of a
+    few categories, they are taken for observations of their own. Rows that were copied
+    in such a table should be told by ``groups``. ``explain`` has the numbers.
+
     Numbers that are missing (NaN) in a dense array are taken for the median of their
     column, with a column more that says so. Data frames with other columns than numbers
     are encoded as ``aucmax train`` does with tables, which needs ``aucmax[data]``.
@@ -174,6 +185,7 @@ class AUCClassifier(Ranker):
     auc_: AUCInterval
     leaderboard_: list[Standing]
     members_: dict[str, list[Any]]
+    _repeats: tuple[int, int]  # rows that equal an earlier one; that folds part
     _worth: list[Importance]  # of columns, in their order
     _fill: Fill  # of numbers that are missing
     _recipe: dict[str, Any] | None  # how rows are made of a table
@@ -241,17 +253,20 @@ class AUCClassifier(Ranker):
                 f"A class has {fewest} rows of {len(rows.signed)}; to blend models, "
                 f"{_FEWEST} are needed of each. A single one can do with less: use BAM."
             )
-        rounds = [deal(self.cv, signed, groups, seed)]
+        equal = Repeats.among(rows.X, rows.signed > 0.0)
+        rounds = [deal(self.cv, signed, groups, seed, equal)]
+        self._look_at_copies(equal, rounds[0])
         budget = self.time_budget
         if budget is not None:
             budget = _LEARNING * budget - (monotonic() - begun)
             if isinstance(self.cv, Integral):
                 most = min(max(_OF_ALL_ROUNDS // len(rows.signed), 1), _ROUNDS)
                 rounds += [
-                    deal(self.cv, signed, groups, seed + k) for k in range(1, most)
+                    deal(self.cv, signed, groups, seed + k, equal)
+                    for k in range(1, most)
                 ]
         fitted = crossfit(self._team(rows.X), rows, rounds, seed, budget, self._tell)
-        self._settle(fitted, rows, rounds[0], seed)
+        self._settle(fitted, rows, rounds[0], equal, seed)
         late = monotonic() - begun > (self.time_budget or np.inf)
         self._worth = [] if late else self._importances(rows, rounds[0], seed)
         self.__dict__.pop("_watch", None)
@@ -309,6 +324,10 @@ class AUCClassifier(Ranker):
             lines.append(f"AUC falls most when these columns are shuffled: {named}.")
         elif self._worth:
             lines.append("No column alone is missed when its values are shuffled.")
+        repeated, split = self._repeats
+        if repeated:
+            how = f"folds part {split} of them" if split else "folds keep them together"
+            lines.append(f"{repeated} rows equal an earlier one; {how}.")
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:
@@ -328,6 +347,29 @@ class AUCClassifier(Ranker):
                 )
         header, arrays = dump(self)
         write(path, header | ({"recipe": self._recipe} if self._recipe else {}), arrays)
+
+    def _look_at_copies(self, equal: Repeats, parts: list[Part]) -> None:
+        """Count equal rows; warn if they are many, and look like copies."""
+        split = parted(parts, equal) if equal.repeated else 0
+        self._repeats = (equal.repeated, split)
+        n = len(equal.of)
+        if not equal.copies or equal.repeated < _COPIES * n:
+            return
+        if split:
+            warnings.warn(
+                f"{split} of {n} rows are scored by models that learnt from an equal "
+                "row. If they are copies (oversampling, joins), auc_ is too high: "
+                "remove copies, or keep them in one fold by cv or groups.",
+                stacklevel=5,
+            )
+        else:
+            warnings.warn(
+                f"{equal.repeated} of {n} rows equal another row and have its label. "
+                "They are taken for copies: folds keep them together, and the interval "
+                "of auc_ counts distinct rows. If they are observations of their own, "
+                "give the folds as cv=StratifiedKFold(5, shuffle=True).",
+                stacklevel=5,
+            )
 
     def _rows_of(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -410,7 +452,12 @@ class AUCClassifier(Ranker):
             print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
     def _settle(
-        self, fitted: list[Fitted], rows: Rows, parts: list[Part], seed: int
+        self,
+        fitted: list[Fitted],
+        rows: Rows,
+        parts: list[Part],
+        equal: Repeats,
+        seed: int,
     ) -> None:
         """Find what members count, and what comes of them."""
         fold = fold_of(parts, len(rows.signed))
@@ -424,7 +471,7 @@ class AUCClassifier(Ranker):
         w = weights(Z, signed)
         w[w < _LEAST * w.sum()] = 0.0
         blend = _unseen(Z, signed, fold)
-        interval = self._interval(fitted, rows, parts, seed)
+        interval = self._interval(fitted, rows, parts, equal, seed)
         self.auc_ = interval(blend, w / unit)
         mass = np.array([signed[positive].sum(), -signed[~positive].sum()])
         mass *= len(signed) / mass.sum()
@@ -445,18 +492,27 @@ class AUCClassifier(Ranker):
         self.n_iter_ = max(map(len, self.members_.values()))
 
     def _interval(
-        self, fitted: list[Fitted], rows: Rows, parts: list[Part], seed: int
+        self,
+        fitted: list[Fitted],
+        rows: Rows,
+        parts: list[Part],
+        equal: Repeats,
+        seed: int,
     ) -> Callable[[Float, NDArray[Any]], AUCInterval]:
         """Return what makes an interval of unseen scores, and of weights of members."""
         fold = fold_of(parts, len(rows.signed))
         seen = fold >= 0
-        positive, weight = rows.signed[seen] > 0.0, None
+        positive, fold, weight = rows.signed[seen] > 0.0, fold[seen], None
         if rows.weighted:
             weight = np.abs(rows.signed[seen])
-        interval = partial(crossfit_interval, positive, fold=fold[seen], weight=weight)
+        once = np.arange(len(positive))
+        if equal.copies:
+            once, weight = merged(equal.of[seen], positive, fold, weight)
         if not parts[0].kept:  # the models of the splits are not there any more
             share = float(mutual(parts))
-            return lambda unseen, _: interval(unseen, share=share, gone=0.0)
+            return lambda unseen, _: crossfit_interval(
+                positive[once], unseen[once], fold[once], weight, share, 0.0
+            )
         some = np.arange(len(rows.signed))
         if len(some) > _JUDGING:
             some = drawn(rows.signed, _JUDGING, np.random.RandomState(seed))
@@ -465,7 +521,14 @@ class AUCClassifier(Ranker):
 
         def found(unseen: Float, w: NDArray[Any]) -> AUCInterval:
             share = chance(np.tensordot(w, scores, 1), unseen, positive)
-            return interval(unseen, share=share, gone=share / models)
+            return crossfit_interval(
+                positive[once],
+                unseen[once],
+                fold[once],
+                weight,
+                share,
+                share / models,
+            )
 
         return found
 
@@ -530,6 +593,7 @@ class AUCClassifier(Ranker):
             "auc": list(self.auc_),
             "leaderboard": [list(line) for line in self.leaderboard_],
             "importances": [list(line) for line in self._worth],
+            "repeats": list(self._repeats),
             "models": [[name, len(some)] for name, some in self.members_.items()],
         }
 
@@ -544,6 +608,8 @@ class AUCClassifier(Ranker):
             Importance._make([_text(name), *map(_number, numbers)])
             for name, *numbers in notes["importances"]
         ]
+        repeated, split = map(_number, notes.get("repeats", (0, 0)))
+        self._repeats = int(repeated), int(split)
         self._counts = {
             _text(name): int(_number(count)) for name, count in notes["models"]
         }

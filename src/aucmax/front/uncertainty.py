@@ -10,8 +10,8 @@ independent folds (:func:`aucmax.metrics.cv_auc_interval`).
 
 The mean of the models is better than each: what is due to chance averages out, and
 scores of a class vary less, by a share of :math:`r`. Were scores normal, an AUC of
-:math:`\Phi(a)` became :math:`\Phi(a / \sqrt{1 - r})`. The upper end is that of this AUC,
-the lower end that of the models of the folds.
+:math:`\Phi(a)` became :math:`\Phi(a / \sqrt{1 - r})`. The upper end of the interval is
+raised by that gain, the lower end is that of the models of the folds.
 
 Both shares come from how much the models of the folds differ on the same rows, as in
 the jackknife. That takes no fit.
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.core.folds import Index
 from aucmax.core.rows import Float
 from aucmax.front.crossfit import Fitted, Part, scores_of
 from aucmax.metrics.delong import AUCInterval, cv_auc_interval
@@ -80,6 +81,18 @@ def crossfit_interval(
     normal, rest = NormalDist(), 1.0 - min(_MOST, gone)
     better = normal.cdf(normal.inv_cdf(interval.value) / sqrt(rest))
     return interval._replace(high=min(1.0, interval.high + better - interval.value))
+
+
+def merged(
+    of: Index, positive: NDArray[np.bool_], fold: NDArray[Any], weight: Float | None
+) -> tuple[Index, Float]:
+    """Return one of the copies of each row, and what they weigh together.
+
+    Copies have the same number ``of`` a distinct row, label and fold: and so, scores.
+    """
+    key = np.column_stack([of, positive, fold])
+    _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    return first, np.bincount(which.ravel(), weight).astype(np.float64)
 
 
 def mutual(parts: Sequence[Part]) -> bool:
