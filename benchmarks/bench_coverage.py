@@ -1,20 +1,20 @@
 """How often intervals of 95 % cover the true AUC, by simulation.
 
-``python benchmarks/bench_coverage.py scores --repeat 2000``: ``metrics.auc_interval`` of
-scores whose AUC is known. "normal" has positives of mean a and standard deviation 1,
+``python benchmarks/bench_coverage.py scores --repeat 2000``: ``metrics.auc_interval``
+of scores whose AUC is known. "normal" has positives of mean a and standard deviation 1,
 "wide" of 2 and "narrow" of 0.5, against negatives of mean 0 and 1; "exponential" has
 exponential scores of another scale, "shifted" of another place; "mixed" is "normal",
 but a share 1 - AUC of the positives is as the negatives. Columns are percent of the
 draws: "wilson" is the default, "logit" plain DeLong on the logit scale.
 
-``python benchmarks/bench_coverage.py classifier --repeat 400``: ``AUCClassifier.auc_`` on
-tables of noise and of signal. The truth is the AUC of the fitted model on new rows: 0.5
-on noise, else that of 20,000 new rows. Columns are percent; "folds" takes folds for
+``python benchmarks/bench_coverage.py classifier --repeat 400``: ``AUCClassifier.auc_``
+on tables of noise and of signal. The truth is the AUC of the fitted model on new rows:
+0.5 on noise, else that of 20,000 new rows. Columns are percent; "folds" takes folds for
 independent (``cv_auc_interval`` as it is by default). "line" has one column whose mean
 differs by class, "xor" two whose product's does.
 
 The constants of both intervals were chosen by simulations of these very kinds, with
-other seeds, but for "mixed", which was looked at when they were settled.
+other seeds; but "mixed" was only looked at afterwards.
 
 A share p of R draws has a standard error of sqrt(p (1 - p) / R): 0.5 % for 2,000.
 """
@@ -67,7 +67,7 @@ def shifted(rng: np.random.Generator, m: int, n: int, area: float) -> np.ndarray
 
 
 def mixed(rng: np.random.Generator, m: int, n: int, area: float) -> np.ndarray:
-    """A share q = 1 - A of positives has an AUC of 1/2, the others of (A - q/2) / A."""
+    """Give a share q = 1 - A of positives an AUC of 1/2, the others (A - q/2) / A."""
     scores = rng.standard_normal(m + n)
     shift = hypot(1.0, 1.0) * ndtri((1.5 * area - 0.5) / area)
     scores[:m] += shift * (rng.random(m) < area)

@@ -117,8 +117,8 @@ def test_methods_agree_for_large_classes():
     ],
 )
 def test_coverage_with_few_positives(m, n, area, deviation):
-    # Five of the cells of benchmarks/bench_coverage.py; the logit interval covers 64 % to
-    # 94 % of them. The bound is 92 %, less two standard deviations of 600 draws.
+    # Five cells of benchmarks/bench_coverage.py; the logit interval covers 64 % to 94 %
+    # in them. The bound is 92 %, less two standard deviations of 600 draws.
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], [m, n])
     shift = math.hypot(1.0, deviation) * norm.ppf(area)
