@@ -15,6 +15,7 @@ import pytest
 import aucmax
 from aucmax import BAM
 from aucmax.cli.train import parameters, reader_options
+from aucmax.core.decimals import with_interval
 from aucmax.front.crossfit import Member
 from aucmax.front.trees import RandomizedTrees
 from commands import fields, invoke, table, write_table
@@ -491,6 +492,19 @@ def quick_team(monkeypatch):
     """Let the blend be of small models; which ones, its own tests look at."""
     team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
     monkeypatch.setattr("aucmax.front.classifier.default_team", lambda wide: team)
+
+
+def test_a_blend_says_its_own_auc(quick_team, tmp_path):
+    data = write_table(tmp_path / "clicks.csv", table(500))
+    command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
+    shown = " ".join(invoke(*command).stdout.split())
+    own = aucmax.load(tmp_path / "m.aucmax").auc_
+    value, low, high = with_interval(*own[:3])
+    assert f"Cross-validated AUC {value}, 95 % interval {low} to {high}: each" in shown
+    assert json.loads(invoke(*command, "--json").stdout)["auc"] == own._asdict()
+    shown = invoke(*command, "--holdout", "0.2").stdout
+    assert "held out" in shown
+    assert "Cross-validated" not in shown
 
 
 def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):

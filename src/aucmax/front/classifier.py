@@ -27,6 +27,7 @@ from aucmax.batch.bam_cv import BAMCV
 from aucmax.batch.kernel_cv import KernelAUCCV
 from aucmax.batch.leastsquares import LeastSquaresAUC
 from aucmax.core.base import Ranker, generator
+from aucmax.core.decimals import decimals, with_interval
 from aucmax.core.folds import drawn
 from aucmax.core.formula import Formula
 from aucmax.core.platt import log_odds
@@ -311,12 +312,15 @@ class AUCClassifier(Ranker):
         best = self.leaderboard_[0]
         parts = sorted(self.leaderboard_, key=lambda line: -line.weight)
         blended = ", ".join(f"{p.member} {p.weight:.0%}" for p in parts if p.weight)
+        pairs = f"{value:.{decimals(low, high) - 2}%}"
+        area, least, most = with_interval(value, low, high)
+        alone = "{} ({} to {})".format(*with_interval(*best[1:4]))
         lines = [
-            f"It ranks {value:.1%} of the pairs of a positive and a negative row right "
-            f"(AUC {value:.4f}, 95 % interval {low:.4f} to {high:.4f}), judged by rows "
-            "that it had not seen.",
+            f"It ranks {pairs} of the pairs of a positive and a negative row right "
+            f"(AUC {area}, 95 % interval {least} to {most}), judged by rows that it "
+            "had not seen.",
             f"It blends {blended}. The best of them alone is {best.member}, with an "
-            f"AUC of {best.auc:.4f} ({best.low:.4f} to {best.high:.4f}).",
+            f"AUC of {alone}.",
         ]
         clear = [one for one in self.importances_ if one.low > 0.0]
         if clear:
