@@ -1075,6 +1075,7 @@ FOR_VARIANTS = [
 )
 @strict
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:190 of 200 rows equal another row:UserWarning")
 def test_awkward_data(estimator, method, case):
     data, at_least = AWKWARD[case]
     X, y = data()

@@ -34,7 +34,7 @@ def folds(cv: Any, X: Any, signed: Float, single: str) -> list[tuple[Index, Inde
                 f"n_samples=1 of {len(present)}; use {single}."
             )
         equal = Repeats.among(X if signed.all() else X[present], positive)
-        found = dealt(int(cv), positive, equal.of, 0) if equal.copies else None
+        found = dealt(int(cv), positive, equal.of) if equal.copies else None
         if found is None:
             plain = StratifiedKFold(min(int(cv), fewest))
             found = list(plain.split(np.zeros(len(present)), positive))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 Hashes = NDArray[np.uint64]
 Index = NDArray[np.int64]
@@ -22,15 +23,17 @@ _APART = 0.1  # equal rows whose labels differ so often, chance being 1, are no 
 class Repeats(NamedTuple):
     """Equal rows."""
 
-    of: Index  # (n,) the number of the distinct row that each row equals
+    of: Index  # (n,) the number of the distinct row that each row equals, as they come
     repeated: int  # rows that equal an earlier one
     copies: bool  # whether they look like copies; or like separate observations
 
     @classmethod
     def among(cls, X: Any, positive: NDArray[np.bool_]) -> "Repeats":
         """Look for equal rows, dense or CSR."""
-        distinct, of = np.unique(row_hashes(X), return_inverse=True)
-        repeated = len(positive) - len(distinct)
+        _, first, of = np.unique(row_hashes(X), return_index=True, return_inverse=True)
+        number = np.empty(len(first), np.int64)
+        number[np.argsort(first)] = np.arange(len(first))
+        of, repeated = number[of], len(positive) - len(first)
         return cls(of, repeated, repeated > 0 and _differ(of, positive) < _APART)
 
 
@@ -47,27 +50,31 @@ def _differ(of: Index, positive: NDArray[np.bool_]) -> float:
 
 
 def dealt(
-    count: int, positive: NDArray[np.bool_], of: Index, seed: int
+    count: int,
+    positive: NDArray[np.bool_],
+    of: Index,
+    seed: int | None = None,
+    times: int = 1,
 ) -> list[tuple[Index, Index]] | None:
     """Return (train, test) of at most ``count`` folds that keep equal rows together.
 
-    Distinct rows of either class are dealt in turn, those that are there most often
-    first. None if a class has a single distinct row.
+    Folds are those of the distinct rows alone, shuffled by a seed if there is one, and
+    dealt so many ``times``. None if a class has a single distinct row.
     """
-    times, above = np.bincount(of), np.bincount(of, positive) > 0.0
+    above = np.bincount(of, positive) > 0.0
     count = min(count, int(above.sum()), int((~above).sum()))
     if count < 2:
         return None
-    rng, fold = np.random.RandomState(seed), np.empty(len(times), np.int64)
-    for side in (above, ~above):
-        some = rng.permutation(np.flatnonzero(side))
-        some = some[np.argsort(-times[some], kind="stable")]
-        turn = np.arange(len(some)) % (2 * count)  # to and fro
-        fold[some] = np.minimum(turn, 2 * count - 1 - turn)
-    place = fold[of]
-    return [
-        (np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)
-    ]
+    kind = StratifiedKFold(count, shuffle=seed is not None, random_state=seed)
+    if times > 1:
+        kind = RepeatedStratifiedKFold(
+            n_splits=count, n_repeats=times, random_state=seed
+        )
+    found = []
+    for _, test in kind.split(np.zeros(len(above)), above):
+        here = np.isin(np.arange(len(above)), test)[of]
+        found.append((np.flatnonzero(~here), np.flatnonzero(here)))
+    return found
 
 
 def row_hashes(X: Any, seed: int = 0) -> Hashes:
