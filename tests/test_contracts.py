@@ -1073,6 +1073,7 @@ FOR_VARIANTS = [
     + [(*way, case) for way in ways(VARIANTS[len(PLAIN) :]) for case in FOR_VARIANTS],
     ids=name,
 )
+@pytest.mark.filterwarnings("ignore:190 of 200 rows equal another row:UserWarning")
 @strict
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_awkward_data(estimator, method, case):

@@ -1,5 +1,8 @@
 """The names of the literature."""
 
+import ast
+import re
+from contextlib import suppress
 from csv import DictReader
 from pathlib import Path
 
@@ -9,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import aucmax
 from aucmax.core.formula import GAUSSIAN
-from aucmax.systems import CLASSES, SYSTEMS, configured, full_name
+from aucmax.systems import CLASSES, SAME, SYSTEMS, configured, full_name
 from data import gaussian
 
 RESULTS = Path(__file__).parents[2] / "shared" / "papers" / "results.csv"
@@ -82,6 +85,35 @@ def test_printed_settings_are_settings(name):
         assert getattr(learner, key) == value
     X, y = gaussian(100, 5)
     getattr(model, "partial_fit" if hasattr(model, "partial_fit") else "fit")(X, y)
+
+
+@pytest.mark.parametrize("name", list(dict.fromkeys([*CLASSES, *SYSTEMS])))
+def test_the_published_form_differs_or_is_stated_to_be_the_same(name):
+    differs = repr(aucmax.named(name, printed=True)) != repr(aucmax.named(name))
+    assert differs != (name in SAME)
+
+
+def as_published(kind):
+    """Return the constants in the settings that the docstring calls "As printed"."""
+    text = " ".join((getattr(aucmax, kind).__doc__ or "").split())
+    found = re.search(rf"As printed: ``{kind}\((.*?)\)``", text)
+    settings = {}
+    for key, value in re.findall(r"(\w+)=([^,)]+)", found[1] if found else ""):
+        with suppress(ValueError, SyntaxError):  # a letter of the paper: to be tuned
+            settings[key] = ast.literal_eval(value)
+    return settings
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_published_form_is_that_of_the_docstring(kind):
+    expected = as_published(kind)
+    assert bool(expected) == (kind not in SAME)
+    names = [name for name in SYSTEMS if SYSTEMS[name].learner[0] == kind]
+    for name in [kind, *(names if expected else [])]:
+        model = aucmax.named(name, printed=True)
+        found = getattr(model, "learner", model).get_params()
+        wanted = {**expected, "step": 0.5} if name.startswith("FCBR") else expected
+        assert {key: found[key] for key in wanted} == wanted  # FCBR is of chapter 5
 
 
 @every

@@ -61,6 +61,7 @@ _OPAUC_PRINTED: Settings = {**_LAST, **_EXPLICIT, "l2": 1e-4, "eta0": 2.0**-8}
 _SAM_PRINTED: Settings = {**_STREAM, "l2": 1e-7, "eta0": 1.0}
 _OAM_PRINTED: Settings = {**_LAST, "C": 1.0}
 _CBR_PRINTED: Settings = {**_STREAM, "C": 1.0, "step": 1.0}
+_UNIEXP_PRINTED: Settings = {**_LAST, **_EXPLICIT, "eta0": 2.0**-4}
 
 # Features of landmarks without a penalty: no feature is to be scaled up.
 _RAW: Settings = {"C": 100.0, "precondition": False}
@@ -104,7 +105,7 @@ SYSTEMS = {
         System("CBR-RS", (KHALID,), _HINGE, _FULL, _cbr("reservoir"), printed=_CBR_PRINTED),
         System("CBR-FIFO", (KHALID,), _HINGE, _FULL, _cbr("fifo"), printed=_CBR_PRINTED),
         System("CBR-diag-FIFO", (KHALID,), _HINGE, _BUFFER, _cbr("fifo", covariance="diag", precondition=False), printed=_CBR_PRINTED),
-        System("Uni-Exp", (GAO, KHALID), "exponential loss of rows, classes balanced", "O(d) a row", ("UniExp", {}), printed={**_LAST, **_EXPLICIT, "eta0": 2.0**-4}),
+        System("Uni-Exp", (GAO, KHALID), "exponential loss of rows, classes balanced", "O(d) a row", ("UniExp", {}), printed=_UNIEXP_PRINTED),
         System("Uni-Log", (GAO,), "logistic loss of rows, classes balanced", "O(n d) a Newton step", ("BAM", {"loss": "balanced_logistic"})),
         System("LS-SVM", (GAO, NATOLE, THESIS), _SQUARE, "O(n d²)", ("LeastSquaresAUC", {})),
         System("SVM-OR", (GAO, THESIS), _HINGE, "O(n d) a cutting plane", ("SVMPerf", {})),
@@ -132,6 +133,33 @@ SYSTEMS = {
 
 CLASSES = [name for name in aucmax.ESTIMATORS if name != "Chain"]  # a chain of what?
 
+# Of classes whose name is not that of a system, the settings of the pseudo-code.
+PRINTED: dict[str, Settings] = {
+    "SPAM": _SPAM_PRINTED,
+    "OAM": {**_OAM_PRINTED, "policy": "reservoir"},
+    "CBR": _CBR_PRINTED,
+    "UniExp": _UNIEXP_PRINTED,
+    "SAM": _SAM_PRINTED,
+    "SVRGAUC": {"l2": 1e-4, "schedule": "printed", "tol": 0.0},
+}
+
+_MINIMUM = (
+    "The paper defines it by its objective, whose minimum is found: no steps differ."
+)
+_SAMPLE = (
+    "The steps are those of the paper; only the penalty and numbers of pairs are ours."
+)
+_NO_PAPER = "It has no published pseudo-code."
+# Names whose published form is the default one, and why.
+SAME = {
+    **dict.fromkeys(("Uni-Log", "LS-SVM", "SVM-OR", "BAM", "RankSVM"), _MINIMUM),
+    **dict.fromkeys(("RBF-RankSVM", "RBF-RankSVM-sub", "NBAM", "FBAM"), _MINIMUM),
+    **dict.fromkeys(("SVMPerf", "LeastSquaresAUC", "KernelBAM"), _MINIMUM),
+    "MBA": _SAMPLE,
+    **dict.fromkeys(("BAMCV", "LeastSquaresAUCCV", "KernelAUCCV"), _NO_PAPER),
+    **dict.fromkeys(("AUCStream", "AUCClassifier"), _NO_PAPER),
+}
+
 
 def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
     """Return a system of the literature, ready to fit.
@@ -142,8 +170,10 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
         A name out of the papers, such as "NPSAM", "OPAUCr" or "CBR-diag-FIFO"; or a
         class of this library. Case does not matter. ``aucmax algorithms`` lists them.
     printed : bool, default=False
-        Whether it is to be the pseudo-code to the letter: no scaling inside, plain
-        numbers for penalties and steps, which have to be tuned.
+        Whether to set the parameters so that steps are those of the published
+        pseudo-code: no scaling inside, plain numbers for penalties and step sizes,
+        which have to be tuned. Makes no difference to the names in
+        ``aucmax.systems.SAME``, which says why.
     **parameters
         Parameters of the estimator, or of a part of it: ``n_components=400`` and
         ``map__n_components=400`` are the same.
@@ -164,7 +194,8 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
     spelt = full_name(name)
     system = SYSTEMS.get(spelt)
     if system is None:
-        estimator = getattr(aucmax, spelt)()
+        settings = PRINTED.get(spelt, {}) if printed else {}
+        estimator = getattr(aucmax, spelt)(**settings)
     else:
         kind, settings = system.learner
         settings = {**settings, **(system.printed if printed else {})}

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.base import OnlineAUC
+from aucmax.core.repeats import row_hashes
 from aucmax.data.badlines import BadLines
 from aucmax.data.batch import Batch, Positive, labelled
 from aucmax.data.chunk import START, BadLine, Chunk, Position, Source
 from aucmax.data.collect import join, widened
 from aucmax.data.open import open_data, reopen
-from aucmax.data.origin import Origin, file_digest, row_hashes
+from aucmax.data.origin import Origin, file_digest
 from aucmax.data.prefetch import prefetch, ticking
 from aucmax.data.recipe import Judgement
 from aucmax.data.spreads import Spreads

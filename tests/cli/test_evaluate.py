@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aucmax import metrics
+from aucmax.core.decimals import with_interval
 from commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(400, seed=2)
@@ -89,14 +90,31 @@ def test_a_group_of_one_class_is_said_to_be_one(model, tmp_path):
     assert "negatives only" in invoke("evaluate", model, path, "--by", "town").stdout
 
 
+def test_few_rows_have_few_digits(model, tmp_path):
+    data = write_table(tmp_path / "few.csv", table(12))
+    result = invoke("evaluate", model, data)
+    assert result.exit_code == 0, result.output
+    assert re.match(
+        r"AUC \d\.\d\d, 95 % interval \d\.\d\d to \d\.\d\d\n", result.stdout
+    )
+    assert re.search(r"Average precision \d\.\d\d;", result.stdout)
+    rows = fields(invoke("score", model, data).stdout)
+    y, score = zip(
+        *((r["clicked"] == "yes", float(r["score"])) for r in rows), strict=True
+    )
+    exact = metrics.auc_interval(y, score)[:3]
+    assert triple(report(model, data)["auc"]) == exact
+
+
 def test_people_get_tables(model, data, scored, tmp_path):
     y, score, _ = scored
     picture = tmp_path / "roc.png"
     result = invoke("evaluate", model, data, "--by", "town", "--plot", picture)
     assert result.exit_code == 0
-    value, low, high, _ = metrics.auc_interval(y, score)
+    value, low, high = with_interval(*metrics.auc_interval(y, score)[:3])
+    assert len(value) == len("0.123")
     assert result.stdout.startswith(
-        f"AUC {value:.4f}, 95 % interval {low:.4f} to {high:.4f}\n400 rows, "
+        f"AUC {value}, 95 % interval {low} to {high}\n400 rows, "
     )
     for words in ("Partial AUC", "10 %", "lift", "fpr ≤ 1 %", "model's", "York"):
         assert words in result.stdout

@@ -9,6 +9,7 @@ import pytest
 
 import aucmax
 from aucmax import tensors
+from aucmax.core.decimals import with_interval
 from aucmax.core.portable import dump
 from aucmax.model import load_with_recipe, save
 from aucmax.scoring import Model
@@ -97,7 +98,8 @@ def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
     assert found["chosen"]["auc"] == model.path_["auc"].max()
     assert found["chosen"]["error"] == model.path_["error"][model.path_["auc"].argmax()]
     text = " ".join(invoke("info", path).stdout.split())
-    assert f"AUC {judged['auc']['value']:.4f}, 95 % interval" in text
+    area = with_interval(*(judged["auc"][key] for key in ("value", "low", "high")))
+    assert f"AUC {area[0]}, 95 % interval {area[1]} to {area[2]}" in text
     assert f"on {judged['rows']} rows held out" in text
     assert f"l2 = {model.l2_:.4g}: AUC {found['chosen']['auc']:.4f} ± " in text
     # Of a file that does not say, nothing is said; numbers that make no sense are none.

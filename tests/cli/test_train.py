@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from fnmatch import fnmatchcase
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,11 @@ import pytest
 
 import aucmax
 from aucmax import BAM
-from aucmax.cli.train import parameters, reader_options
+from aucmax.cli.train import parameters, reader_options, remarks
+from aucmax.core.decimals import with_interval
 from aucmax.front.crossfit import Member
 from aucmax.front.trees import RandomizedTrees
+from aucmax.training import Progress
 from commands import fields, invoke, table, write_table
 from data import scattered
 
@@ -494,6 +497,19 @@ def quick_team(monkeypatch):
     monkeypatch.setattr("aucmax.front.classifier.default_team", lambda *_: team)
 
 
+def test_a_blend_says_its_own_auc(quick_team, tmp_path):
+    data = write_table(tmp_path / "clicks.csv", table(500))
+    command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
+    shown = " ".join(invoke(*command).stdout.split())
+    own = aucmax.load(tmp_path / "m.aucmax").auc_
+    value, low, high = with_interval(*own[:3])
+    assert f"Cross-validated AUC {value}, 95 % interval {low} to {high}: each" in shown
+    assert json.loads(invoke(*command, "--json").stdout)["auc"] == own._asdict()
+    shown = invoke(*command, "--holdout", "0.2").stdout
+    assert "held out" in shown
+    assert "Cross-validated" not in shown
+
+
 def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
     data = write_table(tmp_path / "clicks.csv", table(500))
     model = tmp_path / "m.aucmax"
@@ -545,17 +561,27 @@ def table_of(n, columns=3, seed=0):
 def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
     monkeypatch.setattr("aucmax.training._BLENDED", 1000.0)
     monkeypatch.setattr("aucmax.training._BUDGET", 1.0)
-    (tmp_path / "a.csv").write_text(table_of(30_000))
-    result = invoke(
-        "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
-    )
+    (tmp_path / "a.csv").write_text(table_of(2000))
+    args = ("-o", tmp_path / "m", "--label", "outcome")
+    result = invoke("train", tmp_path / "a.csv", *args)
     assert "AUCClassifier" in result.stdout
-    assert "within time_budget=1 seconds" in result.stderr
-    assert "of 30,000 rows each" in result.stderr
-    assert "--fast" in result.stderr
     model = aucmax.load(tmp_path / "m")
+    assert model.time_budget == 1.0
     rows = {line.rows for line in model.leaderboard_}
-    assert f"{max(rows):,}" in invoke("info", tmp_path / "m").stdout
+    for words in (result.stdout, invoke("info", tmp_path / "m").stdout):
+        assert f"{max(rows):,}" in words
+
+
+def test_members_that_learnt_from_few_rows_are_reported():
+    lines = [SimpleNamespace(rows=rows) for rows in (7407, 341)]
+    result = SimpleNamespace(
+        estimator=SimpleNamespace(time_budget=60.0, leaderboard_=lines),
+        progress=Progress(rows=159_779, positives=2000),
+        recipe={"task": {"positive": [1.0], "negative": [0.0]}},
+    )
+    (note,) = remarks(result)
+    for words in ("time_budget=60", "341 to 7,407 of 159,779", "--fast"):
+        assert words in note
 
 
 def test_models_of_files_keep_the_labels_of_the_data(tmp_path):

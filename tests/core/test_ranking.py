@@ -84,11 +84,11 @@ def test_split_keeps_the_order_of_the_rows(column, data):
 
 @patient
 @given(scores, scores)
-def test_staircase_counts_each_class_from_a_score_up(pos, neg):
-    score, n_pos, n_neg = staircase(ladder(pos), ladder(neg))
-    assert score.tolist() == np.unique(np.concatenate([pos, neg]))[::-1].tolist()
-    assert n_pos.tolist() == [np.sum(pos >= t) for t in score]
-    assert n_neg.tolist() == [np.sum(neg >= t) for t in score]
+def test_staircase_counts_each_class_up_to_a_value(pos, neg):
+    value, n_pos, n_neg = staircase(ladder(pos), ladder(neg))
+    assert value.tolist() == np.unique(np.concatenate([pos, neg])).tolist()
+    assert n_pos.tolist() == [np.sum(pos <= t) for t in value]
+    assert n_neg.tolist() == [np.sum(neg <= t) for t in value]
 
 
 @patient

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import StratifiedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -402,3 +402,62 @@ def test_a_warning_if_the_larger_label_is_the_frequent_one():
         UserWarning, match="To rank 'left' high, as 20.0% of the rows are"
     ):
         light().fit(X, np.where(rare, "left", "stayed"))
+
+
+def copied(times, seed=0):
+    """Return noise, with each positive so many times."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((300, 6)), rng.random(300) < 0.15
+    order = np.append(np.arange(300), np.repeat(np.flatnonzero(y), times - 1))
+    return X[order], y[order]
+
+
+def test_copies_of_rows_do_not_make_noise_look_good(tmp_path):
+    X, y = copied(10)
+    with pytest.warns(UserWarning, match=r"rows equal another row and have its label"):
+        model = light().fit(X, y)
+    distinct = light().fit(*copied(1))
+    assert model.auc_.low < 0.5 < model.auc_.high
+    assert model.auc_.se > 0.7 * distinct.auc_.se  # nine copies tell nothing new
+    n = np.count_nonzero(copied(1)[1])
+    assert f"{9 * n} rows equal an earlier one; folds keep them" in model.explain()
+    assert "equal an earlier one" not in distinct.explain()
+    model.save(tmp_path / "m.aucmax")
+    assert aucmax.load(tmp_path / "m.aucmax").explain() == model.explain()
+    with pytest.warns(UserWarning, match="equal another row"):
+        again = light().fit(sparse.csr_array(X), y)
+    assert again.auc_ == model.auc_
+
+
+def test_every_row_twice():
+    X, y = copied(1)
+    once = light(members=[BAM()]).fit(X, y).auc_
+    with pytest.warns(UserWarning, match="300 of 600 rows equal another"):
+        twice = light(members=[BAM()]).fit(np.append(X, X, axis=0), np.append(y, y))
+    assert twice.auc_.low < 0.5 < twice.auc_.high
+    assert twice.auc_.value == pytest.approx(once.value, abs=0.01)  # the same folds
+    assert twice.auc_.se == pytest.approx(once.se, rel=0.05)
+
+
+def test_copies_that_a_user_parts():
+    X, y = copied(10)
+    model = light(members=[BAM()], cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    with pytest.warns(UserWarning, match=r"learnt from an equal row.*auc_ is too high"):
+        model.fit(X, y)
+    assert "folds part" in model.explain()
+    groups = np.unique(X[:, 0], return_inverse=True)[1]
+    with pytest.warns(UserWarning, match="folds keep them together"):
+        light(members=[BAM()]).fit(X, y, groups=groups)
+
+
+def test_equal_rows_that_are_observations_are_dealt_as_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (300, 2)).astype(float)  # nine distinct rows
+    y = rng.random(300) < 0.2 + 0.2 * X[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = light(members=[BAM()]).fit(X, y)
+    assert "291 rows equal an earlier one; folds part" in model.explain()
+    # Shares of the values 0, 1, 2: 1/6, 2/6, 3/6 of positives, 4/9, 3/9, 2/9 of others.
+    best = (1 * 2 + 2 * 5.5 + 3 * 8) / 54
+    assert model.auc_.low < best < model.auc_.high

@@ -193,3 +193,15 @@ def test_float32_thresholds_call_the_same_rows():
 def test_errors(purpose, message):
     with pytest.raises(ValueError, match=message):
         operating_point([0, 1], [1, 1], **purpose)
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64])
+def test_thresholds_are_compared_as_numpy_does(kind):
+    score = np.array([0.7, 0.3, 0.7000001, 0.1], np.float32)
+    y = [1, 0, 1, 0]
+    for threshold in (0.7, 0.3, 0.1, 1e300 if kind is not np.float32 else 1e30):
+        with np.errstate(over="ignore"):
+            called = np.count_nonzero(score >= kind(threshold))
+        got = operating_point(y, score, threshold=kind(threshold))
+        assert got.rows == called
+        assert type(got.threshold) is float

@@ -1,6 +1,7 @@
 """Precision and lift: all orders of tied rows and scikit-learn as oracles."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -231,3 +232,27 @@ def test_weighted_precision_is_worth_so_many_rows(data, share):
         got = precision_interval(y, score, length, sample_weight=weight)
         share = np.average(y[order[:k]], weights=mine)
         assert got == pytest.approx(wilson(share, count, 0.95), rel=1e-9, abs=1e-12)
+
+
+def exact_average_precision(y, score, weight):
+    """Return the sum over the distinct scores, in fractions."""
+    w = [Fraction(float(one)) for one in weight]
+    rows = range(len(y))
+    total, area, before = sum(w[i] for i in rows if y[i]), Fraction(0), Fraction(0)
+    for t in sorted(set(score), reverse=True):
+        tp = sum((w[i] for i in rows if y[i] and score[i] >= t), Fraction(0))
+        called = sum(w[i] for i in rows if score[i] >= t)
+        area += (tp - before) / total * tp / called
+        before = tp
+    return float(area)
+
+
+def test_weights_of_twenty_orders_of_magnitude():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n = rng.integers(4, 12)
+        y, score = rng.permutation(np.arange(n) % 2), rng.integers(0, 8, n)
+        weight = 10.0 ** rng.uniform(-10, 10, n)
+        got = average_precision(y, score, sample_weight=weight)
+        expected = exact_average_precision(y, score, weight)
+        assert got == pytest.approx(expected, rel=1e-12, abs=1e-15)

@@ -158,6 +158,50 @@ def test_streams(case, seed, start, layout):
     assert np.abs(model.coef_).max() > 0.0
 
 
+SWITCHES = {*PLAIN, *EXPLICIT}  # what is not a number of the paper's
+
+
+def numbers_of(settings):
+    return {
+        key: value
+        for key, value in settings.items()
+        if key not in SWITCHES or (key == "step" and value != "explicit")
+    }
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_named_streams_take_the_steps_of_the_pseudo_code(case):
+    name, settings, printed, arguments = STREAMS[case]
+    X, y = rows_of(0)
+    model = aucmax.named(name, printed=True, **numbers_of(settings))
+    for k, expected in enumerate(getattr(pseudocode, printed)(X, y, *arguments)):
+        model.partial_fit(X[k : k + 1], y[k : k + 1], classes=[-1, 1])
+        assert_same(model.coef_[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [  # as the tests below have them
+        ("SPAM", {"l2": 0.5, "l1": 0.1, "eta0": 0.7, "max_iter": 1, "shuffle": False}),
+        ("SAM", {"l2": 0.05, "eta0": 0.5, "rskip": 4, "max_iter": 1}),
+        ("ASAM", {"l2": 0.05, "eta0": 0.5, "rskip": 4, "askip": 3, "max_iter": 1}),
+        ("PSAM", {"l2": 0.05, "eta0": 0.5, "rskip": 4, "askip": 3, "max_iter": 1}),
+        ("SPDAM", {"l2": 0.5, "batch_size": 16}),
+        ("SVRGAUC", {"l2": 0.5, "l1": 0.1, "eta0": 0.3, "tol": 0.0}),
+        ("FSAUC", {"radius": 0.7, "eta0": 0.3, "n_expected": 1400}),
+    ],
+)
+def test_named_settings_are_those_that_are_compared(name, settings):
+    switches = {
+        "SPAM": {**PLAIN, **EXPLICIT},
+        "FSAUC": {**ONLY, **EXPLICIT},
+        "SPDAM": {"schedule": "printed"},
+        "SVRGAUC": {"schedule": "printed"},
+    }.get(name, ONLY)
+    compared = getattr(aucmax, name)(**settings, **switches).get_params()
+    assert aucmax.named(name, printed=True, **settings).get_params() == compared
+
+
 @pytest.mark.parametrize("case", STREAMS)
 def test_chunks(case):
     """However a stream is cut, and ``fit`` in one pass where that learns as it goes."""

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils._param_validation import Interval
 
 from aucmax.batch.bam_cv import BAMCV
@@ -26,6 +25,7 @@ from aucmax.core.folds import Index, areas, drawn, folds, left_out
 from aucmax.core.formula import Formula
 from aucmax.core.moments import Moments, gather, one_blas_thread
 from aucmax.core.normal import solve_path
+from aucmax.core.repeats import Repeats, dealt
 from aucmax.core.rows import Float
 from aucmax.features.base import FeatureMap
 from aucmax.features.nystroem import KMeansNystroem
@@ -219,14 +219,13 @@ class KernelAUCCV(Ranker):
     def _folds(
         self, X: Any, signed: Float, rng: np.random.RandomState
     ) -> list[tuple[Index, Index]]:
-        dealt = folds(self.cv, X, signed, "KernelBAM")
+        found = folds(self.cv, X, signed, "KernelBAM")
         if isinstance(self.cv, Integral) and len(signed) < _FEW and self.fallback:
-            seed = rng.randint(np.iinfo(np.int32).max)
-            again = RepeatedStratifiedKFold(
-                n_splits=len(dealt), n_repeats=_REPEATS, random_state=seed
-            )
-            dealt = list(again.split(np.zeros(len(signed)), signed > 0.0))
-        return dealt
+            seed, positive = rng.randint(np.iinfo(np.int32).max), signed > 0.0
+            equal = Repeats.among(X, positive)
+            of = equal.of if equal.copies else np.arange(len(signed))
+            found = dealt(len(found), positive, of, seed, _REPEATS) or found
+        return found
 
     def _best_kernel(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, some, table
+from aucmax.core.decimals import decimals, with_interval
 from aucmax.data.badlines import BadLines
 from aucmax.evaluation import Evaluation, collect, evaluate
 from aucmax.files import refuse_overwriting, refuse_twice
@@ -87,9 +88,9 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     area, level = found.auc, f"{_percent(found.level)} interval"
     weighted = found.weight is not None
     rows = "weight" if weighted else "rows"
-    screen.print(
-        f"AUC {area.value:.4f}, {level} {area.low:.4f} to {area.high:.4f}", style="bold"
-    )
+    value, low, high = with_interval(*area[:3])
+    places = decimals(area.low, area.high)  # of all measures of the ranking
+    screen.print(f"AUC {value}, {level} {low} to {high}", style="bold")
     share = _percent(found.positives / found.rows)
     left_out = f"; {some(bad, 'bad line')} left out" if bad else ""
     screen.print(
@@ -103,20 +104,20 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
         )
     screen.print(
         f"Partial AUC up to a false positive rate of {_percent(found.max_fpr)}: "
-        f"{found.standardised:.4f} (area {found.partial:.5f})"
+        f"{found.standardised:.{places}f} (area {found.partial:.{places + 1}f})"
     )
     screen.print(
-        f"Average precision {found.average_precision:.4f}; precision = recall = "
-        f"{found.breakeven:.4f}"
+        f"Average precision {found.average_precision:.{places}f}; precision = recall = "
+        f"{found.breakeven:.{places}f}"
     )
     tops = table("top", rows, "precision", level, "lift", "recall")
     for top in found.tops:
-        low, high = top.precision.low, top.precision.high
+        precision, low, high = with_interval(*top.precision)
         tops.add_row(
             f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k),
             f"{top.rows:,.0f}",
-            f"{top.precision.value:.4f}",
-            f"{low:.4f}–{high:.4f}",
+            precision,
+            f"{low}–{high}",
             f"{top.lift:.3g}",
             _percent(top.recall),
         )
@@ -129,7 +130,7 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
             "> 0" if of_model else f"{point.threshold:.5g}",
             _percent(point.tpr),
             _percent(point.fpr),
-            f"{point.precision:.4f}" if point.rows else "–",
+            f"{point.precision:.{places}f}" if point.rows else "–",
             f"{point.rows:,.0f}",
         )
     screen.show(points)
@@ -149,12 +150,15 @@ def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
 def _groups(found: Evaluation, by: str, level: str) -> Any:
     groups = table(by, "AUC", level, "rows", "positive")
     for group in found.groups[:_MOST_GROUPS]:
-        area = group.auc
         only = "positives" if group.positives else "negatives"
+        area, interval = "–", f"{only} only"
+        if group.auc is not None:
+            area, low, high = with_interval(*group.auc[:3])
+            interval = f"{low}–{high}"
         groups.add_row(
             group.name,
-            "–" if area is None else f"{area.value:.4f}",
-            f"{only} only" if area is None else f"{area.low:.4f}–{area.high:.4f}",
+            area,
+            interval,
             f"{group.rows:,}",
             f"{group.positives:,}",
         )

@@ -17,6 +17,7 @@ from aucmax.cli.screen import (
     table,
     worth,
 )
+from aucmax.core.decimals import with_interval
 from aucmax.core.formula import Formula
 from aucmax.data.spreads import Spreads
 from aucmax.data.words import Word
@@ -208,7 +209,8 @@ def _weights_table(entries: list[dict[str, Any]]) -> Table:
 
 
 def _area(value: float, low: float, high: float, _: float) -> str:
-    return f"{value:.4f} ({low:.4f} to {high:.4f}) on rows that it had not seen"
+    area, least, most = with_interval(value, low, high)
+    return f"{area} ({least} to {most}) on rows that it had not seen"
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

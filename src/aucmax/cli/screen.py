@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from aucmax.cli.printable import printable
+from aucmax.core.decimals import with_interval
 from aucmax.data.roles import LEFT_OUT, NUMBER, Column
 from aucmax.data.text import Text
 
@@ -228,9 +229,10 @@ def columns_table(roles: Sequence[Mapping[str, Any]]) -> Table | None:
 def judgement(judged: Mapping[str, Any]) -> str:
     """Return how good a model was on rows that it had not learnt."""
     area, weighted = judged["auc"], "weighted " if judged["weighted"] else ""
+    value, low, high = with_interval(area["value"], area["low"], area["high"])
     return (
-        f"AUC {area['value']:.4f}, 95 % interval {area['low']:.4f} to "
-        f"{area['high']:.4f}, on {judged['rows']:,} {weighted}rows "
+        f"AUC {value}, 95 % interval {low} to {high}, on {judged['rows']:,} "
+        f"{weighted}rows "
         + ("of the test data" if judged["on"] == "test" else "held out")
     )
 
@@ -241,10 +243,11 @@ def leaderboard(lines: Sequence[dict[str, Any]]) -> Table:
         return _race(lines)
     grid = table("member", "AUC", "95 % interval", "weight", "rows", "seconds")
     for line in lines:
+        area, low, high = with_interval(line["auc"], line["low"], line["high"])
         grid.add_row(
             line["member"],
-            f"{line['auc']:.4f}",
-            f"{line['low']:.4f}–{line['high']:.4f}",
+            area,
+            f"{low}–{high}",
             f"{100.0 * line['weight']:.0f} %" if line["weight"] else "",
             f"{line['rows']:,}",
             f"{line['seconds']:.1f}",

@@ -20,6 +20,7 @@ from aucmax.cli.screen import (
     some,
     worth,
 )
+from aucmax.core.decimals import with_interval
 from aucmax.data.open import OURS
 from aucmax.data.task import Task
 from aucmax.training import (
@@ -203,6 +204,7 @@ class _Shown(Observer):
 def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
     """Return what a machine wants to know."""
     progress, board = result.progress, getattr(result.estimator, "leaderboard_", None)
+    own = getattr(result.estimator, "auc_", None)  # a blend's, by cross-validation
     return {
         "model": str(output),
         "features": result.estimator.n_features_in_,
@@ -211,6 +213,7 @@ def summary(result: Result, output: Path, seconds: float) -> dict[str, Any]:
         "rows_learnt": progress.steps or progress.rows,
         "columns": result.recipe["input"].get("roles") or None,
         "leaderboard": [line._asdict() for line in board] if board else None,
+        "auc": own._asdict() if own is not None else None,
         "judged": result.judged,
         "resumed": result.resumed,
         "seconds": round(seconds, 3),
@@ -242,6 +245,12 @@ def _report(result: Result, output: Path, seconds: float) -> str:
         ]
     if result.judged is not None:
         lines += [f"{judgement(result.judged)}."]
+    elif (own := getattr(estimator, "auc_", None)) is not None:
+        value, low, high = with_interval(*own[:3])
+        lines += [
+            f"Cross-validated AUC {value}, 95 % interval {low} to {high}: each row was "
+            "scored by models that had not learnt from it."
+        ]
     lines += [f"Model: {output}"]
     return "\n".join(lines)
 

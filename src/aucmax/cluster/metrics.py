@@ -10,7 +10,7 @@ rounded once, as on one machine.
 
 from itertools import pairwise
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
@@ -24,7 +24,7 @@ from aucmax.core.check import check_weights
 from aucmax.core.classes import as_scores
 from aucmax.core.rows import Float
 from aucmax.metrics._steps import check_level
-from aucmax.metrics.delong import AUCInterval, around
+from aucmax.metrics.delong import AUCInterval, Method, around, check_method
 
 _ROUNDING = 1e-13  # as in metrics.delong: standard errors below are none
 _SAMPLE = 64  # scores of a block that say where to cut
@@ -126,7 +126,7 @@ def auc_interval(
     score: Any,
     *,
     level: float = 0.95,
-    method: Literal["logit", "wald"] = "logit",
+    method: Method = "wilson",
     sample_weight: Any = None,
     pos_label: object = None,
 ) -> AUCInterval:
@@ -138,7 +138,7 @@ def auc_interval(
         As for :func:`auc`.
     level : float, default=0.95
         How often the interval should cover the true AUC.
-    method : {"logit", "wald"}, default="logit"
+    method : {"wilson", "logit", "wald"}, default="wilson"
         As for :func:`aucmax.metrics.auc_interval`.
 
     Returns
@@ -147,8 +147,7 @@ def auc_interval(
         As :func:`aucmax.metrics.auc_interval` of all rows, up to rounding.
     """
     check_level(level)
-    if method not in ("logit", "wald"):
-        raise ValueError(f'method must be "logit" or "wald", not {method!r}')
+    check_method(method)
     ranking = _ranked(y, score, sample_weight, pos_label)
     value, below = _area(ranking)
     total = ranking.total
@@ -166,13 +165,12 @@ def auc_interval(
         variance = np.inf if alone else off[0] * (m - 1) / m + off[1] * (n - 1) / n
         se = sqrt(min(variance, value * (1.0 - value)))
         se = 0.0 if se < _ROUNDING else se
-        k = max(1.0, float((total.weight**2 / total.square).min()))
-        return around(value, se, k, level, method)
-    k = int(min(m, n))
+        m, n = np.maximum(1.0, total.weight**2 / total.square)
+        return around(value, se, float(m), float(n), level, method)
     se = sqrt(value * (1.0 - value))
-    if k > 1:
+    if min(m, n) > 1:
         se = sqrt(off[0] / (m - 1) / n**2 / m + off[1] / (n - 1) / m**2 / n)
-    return around(value, se, k, level, method)
+    return around(value, se, float(m), float(n), level, method)
 
 
 def _ranked(y: Any, score: Any, weight: Any, pos_label: object) -> Ranking:

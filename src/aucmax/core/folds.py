@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from aucmax.core.base import product
 from aucmax.core.ranking import split, weighted_win_fraction, win_fraction
+from aucmax.core.repeats import Repeats, dealt
 from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
@@ -20,7 +21,8 @@ _SCORES = 1 << 23  # of a fold at a time: 64 MB
 def folds(cv: Any, X: Any, signed: Float, single: str) -> list[tuple[Index, Index]]:
     """Return (train, test) of each fold; with a number, weight zero is in none.
 
-    ``single`` is the estimator to recommend where there are too few rows.
+    Copies of a row are in one fold, see :mod:`aucmax.core.repeats`. ``single`` is the
+    estimator to recommend where there are too few rows.
     """
     present = np.flatnonzero(signed)
     positive = signed[present] > 0.0
@@ -31,9 +33,11 @@ def folds(cv: Any, X: Any, signed: Float, single: str) -> list[tuple[Index, Inde
                 f"Cross-validation needs two rows of each class, but a class has "
                 f"n_samples=1 of {len(present)}; use {single}."
             )
-        found = StratifiedKFold(min(int(cv), fewest)).split(
-            np.zeros(len(present)), positive
-        )
+        equal = Repeats.among(X if signed.all() else X[present], positive)
+        found = dealt(int(cv), positive, equal.of) if equal.copies else None
+        if found is None:
+            plain = StratifiedKFold(min(int(cv), fewest))
+            found = list(plain.split(np.zeros(len(present)), positive))
         return [(present[train], present[test]) for train, test in found]
     splitter = check_cv(cv, signed > 0.0, classifier=True)
     return list(splitter.split(X, signed > 0.0))

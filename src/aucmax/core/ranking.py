@@ -118,27 +118,26 @@ def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
 
 @kernel
 def staircase(pos: Ladder, neg: Ladder) -> tuple[Scores, Weights, Weights]:
-    """Return each distinct score, falling, with the weight of each class from it up.
+    """Return each distinct value, rising, with the weight of each class up to it.
 
-    One scan down two ladders: (score, positives at or above it, negatives ...).
+    One scan up two ladders: (value, positives at or below it, negatives ...).
     """
-    i = pos.value.size
-    j = neg.value.size
-    score = np.empty(i + j, pos.value.dtype)
-    n_pos = np.empty(i + j)
-    n_neg = np.empty(i + j)
-    k = 0
-    while i > 0 or j > 0:
-        if j == 0 or (i > 0 and pos.value[i - 1] >= neg.value[j - 1]):
-            score[k] = pos.value[i - 1]
+    m, n = pos.value.size, neg.value.size
+    value = np.empty(m + n, pos.value.dtype)
+    n_pos = np.empty(m + n)
+    n_neg = np.empty(m + n)
+    i = j = k = 0
+    while i < m or j < n:
+        if j == n or (i < m and pos.value[i] <= neg.value[j]):
+            value[k] = pos.value[i]
         else:
-            score[k] = neg.value[j - 1]
-        i -= i > 0 and pos.value[i - 1] == score[k]
-        j -= j > 0 and neg.value[j - 1] == score[k]
-        n_pos[k] = pos.below[-1] - pos.below[i]
-        n_neg[k] = neg.below[-1] - neg.below[j]
+            value[k] = neg.value[j]
+        i += i < m and pos.value[i] == value[k]
+        j += j < n and neg.value[j] == value[k]
+        n_pos[k] = pos.below[i]
+        n_neg[k] = neg.below[j]
         k += 1
-    return score[:k], n_pos[:k], n_neg[:k]
+    return value[:k], n_pos[:k], n_neg[:k]
 
 
 def win_fraction(pos: Scores, neg: Scores) -> float:

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+
+from aucmax.core.repeats import Hashes, row_hashes
 
 _SAMPLES, _SAMPLE = 8, 1 << 16  # blocks of a file and their bytes
 _DIGITS = 24  # of a digest, in a model file
 _MOST_FILES = 1000  # that a model file remembers
 HEAD = 64  # rows that are looked at
 _DISTINCT = 32  # of them must differ, or they say nothing
-
-Hashes = NDArray[np.uint64]
 
 
 class Origin(NamedTuple):
@@ -81,23 +79,5 @@ def file_digest(path: Path) -> str:
     return found.hexdigest()
 
 
-def row_hashes(X: Any, seed: int = 0) -> Hashes:
-    """Return a number for each row: equal ones for equal rows, dense or CSR."""
-    rows = sparse.csr_array(X)
-    value = np.ascontiguousarray(rows.data, np.float64).view(np.uint64)
-    mixed = _mix(value ^ _mix(rows.indices.astype(np.uint64) + np.uint64(seed + 1)))
-    mixed[rows.data == 0.0] = 0
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return _mix(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-
-
 def _head(hashes: Hashes) -> str:
     return sha256(hashes.astype("<u8").tobytes()).hexdigest()[:_DIGITS]
-
-
-def _mix(x: Hashes) -> Hashes:
-    """Return the output of the generator SplitMix64 (Steele, Lea, Flood 2014) at x."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

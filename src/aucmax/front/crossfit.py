@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.validation import has_fit_parameter
 
 from aucmax.core.folds import Index, drawn
+from aucmax.core.repeats import Repeats, dealt
 from aucmax.core.rows import Float
 from aucmax.front.trees import log_odds_of
 
@@ -82,14 +83,22 @@ class _Model(NamedTuple):
     rows: int
 
 
-def deal(cv: Any, signed: Float, groups: Any, seed: int) -> list[Part]:
+def deal(
+    cv: Any, signed: Float, groups: Any, seed: int, equal: Repeats | None = None
+) -> list[Part]:
     """Return the models that a member is made of, their rows counted among those there.
 
-    A row of weight zero is not there; splits that a user gives count it.
+    A row of weight zero is not there; splits that a user gives count it. Copies of a
+    row are in one fold, if a user gives neither splits nor groups.
     """
     present = np.flatnonzero(signed)
     positive, n = signed[present] > 0.0, len(present)
-    if isinstance(cv, int | np.integer):
+    splits = None
+    if isinstance(cv, int | np.integer) and groups is None and equal and equal.copies:
+        splits = dealt(int(cv), positive, equal.of, seed)
+    if splits is not None:
+        pass
+    elif isinstance(cv, int | np.integer):
         own = None if groups is None else groups[present]
         folds = _folds(int(cv), positive, own, seed)
         splits = list(folds.split(np.zeros(n), positive, own))
@@ -106,6 +115,16 @@ def deal(cv: Any, signed: Float, groups: Any, seed: int) -> list[Part]:
     parts = [Part(train, test, once) for train, test in splits]
     every = np.arange(n)
     return parts if once else [*parts, Part(every, every[:0], True)]
+
+
+def parted(parts: Sequence[Part], equal: Repeats) -> int:
+    """Return how many rows are scored by a model that has learnt from an equal row."""
+    count = 0
+    for part in parts:
+        learnt = np.zeros(len(equal.of), np.bool_)
+        learnt[equal.of[part.train]] = True
+        count += int(np.count_nonzero(learnt[equal.of[part.test]]))
+    return count
 
 
 def _among(present: Index, rows: Index) -> Index:

@@ -32,9 +32,14 @@ def steps(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Steps:
-    """Check the rows, sort each class and go down both together."""
+    """Check the rows, sort each class and go down both together.
+
+    Weights are added up from the top, so that small ones there are not lost in large
+    ones below.
+    """
     pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
-    return Steps(*staircase(ladder(pos, w_pos), ladder(neg, w_neg)))
+    turned, tp, fp = staircase(ladder(-pos, w_pos), ladder(-neg, w_neg))
+    return Steps(-turned, tp, fp)
 
 
 def rounding(ranking: Steps) -> float:

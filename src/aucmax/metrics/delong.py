@@ -2,7 +2,7 @@
 
 from math import copysign, erfc, exp, expm1, inf, log, sqrt
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,14 @@ from aucmax.core.ranking import (
     wins,
 )
 from aucmax.metrics._steps import Steps, check_level, each, steps
+from aucmax.metrics.top import wilson
+
+Method = Literal["wilson", "logit", "wald"]
 
 _ROUNDING = 1e-13  # standard errors below are none
+_PRIOR = (
+    3.0  # rows that the guess of the variance counts; by benchmarks/bench_coverage.py
+)
 
 
 class AUCInterval(NamedTuple):
@@ -47,7 +53,7 @@ def auc_interval(
     score: ArrayLike,
     *,
     level: float = 0.95,
-    method: Literal["logit", "wald"] = "logit",
+    method: Method = "wilson",
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> AUCInterval:
@@ -59,10 +65,17 @@ def auc_interval(
 
     .. math:: \sigma^2 = \frac{S_V^2}{m} + \frac{S_W^2}{n},
 
-    where S² are sample variances. The interval is
+    where S² are sample variances. A is then as accurate as the share of
+    :math:`N = A (1 - A) / \sigma^2` independent pairs that are in order. With few
+    positives :math:`\sigma^2` is itself uncertain, and too small just when A is too
+    high, so N is averaged with a cautious guess. The interval is Wilson's [2]_ for a
+    share of that many trials: all :math:`\theta` with
 
-    .. math:: \mathrm{logit}\, A \pm \frac{z \sigma}{A (1 - A)}
-              \quad\text{or}\quad A \pm z \sigma \text{, cut to } [0, 1].
+    .. math:: (A - \theta)^2 \le z^2 \, \frac{\theta (1 - \theta)}{N},
+              \qquad
+              \frac1N = \frac{1}{w + 3} \left( w \frac{\sigma^2}{A (1 - A)}
+              + 3 \, \frac{1/m + 1/n}{2} \right),
+              \qquad w = 4 A (1 - A) \min(m, n).
 
     Parameters
     ----------
@@ -73,8 +86,11 @@ def auc_interval(
         float32 is ranked as it is, any other type as float64.
     level : float, default=0.95
         How often the interval should cover the true AUC.
-    method : {"logit", "wald"}, default="logit"
-        "logit" stays within (0, 1) by itself and covers better when A is near 1.
+    method : {"wilson", "logit", "wald"}, default="wilson"
+        "wilson" is the interval above. "logit" and "wald" are DeLong's variance as it
+        is, :math:`\mathrm{logit}\, A \pm z \sigma / (A (1 - A))` and
+        :math:`A \pm z \sigma` cut to [0, 1], as other packages have them. For large
+        classes all three agree.
     sample_weight : array-like of shape (n_rows,), optional
         A pair counts the product of its two weights. A row stays one observation
         whatever its weight: the interval is for weights that say how many others a row
@@ -91,18 +107,31 @@ def auc_interval(
 
     Notes
     -----
-    Placements come from sorting, O((m + n) log(m + n)) [2]_.
+    Placements come from sorting, O((m + n) log(m + n)) [3]_.
+
+    The guess in N is half of the largest variance there is, A(1 - A)/min(m, n) for
+    m much smaller than n [4]_; it is what exponential scores have as A nears 1 [5]_.
+    It weighs as much as 3 positives at A = 0.5, and as 38 at A = 0.98, where few rows
+    decide. It was chosen by simulation, see ``benchmarks/bench_coverage.py``.
+
+    Limits: with 10, 20 and 50 positives, 10 to 100 times as many negatives and AUCs of
+    0.5 to 0.98, intervals of 95 % covered in 93 % to 100 % of 2,000 draws of normal
+    scores (positives with half, the same, or twice the standard deviation) and of
+    exponential scores; "logit" in 64 % to 96 %. The price is width: from an AUC of 0.95
+    up, and where positives vary less than negatives, they cover 98 % and more, since
+    few rows do not tell whether some positives are far below the others. With 3
+    positives coverage was 89 % at least.
 
     The variance says nothing when A is 0 or 1 or all scores are equal (it is zero), or
-    when a class has a single row (it is undefined). Both methods then treat A as a
+    when a class has a single row (it is undefined). All methods then treat A as a
     share of k = min(m, n) independent pairs and give the interval of Clopper and
     Pearson. No set of rows holds less information: the variance of A is at most
-    A(1 - A)/k [3]_, and a perfect ranking is seen with probability at most
+    A(1 - A)/k [4]_, and a perfect ranking is seen with probability at most
     :math:`A^k`, since k pairs without a common row must all be in order. So A = 1 gives
     :math:`[(\alpha/2)^{1/k}, 1]`, never an interval of no width. The standard error is
     then still DeLong's, or the root of that bound when a class has a single row.
 
-    With weights the variance is the jackknife's [4]_: with the share :math:`h_i` of its
+    With weights the variance is the jackknife's [6]_: with the share :math:`h_i` of its
     class that row i has, and weighted placements, leaving it out changes A by
     :math:`h_i (V_i - A) / (1 - h_i)`, and
 
@@ -112,22 +141,26 @@ def auc_interval(
               \left( \frac{h_j (W_j - A)}{1 - h_j} \right)^2,
 
     at most A(1 - A). It is DeLong's if all weights are equal, and asks nothing about
-    how weights and scores depend on each other. Where it says nothing, m and n above
-    are the effective numbers of rows :math:`1 / \sum_i h_i^2` [5]_.
+    how weights and scores depend on each other. In N and in k, m and n are then
+    the effective numbers of rows :math:`1 / \sum_i h_i^2` [7]_.
 
     References
     ----------
     .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under
        two or more correlated receiver operating characteristic curves: a nonparametric
        approach. Biometrics 44 (1988).
-    .. [2] X. Sun, W. Xu: Fast implementation of DeLong's algorithm for comparing the
+    .. [2] E. B. Wilson: Probable inference, the law of succession, and statistical
+       inference. Journal of the American Statistical Association 22 (1927).
+    .. [3] X. Sun, W. Xu: Fast implementation of DeLong's algorithm for comparing the
        areas under correlated receiver operating characteristic curves. IEEE Signal
        Processing Letters 21 (2014).
-    .. [3] D. van Dantzig: On the consistency and the power of Wilcoxon's two sample
+    .. [4] D. van Dantzig: On the consistency and the power of Wilcoxon's two sample
        test. Indagationes Mathematicae 13 (1951).
-    .. [4] J. N. Arvesen: Jackknifing U-statistics. Annals of Mathematical Statistics 40
+    .. [5] J. A. Hanley, B. J. McNeil: The meaning and use of the area under a receiver
+       operating characteristic (ROC) curve. Radiology 143 (1982).
+    .. [6] J. N. Arvesen: Jackknifing U-statistics. Annals of Mathematical Statistics 40
        (1969).
-    .. [5] L. Kish: Survey sampling. Wiley (1965).
+    .. [7] L. Kish: Survey sampling. Wiley (1965).
 
     Examples
     --------
@@ -135,11 +168,10 @@ def auc_interval(
     >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
     >>> value, low, high, se = auc_interval(y, [1, 2, 4, 6, 3, 5, 7, 8])
     >>> print(f"{value:.4f} in [{low:.4f}, {high:.4f}]")
-    0.8125 in [0.3293, 0.9745]
+    0.8125 in [0.3671, 0.9700]
     """
     check_level(level)
-    if method not in ("logit", "wald"):
-        raise ValueError(f'method must be "logit" or "wald", not {method!r}')
+    check_method(method)
     if sample_weight is None:
         return interval(steps(y, score, pos_label=pos_label), level, method)
     return _weighted(classes(y, score, sample_weight, pos_label), level, method)
@@ -151,6 +183,7 @@ def cv_auc_interval(
     folds: ArrayLike,
     *,
     level: float = 0.95,
+    dependence: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> AUCInterval:
@@ -158,9 +191,13 @@ def cv_auc_interval(
 
     The rows of each fold are scored by a model that was fitted to the others. The AUC
     is the mean :math:`\frac1K \sum_k A_k` of the folds' own, as scores of different
-    models are not to be compared. Given the models, folds are independent, so that its
-    variance is :math:`\frac1{K^2} \sum_k \sigma_k^2` with DeLong's variance of each:
-    but for the degrees of freedom that of the influence curve [1]_.
+    models are not to be compared. Its variance is
+
+    .. math:: \sigma^2 = \frac{1 + \rho}{K^2} \sum_k \sigma_k^2
+
+    with DeLong's variance of each fold and the ``dependence`` :math:`\rho`. For
+    :math:`\rho = 0` it is, but for the degrees of freedom, that of the influence
+    curve [1]_.
 
     Parameters
     ----------
@@ -172,6 +209,8 @@ def cv_auc_interval(
         Which fold each row is in; each has rows of both classes.
     level : float, default=0.95
         Confidence level.
+    dependence : float, default=0.0
+        How much folds depend on each other, from 0 to 1; see Notes. 1 is safe.
     sample_weight : array-like of shape (n,), default=None
         Weights of the rows.
     pos_label : default=None
@@ -182,6 +221,17 @@ def cv_auc_interval(
     AUCInterval
         With ``value``, ``low``, ``high`` and ``se``: of the AUC that models fitted to
         such folds have on new rows.
+
+    Notes
+    -----
+    Folds are not independent: the rows of fold i are among those that the model of fold
+    j learns from, and the other way round. What a model owes to the chance of its
+    training rows is therefore counted twice in the mean: for a model that is all
+    chance, as on noise, the variance is twice that of independent folds, and intervals
+    of 95 % with ``dependence=0`` cover 84 %. In general the factor is at most
+    :math:`1 + \rho` where :math:`\rho` is the share of the variance of scores, within a
+    class, that another draw of the training rows would change. It is small where rows
+    are many for what the model learns. ``AUCClassifier`` estimates it.
 
     References
     ----------
@@ -198,13 +248,15 @@ def cv_auc_interval(
     0.8125
     """
     check_level(level)
+    if not 0.0 <= dependence <= 1.0:
+        raise ValueError(f"dependence is {dependence}, expected a number from 0 to 1.")
     positive = positives(np.asarray(y), pos_label)
     scores = as_scores(score, len(positive))
     fold = np.asarray(folds)
     if fold.shape != scores.shape:
         raise ValueError(f"folds have shape {fold.shape}, scores {scores.shape}.")
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-    parts, pairs = [], 0
+    parts, m, n = [], 0, 0
     for one in np.unique(fold):
         some = fold == one
         n_pos = int(np.count_nonzero(positive[some]))
@@ -212,29 +264,29 @@ def cv_auc_interval(
             raise ValueError(f"Fold {one} has rows of one class only: no AUC.")
         its = None if weight is None else weight[some]
         parts.append(auc_interval(positive[some], scores[some], sample_weight=its))
-        pairs += min(n_pos, int(np.count_nonzero(some)) - n_pos)
+        m, n = m + n_pos, n + int(np.count_nonzero(some)) - n_pos
     value = float(np.mean([part.value for part in parts]))
-    se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
-    return around(value, se, pairs, level, "logit")
+    times = 1.0 + dependence
+    se = sqrt(times * sum(part.se**2 for part in parts)) / len(parts)
+    return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
 
 
-def interval(ranking: Steps, level: float, method: str = "logit") -> AUCInterval:
+def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
     """Return :func:`auc_interval` of rows that have been ranked."""
     _, tp, fp = ranking
     m, n = tp[-1], fp[-1]
     pos, neg = each(tp), each(fp)
     # Tied rows have the same placement, so one number a step is enough.
     beaten, beats = n - fp + 0.5 * neg, tp - 0.5 * pos
-    k = int(min(m, n))
     value = int(2.0 * float(pos @ beaten)) / (2 * int(m) * int(n))
-    if k > 1:
+    if min(m, n) > 1:
         se = sqrt(_variance(beaten, pos) / n**2 / m + _variance(beats, neg) / m**2 / n)
     else:
         se = sqrt(value * (1.0 - value))
-    return around(value, se, k, level, method)
+    return around(value, se, float(m), float(n), level, method)
 
 
-def _weighted(rows: Classes, level: float, method: str) -> AUCInterval:
+def _weighted(rows: Classes, level: float, method: Method) -> AUCInterval:
     """Return the interval of a weighted AUC, by the jackknife."""
     pos, neg, w_pos, w_neg = rows
     assert w_pos is not None
@@ -247,8 +299,8 @@ def _weighted(rows: Classes, level: float, method: str) -> AUCInterval:
     se = sqrt(min(variance, value * (1.0 - value)))
     if se < _ROUNDING:  # of a sum of shares, where all placements are the same
         se = 0.0
-    effective = (1.0 / float(shares @ shares) for shares in (h_pos, h_neg))
-    return around(value, se, max(1.0, min(effective)), level, method)
+    m, n = (max(1.0, 1.0 / float(shares @ shares)) for shares in (h_pos, h_neg))
+    return around(value, se, m, n, level, method)
 
 
 def _jackknife(deviation: Weights, share: Weights) -> float:
@@ -260,16 +312,37 @@ def _jackknife(deviation: Weights, share: Weights) -> float:
     return float(changes @ changes) * (share.size - 1) / share.size
 
 
-def around(value: float, se: float, k: float, level: float, method: str) -> AUCInterval:
-    """Return the interval of an AUC that is worth ``k`` independent pairs, or more."""
+def around(
+    value: float,
+    se: float,
+    m: float,
+    n: float,
+    level: float,
+    method: Method = "wilson",
+) -> AUCInterval:
+    """Return the interval of an AUC of ``m`` positives and ``n`` negatives."""
+    k = min(m, n)
     if k == 1 or se == 0.0 or value in (0.0, 1.0):
         return AUCInterval(value, *_clopper_pearson(value, k, level), se)
-    half = _normal_quantile(level) * se
+    z, spread = _normal_quantile(level), value * (1.0 - value)
+    if method == "wilson":
+        known = 4.0 * spread * k
+        guess = 0.5 * (1.0 / m + 1.0 / n)
+        one_pair = (known * se**2 / spread + _PRIOR * guess) / (known + _PRIOR)
+        _, low, high = wilson(value, 1.0 / one_pair, level)
+        return AUCInterval(value, low, high, se)
     if method == "wald":
-        return AUCInterval(value, max(0.0, value - half), min(1.0, value + half), se)
-    centre = log(value / (1.0 - value))
-    half /= value * (1.0 - value)
+        low, high = max(0.0, value - z * se), min(1.0, value + z * se)
+        return AUCInterval(value, low, high, se)
+    centre, half = log(value / (1.0 - value)), z * se / spread
     return AUCInterval(value, _expit(centre - half), _expit(centre + half), se)
+
+
+def check_method(method: str) -> None:
+    """Raise an error if a method of intervals is not known."""
+    if method not in get_args(Method):
+        names = ", ".join(map(repr, get_args(Method)))
+        raise ValueError(f"method is {method!r}, expected one of {names}.")
 
 
 def auc_test(

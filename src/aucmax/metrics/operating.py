@@ -57,7 +57,8 @@ def operating_point(
 
         .. math:: \min_t \; r \, FP(t) + FN(t).
     threshold : float, optional
-        Call rows positive that score at least this.
+        Call rows positive that score at least this, compared as NumPy does: a plain
+        number is rounded to float32 if the scores are.
     sample_weight : array-like of shape (n_rows,), optional
         Weight k is the row k times over. Sums of weights meet a rate that they miss by
         rounding: three of ten rows of weight 0.1 are 0.3 of them.
@@ -102,7 +103,7 @@ def operating_point(
     purpose, wanted = purposes[0]
     _check(purpose, wanted)
     ranking = steps(y, score, sample_weight, pos_label)
-    return point(ranking, purpose, float(wanted))
+    return point(ranking, purpose, wanted)
 
 
 def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
@@ -121,11 +122,10 @@ def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
         least = cost.min() + 2.0 * slack * (wanted * fp[-1] + tp[-1])
         at = int(np.argmax(cost <= least))
     else:
-        at = ranking.thresholds.size - int(
-            np.searchsorted(ranking.thresholds[::-1], wanted, side="left")
-        )
+        with np.errstate(over="ignore"):  # of float32
+            at = int(np.count_nonzero(ranking.thresholds >= wanted))
     if purpose == "threshold":
-        value = wanted
+        value = float(wanted)
     elif at > 0:
         value = float(ranking.thresholds[at - 1])
     else:

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.decimals import with_interval
 from aucmax.files import write_atomically
 from aucmax.metrics import AUCInterval, roc_curve
 
@@ -71,7 +72,8 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
     for curve, colour, dashes in zip(
         by_area, cycle(COLOURS), cycle(DASHES), strict=False
     ):
-        label = f"{curve.auc:.4f} ({curve.low:.4f}–{curve.high:.4f})  {curve.name}"
+        area, low, high = with_interval(curve.auc, curve.low, curve.high)
+        label = f"{area} ({low}–{high})  {curve.name}"
         for axes in (linear, logarithmic):
             axes.plot(
                 curve.fpr,
