@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.base import OnlineAUC
-from aucmax.core.repeats import row_hashes
+from aucmax.core.row_hashes import row_hashes
 from aucmax.data.badlines import BadLines
 from aucmax.data.batch import Batch, Positive, labelled
 from aucmax.data.chunk import START, BadLine, Chunk, Position, Source

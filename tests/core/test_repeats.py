@@ -38,7 +38,7 @@ def test_equal_rows_have_equal_numbers(kind):
 def test_blocks_do_not_matter(monkeypatch):
     X, _ = noise()
     whole = row_hashes(X)
-    monkeypatch.setattr("aucmax.core.repeats._BLOCK", 100)
+    monkeypatch.setattr("aucmax.core.row_hashes._BLOCK", 100)
     assert_array_equal(row_hashes(X), whole)
 
 

@@ -33,7 +33,7 @@ from aucmax.tensors import write
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
-_LARGEST_INTERCEPT = 1e12  # scores are about one: four digits are left
+_LARGEST_INTERCEPT = 1e12  # in units of scores: four of their digits are left
 _ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
 _MAX_RUN = 64  # rows next to each other in memory are visited together …
 _MIN_RUNS = 1024  # … in so many groups at least
@@ -479,6 +479,10 @@ class OnlineAUC(LinearRanker):
             self._update(rows, signed, order, state, how)
         self.n_iter_ = 1 if first else self.n_iter_
 
+    def _deviation(self, state: Any) -> float:
+        """Return the deviation of scores by the last iterate; O(d)."""
+        return float(score_spread(*self._last(state), self._class_weights(state)))
+
     def _finish(self, state: Any, look: bool = True) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
@@ -487,7 +491,7 @@ class OnlineAUC(LinearRanker):
         if not np.isfinite(coef).all():
             problem = "its weights are not finite any more"
         elif look and weights.all():
-            spread = score_spread(*self._last(state), weights)
+            spread = self._deviation(state)
             if spread > self._widest:
                 problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
         if problem:
@@ -495,7 +499,7 @@ class OnlineAUC(LinearRanker):
                 f"{type(self).__name__} has diverged: {problem}. Begin anew with "
                 "smaller steps, such as the default ones."
             )
-        if abs(intercept) > _LARGEST_INTERCEPT:
+        if abs(intercept) > _LARGEST_INTERCEPT * max(1.0, self._deviation(state)):
             _, table, squares = self._last(state)
             size = np.sqrt(table[squares : squares + 2].sum(axis=0))
             column = int(np.argmax(np.abs(coef) * size))

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-Hashes = NDArray[np.uint64]
+from aucmax.core.row_hashes import row_hashes
+
 Index = NDArray[np.int64]
 
-_BLOCK = 1 << 18  # values of dense rows that are hashed at a time
 _APART = 0.1  # equal rows whose labels differ so often, chance being 1, are no copies
 
 
@@ -75,35 +74,3 @@ def dealt(
         here = np.isin(np.arange(len(above)), test)[of]
         found.append((np.flatnonzero(~here), np.flatnonzero(here)))
     return found
-
-
-def row_hashes(X: Any, seed: int = 0) -> Hashes:
-    """Return a number for each row: equal ones for equal rows, dense or CSR."""
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
-        mixed = _cells(rows.data, rows.indices, seed)
-        sums = np.append(np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64))
-        return _mix(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-    X = np.asarray(X)
-    step, columns = max(_BLOCK // max(X.shape[1], 1), 1), np.arange(X.shape[1])
-    totals = np.zeros(len(X), np.uint64)
-    for start in range(0, len(X), step):
-        some = slice(start, start + step)
-        totals[some] = _cells(X[some], columns, seed).sum(axis=1, dtype=np.uint64)
-    return _mix(totals)
-
-
-def _cells(values: Any, columns: Any, seed: int) -> Hashes:
-    """Return a number for each value and its column; 0 for zero."""
-    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    mixed = _mix(bits ^ _mix(np.asarray(columns, np.uint64) + np.uint64(seed + 1)))
-    mixed[values == 0.0] = 0
-    return mixed
-
-
-def _mix(x: Hashes) -> Hashes:
-    """Return the output of the generator SplitMix64 (Steele, Lea, Flood 2014) at x."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.core.repeats import Hashes, row_hashes
+from aucmax.core.row_hashes import Hashes, row_hashes
 
 _SAMPLES, _SAMPLE = 8, 1 << 16  # blocks of a file and their bytes
 _DIGITS = 24  # of a digest, in a model file
