@@ -19,33 +19,32 @@ FIRST_ROWS = 128.0  # without limits: they are yet to show what is usual
 
 
 @rowwise
-def _exceeds(X: Rows, i: int, most: Float) -> bool:
-    """Return whether row ``i`` exceeds a limit."""
-    found = 0
+def _count_row(X: Rows, i: int, free: bool, most: Float) -> bool:
+    """Raise the largest values to those of row ``i``; return whether one is too large.
+
+    One that is too large is not counted.
+    """
+    beyond = 0
     for k in stored(X, i):
         j, x = entry(X, i, k)
-        found += (abs(x) > FACTOR * most[j]) & (most[j] > 0.0)
-    return found > 0
-
-
-@rowwise
-def _raise_to(X: Rows, i: int, most: Float) -> None:
-    """Raise the largest values to those of row ``i``."""
-    for k in stored(X, i):
-        j, x = entry(X, i, k)
-        most[j] = max(most[j], abs(x))
+        size, known = abs(x), most[j]
+        if size > known:
+            if known > 0.0 and size > FACTOR * known and not free:
+                beyond += 1
+            else:
+                most[j] = size
+    return beyond > 0
 
 
 @kernel
 def _first_beyond(X: Rows, start: int, n: int, free: int, most: Float) -> int:
     """Return the first row from ``start`` that exceeds a limit, ``n`` if none does.
 
-    The first ``free`` rows have no limits. Rows before the one returned are counted.
+    Rows before ``free`` have no limits.
     """
     for i in range(start, n):
-        if i >= free and _exceeds(X, i, most):
+        if _count_row(X, i, i < free, most):
             return i
-        _raise_to(X, i, most)
     return n
 
 
