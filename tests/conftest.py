@@ -46,6 +46,10 @@ def group(item):
     name = type(params.get("estimator")).__name__
     if name in aucmax.ESTIMATORS:
         return name
+    called = str(params.get("name", "")).lower()
+    names = [key for key in aucmax.ESTIMATORS if called.startswith(key.lower())]
+    if names:
+        return max(names, key=len)
     module = params.get("module", Path(item.path).stem.removeprefix("test_"))
     stem = str(module).rpartition(".")[2]
     names = [key for key in aucmax.ESTIMATORS if key.lower().startswith(stem)]
