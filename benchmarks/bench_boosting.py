@@ -15,9 +15,9 @@ import lightgbm
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from aucmax.experiments.compare import corrected_t
 from aucmax.losses import lightgbm_objective
 from aucmax.metrics import auc
+from aucmax.workflows.compare import corrected_t
 from bench import Row, main, shared
 
 SETS = ("a9a.train", "ijcnn1.train", "aloi_ad", "creditcard_sample")

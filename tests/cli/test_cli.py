@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 import aucmax
 from aucmax import BAM, AUCClassifier
-from aucmax.cli import demo, main, warmup
+from aucmax.cli import demo, errors, warmup
 from aucmax.cli.main import app
 from aucmax.front.trees import RandomizedTrees
 from aucmax.systems import CLASSES
@@ -141,7 +141,7 @@ def test_errors_of_the_package_need_no_traceback(tmp_path):
     (tmp_path / "model").write_bytes(b"no model")
     with pytest.raises(ValueError, match="not an aucmax model file") as caught:
         aucmax.load(tmp_path / "model")
-    assert main._is_ours(caught.value)
+    assert errors._is_ours(caught.value)
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])

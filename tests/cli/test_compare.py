@@ -98,7 +98,7 @@ def test_wrong_use_is_exit_code_2(table, wrong):
 
 
 def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monkeypatch):
-    from aucmax.experiments import compare
+    from aucmax.workflows import compare
 
     class Broken:
         def get_params(self, deep=True):

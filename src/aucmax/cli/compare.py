@@ -15,9 +15,9 @@ from aucmax.data.collect import collect
 from aucmax.data.open import open_data
 from aucmax.data.streams import expand
 from aucmax.data.task import Task
-from aucmax.experiments.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.files import refuse_overwriting, write_atomically
 from aucmax.training import wanted_task
+from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
 
 _CLEAR = 0.05  # a p-value below this one is a difference
 

@@ -4,11 +4,6 @@ A verb's own file is imported when the verb is used, so that ``aucmax --help`` a
 at once.
 """
 
-import errno
-import os
-import sys
-import warnings
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,98 +11,21 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax import __version__
+from aucmax.cli.errors import errors_in_one_line, occupy_closed_streams
 from aucmax.cli.lean import import_scikit_learn
-from aucmax.cli.printable import printable
-from aucmax.data.options import tell_command_line
-from aucmax.files import whole_output
-
-_NOTED = ("ConvergenceWarning", "DataWarning")
-_INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
 
 class _Commands(TyperGroup):
-    """Turns what is no fault of the program into one line and an exit code."""
+    """Commands whose errors are told in one line."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command, whatever standard streams there are."""
-        _occupy_closed_streams()
+        occupy_closed_streams()
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        debug = ctx.params["debug"] or os.environ.get("AUCMAX_DEBUG", "0") != "0"
-        before = tell_command_line(True)
-        try:
-            with whole_output(), warnings.catch_warnings():
-                warnings.showwarning = partial(_note, warnings.showwarning, set())
-                return super().invoke(ctx)
-        except KeyboardInterrupt:
-            if debug:
-                raise
-            typer.echo("Interrupted.", err=True)
-            raise typer.Exit(_INTERRUPTED) from None
-        except (OSError, ValueError, ImportError, MemoryError) as error:
-            if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
-                raise
-            typer.echo(f"Error: {printable(_in_words(error))}", err=True)
-            _drop_output()
-            raise typer.Exit(1) from None
-        finally:
-            tell_command_line(before)
-
-
-def _note(
-    otherwise: Any, told: set[str], message: Warning, category: type, *place: Any
-) -> None:
-    """Tell what is odd about the data or the model, as a line for people, once."""
-    # The names, as what they are from is slow to import.
-    if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
-        if str(message) not in told:
-            typer.echo(f"Note: {printable(str(message))}", err=True)
-            told.add(str(message))
-    else:
-        otherwise(message, category, *place)
-
-
-def _occupy_closed_streams() -> None:
-    """Open something in place of closed streams, lest a file get the number of one."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
-
-
-def _drop_output() -> None:
-    """Let go of what standard output has no room for: it would fail again at exit."""
-    if sys.stdout is None:
-        return
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is(error: Exception, number: int) -> bool:
-    return isinstance(error, OSError) and error.errno == number
-
-
-def _in_words(error: Exception) -> str:
-    """Return what is wrong in one line, the file first if there is one."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    words = " ".join(str(error).split()) or type(error).__name__
-    if _is_ours(error):
-        return words
-    return f"{words} (aucmax --debug … shows where this comes from)"
-
-
-def _is_ours(error: Exception) -> bool:
-    """Return whether the package itself raised it, with words meant for people."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    source = trace.tb_frame.f_code.co_filename if trace is not None else ""
-    return Path(source).is_relative_to(Path(__file__).parents[1])
+        with errors_in_one_line(ctx.params["debug"]):
+            return super().invoke(ctx)
 
 
 def _bad_line_policy(policy: str, quarantine: Path | None) -> str:
@@ -610,86 +528,13 @@ def compare(
 
 
 @app.command(
-    epilog="Example: aucmax reproduce gao2013-opauc --table 2 --datasets "
-    "diabetes,german --runs 5",
+    hidden=True,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
-def reproduce(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="gao2013-opauc, khalid2019-dissertation, liu2018-fsauc, "
-            "natole2018-spam or natole2020-thesis.",
-            metavar="SOURCE",
-            show_default=False,
-        ),
-    ],
-    table: _Names = "",
-    datasets: _Names = "",
-    algorithms: _Names = "",
-    forms: Annotated[
-        str,
-        typer.Option(metavar="A,B", help="Of ours (our defaults), tuned and printed."),
-    ] = "ours,printed",
-    runs: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of a cell; 0: as the paper.")
-    ] = 0,
-    grid: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Values of a parameter; 0: all.")
-    ] = 5,
-    tune_rows: Annotated[
-        int, typer.Option(metavar="N", min=0, help="To tune by, at most; 0: all.")
-    ] = 3000,
-    rows: Annotated[
-        int, typer.Option(metavar="N", min=0, help="To train on, at most; 0: all.")
-    ] = 20_000,
-    search: Annotated[
-        bool,
-        typer.Option("--search", help="Try class groupings where none is told."),
-    ] = False,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Draw the paper's figures too.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be run, and stop.")
-    ] = False,
-    no_fits: Annotated[
-        bool,
-        typer.Option("--no-fits", help="Tables of the fits in the folder, no more."),
-    ] = False,
-    jobs: _Jobs = 2,
-    seed: _Seed = 0,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            file_okay=False,
-            help="For fits and tables; the same again goes on.",
-        ),
-    ] = Path("aucmax-reproduction"),
-    as_json: _Json = False,
-) -> None:
-    """Run the tables of a paper, and put ours beside what is printed."""
-    import_scikit_learn()
-    from aucmax.cli.reproduce import foretell, names, run
-    from aucmax.experiments.fitting import Effort
-    from aucmax.experiments.reproduce import Wanted
-
-    wanted = Wanted(
-        source=source,
-        tables=names(table),
-        datasets=names(datasets),
-        algorithms=names(algorithms),
-        forms=names(forms),
-        runs=runs or None,
-        search=search,
+def reproduce() -> None:
+    """Say where the reproduction of the papers is now."""
+    raise ValueError(
+        "The papers' tables are run by a package of their own. From a clone: "
+        "pip install ./reproduction, then python -m aucmax_reproduction SOURCE, with "
+        "the same options."
     )
-    effort = Effort(grid or None, tune_rows or None, rows or None, seed)
-    if dry_run:
-        foretell(wanted, effort, as_json)
-        return
-    how = {"fits": not no_fits, "figures": figures, "as_json": as_json}
-    code = run(wanted, effort, output, jobs, **how)
-    if code:
-        raise typer.Exit(code)

@@ -1,0 +1,137 @@
+"""AUC while algorithms learn, and AUC against a parameter: what the figures show."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from aucmax.metrics import auc
+from aucmax_reproduction.fitting import Effort, Ready, prepared, scores, seeded, taught
+from aucmax_reproduction.protocol import OURS, Picture, Recipe
+from aucmax_reproduction.protocols import protocol
+from aucmax_reproduction.reproduce import absence
+
+_LOOKS = 12  # at a learner of streams
+_PASSES = (1, 2, 4, 8, 16)  # of a learner that is no learner of streams
+_FEW = 30  # rows of a class that are enough to compile on
+
+
+class Curve(NamedTuple):
+    """AUC on test rows, at each of several places."""
+
+    name: str
+    at: list[float]  # rows learnt, or values of a parameter
+    seconds: list[float]  # to learn them
+    auc: list[float]  # NaN: it diverged
+
+
+def curves(source: str, picture: Picture, dataset: str, effort: Effort) -> list[Curve]:
+    """Return what a figure of a paper shows, on the first split of a set.
+
+    Parameters
+    ----------
+    source : str
+        The paper.
+    picture : Picture
+        One of its figures.
+    dataset : str
+        A set of the table that the figure goes with.
+    effort : Effort
+        How many rows to take.
+
+    Returns
+    -------
+    list of Curve
+        One for each algorithm.
+    """
+    ready = prepared(source, picture.table, dataset, "", 0, effort)
+    _, plan = protocol(source).plan(picture.table)
+    found = []
+    for name in picture.algorithms:
+        recipe = plan.recipes.get(name, Recipe(name))
+        with warnings.catch_warnings(action="ignore"):
+            if picture.parameter:
+                found += [parameter_curve(name, recipe, picture, ready, effort.seed)]
+            else:
+                found += [
+                    learning_curve(name, recipe.model(OURS, {}), ready, effort.seed)
+                ]
+    return found
+
+
+def drawable(source: str, picture: Picture, datasets: Sequence[str] = ()) -> list[str]:
+    """Return the sets that a figure can be drawn for, of those given or of all."""
+    _, plan = protocol(source).plan(picture.table)
+    return [
+        name
+        for name, subject in plan.subjects.items()
+        if not (subject.unknown or subject.cannot or absence(subject))
+        and (not datasets or name in datasets)
+    ]
+
+
+def learning_curve(name: str, model: Any, ready: Ready, seed: int) -> Curve:
+    """Return AUC against rows learnt, and against seconds without compilation."""
+    seeded(model, seed)
+    streams = hasattr(model, "partial_fit")
+    looks = _of_stream(model, ready) if streams else _of_passes(model, ready)
+    rows, seconds, areas = zip(*looks, strict=True)
+    return Curve(name, list(rows), list(seconds), list(areas))
+
+
+def parameter_curve(
+    name: str, recipe: Recipe, picture: Picture, ready: Ready, seed: int
+) -> Curve:
+    """Return AUC against the values of a parameter; NaN where a learner diverges."""
+    found = Curve(name, [], [], [])
+    for value in picture.values:
+        start = perf_counter()
+        try:
+            choice = {picture.parameter: value}
+            model = taught(recipe, picture.form, choice, ready.X, ready.y, seed)
+            seconds, area = perf_counter() - start, _area(model, ready)
+        except (ArithmeticError, ValueError):
+            seconds, area = np.nan, np.nan
+        for values, one in zip(found[1:], (value, seconds, area), strict=True):
+            values.append(one)
+    return found
+
+
+def _of_stream(model: Any, ready: Ready) -> Iterator[tuple[float, float, float]]:
+    """Yield rows, seconds and AUC of a learner at growing distances."""
+    n = len(ready.y)
+    ends = np.unique(np.geomspace(min(100, n), n, _LOOKS).astype(int))
+    classes, few = [False, True], _few(ready)
+    clone(model).partial_fit(ready.X[few], ready.y[few], classes=classes)
+    start, seconds = 0, 0.0
+    for end in ends:
+        X, y = ready.X[start:end], ready.y[start:end]
+        began = perf_counter()
+        model.partial_fit(X, y, classes=classes)
+        seconds += perf_counter() - began
+        yield float(end), seconds, _area(model, ready)
+        start = end
+
+
+def _of_passes(model: Any, ready: Ready) -> Iterator[tuple[float, float, float]]:
+    """Yield rows, seconds and AUC of fits with more and more passes."""
+    few = _few(ready)
+    clone(model).fit(ready.X[few], ready.y[few])
+    for passes in _PASSES:
+        fresh = clone(model).set_params(max_iter=passes)
+        began = perf_counter()
+        fresh.fit(ready.X, ready.y)
+        seconds = perf_counter() - began
+        yield float(passes * len(ready.y)), seconds, _area(fresh, ready)
+
+
+def _few(ready: Ready) -> Any:
+    ups, downs = np.flatnonzero(ready.y)[:_FEW], np.flatnonzero(~ready.y)[:_FEW]
+    return np.concatenate([ups, downs])
+
+
+def _area(model: Any, ready: Ready) -> float:
+    return float(auc(ready.y_test, scores(model, ready.X_test)))

@@ -1,0 +1,95 @@
+"""AUC while algorithms learn, and AUC against a parameter, as pictures."""
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from aucmax.report.roc import COLOURS, DASHES, headline, take_literally
+from aucmax_reproduction.curves import Curve
+
+_DECADES = 1.5  # from here on, values are spread over a logarithmic axis
+
+
+def learning_figure(curves: Sequence[Curve], title: str) -> Any:
+    """Draw AUC against rows learnt, and against seconds.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        Of :func:`aucmax_reproduction.curves.learning_curve`.
+    title : str
+        Headline.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
+    figure = Figure(figsize=(11.0, 4.9), layout="constrained")
+    headline(figure, title)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axes, label in ((left, "Rows learnt"), (right, "Seconds")):
+        places = [c.at if axes is left else c.seconds for c in curves]
+        _draw(axes, curves, places)
+        axes.set(xlabel=label)
+    _explain(left)
+    left.set(ylabel="AUC on test rows")
+    return figure
+
+
+def parameter_figure(curves: Sequence[Curve], title: str, parameter: str) -> Any:
+    """Draw AUC against the values of a parameter.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        Of :func:`aucmax_reproduction.curves.parameter_curve`.
+    title, parameter : str
+        Headline, and what the values are.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. Where a learner diverged, there is a cross at the foot.
+    """
+    figure = Figure(figsize=(7.0, 4.9), layout="constrained")
+    headline(figure, title)
+    axes = figure.subplots()
+    _draw(axes, curves, [curve.at for curve in curves])
+    axes.set(xlabel=parameter, ylabel="AUC on test rows")
+    _explain(axes)
+    return figure
+
+
+def _draw(
+    axes: Any, curves: Sequence[Curve], places: Sequence[Sequence[float]]
+) -> None:
+    looks = zip(curves, places, cycle(COLOURS), cycle(DASHES), strict=False)
+    for curve, at, colour, dashes in looks:
+        axes.plot(
+            at,
+            curve.auc,
+            color=colour,
+            linestyle=dashes,
+            marker="o",
+            markersize=4,
+            label=curve.name,
+        )
+        lost = [x for x, area in zip(at, curve.auc, strict=True) if np.isnan(area)]
+        if lost:  # at the foot of the picture
+            foot = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+            label = f"{curve.name} diverged"
+            axes.plot(lost, [0.0] * len(lost), "x", color=colour, label=label, **foot)
+    every = np.concatenate([np.asarray(at, float) for at in places])
+    if every.min() > 0.0 and np.log10(every.max() / every.min()) > _DECADES:
+        axes.set_xscale("log")
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _explain(axes: Any) -> None:
+    take_literally(axes.legend(loc="best", frameon=False).get_texts())

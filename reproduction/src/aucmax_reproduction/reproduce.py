@@ -1,0 +1,312 @@
+"""Run the protocols of the papers: what can be run, fit by fit, into a file.
+
+A run can be stopped at any time and goes on where it was. A fit that fails, or takes
+its process with it, is a line with an error, and is tried again the next time.
+"""
+
+import signal
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from math import prod
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import aucmax
+from aucmax.data import registry
+from aucmax.files import sole_writer
+from aucmax_reproduction import lines, papers
+from aucmax_reproduction.fitting import (
+    CEILINGS,
+    EXACT,
+    EXACT_BY,
+    Effort,
+    Job,
+    fitted,
+    recipe_of,
+    rules_of,
+)
+from aucmax_reproduction.papers import Printed
+from aucmax_reproduction.protocol import FORMS, OURS, PRINTED, Plan, Subject
+from aucmax_reproduction.protocols import protocol
+
+_TRIAL_RUNS = 2  # to try a rule by
+_NEAR = 0.01  # of the highest printed AUC, at least: a rule that may be the one
+
+Watch = Callable[[str, int, int], None]  # what was done, fits done, fits in all
+
+
+class Wanted(NamedTuple):
+    """What is to be run of a paper; empty is all of it."""
+
+    source: str
+    tables: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
+    forms: tuple[str, ...] = (OURS, PRINTED)
+    runs: int | None = None  # of a cell, at most; None: as many as the paper
+    search: bool = False  # for rules by which classes may have become two
+
+    @property
+    def cells(self) -> list[Printed]:
+        """The printed cells."""
+        return papers.cells(self.source, self.tables, self.datasets, self.algorithms)
+
+
+def head(wanted: Wanted, effort: Effort) -> lines.Line:
+    """Return the first line of a file of results."""
+    return {"source": wanted.source, "aucmax": aucmax.__version__, **effort._asdict()}
+
+
+def reproduce(
+    wanted: Wanted,
+    path: Path,
+    effort: Effort,
+    *,
+    workers: int = 1,
+    watch: Watch = lambda text, done, total: None,
+) -> list[lines.Line]:
+    """Do the fits that are not in a file yet, and return all that are wanted.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Of which cells.
+    path : Path
+        The file, made by another run of the same effort or not there.
+    effort : Effort
+        How much of the paper's effort is to be made.
+    workers : int, default=1
+        Processes. One does it all in this one.
+    watch : callable
+        Is told what was done, how many fits are done, and how many there are.
+
+    Returns
+    -------
+    list of dict
+        The lines of the wanted fits, failures among them.
+    """
+    first = head(wanted, effort)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with sole_writer(path):
+        done = {key(line): line for line in lines.read(path, first)}
+        with lines.Writer(path, first) as writer:
+            trials = list(screening(wanted)) if wanted.search else []
+            found = _all(trials, done, effort, workers, writer, watch)
+            jobs = list(jobs_of(wanted, found))
+            found += _all(jobs, done, effort, workers, writer, watch)
+    return list({key(line): line for line in found}.values())
+
+
+def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Line]]:
+    """Return the fits that are in a file, what they are of, and with what effort."""
+    effort = Effort(**{name: lines.head_of(path)[name] for name in Effort._fields})
+    found = list({key(line): line for line in lines.read(path)}.values())
+    there = {line["table"] for line in found}
+    mine = protocol(wanted.source)
+    tables = dict.fromkeys(cell.table for cell in papers.cells(wanted.source))
+    has = tuple(name for name in tables if mine.plan(name)[0] in there)
+    forms = tuple(form for form in FORMS if any(f["form"] == form for f in found))
+    has = wanted.tables or has
+    return wanted._replace(tables=has, forms=forms, runs=None), effort, found
+
+
+def key(line: lines.Line) -> tuple[Any, ...]:
+    """Return what tells a fit from others."""
+    return tuple(line[name] for name in Job._fields[1:])
+
+
+def absence(subject: Subject) -> str:
+    """Return why a set is not here; empty if it is."""
+    if subject.name is None:
+        return subject.cannot
+    known = registry.entry(subject.name)
+    parts = [
+        part
+        for which, part in known.parts.items()
+        if subject.part in (None, which) and registry.locate(part) is None
+    ]
+    if not parts:
+        return ""
+    if all(part.url for part in parts):
+        return f"not on this machine: aucmax datasets {subject.name} --fetch"
+    return f"not on this machine: {parts[0].file} has no public address"
+
+
+def obstacle(cell: Printed) -> str:
+    """Return why a cell cannot be run at all; empty if it can."""
+    if cell.copied:
+        return "copied by the authors from gao2013-opauc: reproduce it there"
+    _, plan = protocol(cell.source).plan(cell.table)
+    return absence(plan.subjects[cell.dataset])
+
+
+def reservation(cell: Printed) -> str:
+    """Return why a cell that can be run cannot be compared; empty if it can."""
+    if cell.metric == papers.SECONDS:
+        return "seconds of another machine"
+    _, plan = protocol(cell.source).plan(cell.table)
+    return plan.subjects[cell.dataset].cannot
+
+
+def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job]:
+    """Yield the fits of the cells that can be run and compared.
+
+    Run by run, all algorithms on the same rows, and first what shows how far a linear
+    model can get there. Where nobody knows how classes
+    became two, under each of the rules that ``screened`` fits leave.
+    """
+    for (table, dataset), names in _places(wanted).items():
+        _, plan = protocol(wanted.source).plan(table)
+        subject = plan.subjects[dataset]
+        if subject.unknown:
+            rules = near_rules(wanted.source, table, dataset, screened)
+        else:
+            rules = [] if subject.cannot else [""]
+        for rule in rules:
+            place = wanted.source, table, dataset, rule
+            for run in range(_least(plan.split.runs, wanted.runs)):
+                yield from (Job(*place, name, EXACT, run) for name in CEILINGS)
+                for name in names:
+                    if run < _least(plan.split.runs, plan.recipes[name].runs):
+                        forms = forms_of(plan, name, wanted.forms)
+                        yield from (Job(*place, name, form, run) for form in forms)
+
+
+def trainings(job: Job, effort: Effort) -> int:
+    """Return how many models a fit trains, those to choose parameters by among them."""
+    plan, recipe = recipe_of(job)
+    few = np.array([False, True])  # how many values there are does not depend on rows
+    choices = prod(len(v) for v in recipe.choices(job.form, few, effort.grid).values())
+    return 1 + (choices * max(plan.folds, 1) if choices > 1 else 0)
+
+
+def forms_of(plan: Plan, algorithm: str, forms: Iterable[str]) -> list[str]:
+    """Return the forms of an algorithm that are not the same as another."""
+    tunes = bool(plan.recipes[algorithm].grid)
+    return [form for form in forms if form == OURS or tunes]
+
+
+def screening(wanted: Wanted) -> Iterator[Job]:
+    """Yield fits of the exact minimum under each rule, where the rule is not known."""
+    for table, dataset in _places(wanted):
+        _, plan = protocol(wanted.source).plan(table)
+        subject = plan.subjects[dataset]
+        for rule in rules_of(subject) if subject.unknown else ():
+            for run in range(min(_TRIAL_RUNS, plan.split.runs)):
+                yield Job(wanted.source, table, dataset, rule, EXACT_BY, EXACT, run)
+
+
+def _places(wanted: Wanted) -> dict[tuple[str, str], list[str]]:
+    """Return the algorithms that can be run on the sets of tables, by table and set."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for cell in wanted.cells:
+        if not obstacle(cell):
+            table, _ = protocol(wanted.source).plan(cell.table)
+            names = places.setdefault((table, cell.dataset), [])
+            names += [cell.algorithm] if cell.algorithm not in names else []
+    return places
+
+
+def near_rules(
+    source: str, table: str, dataset: str, screened: Sequence[lines.Line], most: int = 3
+) -> list[str]:
+    """Return the rules whose exact minimum is near the highest printed AUC."""
+    best = best_printed(source, table, dataset)
+    areas: dict[str, list[float]] = {}
+    for line in screened:
+        place = line["table"], line["dataset"], line["form"], line["algorithm"]
+        if place == (table, dataset, EXACT, EXACT_BY) and "auc" in line:
+            areas.setdefault(line["rule"], []).append(line["auc"])
+    off = {rule: abs(sum(a) / len(a) - best.mean) for rule, a in areas.items()}
+    near = [rule for rule in off if off[rule] <= slack(best)]
+    return sorted(near, key=lambda rule: off[rule])[:most]
+
+
+def best_printed(source: str, table: str, dataset: str) -> Printed:
+    """Return the cell of the highest AUC on a set that is the paper's own."""
+    mine = papers.cells(source, [table], [dataset])
+    own = [cell for cell in mine if not cell.copied and cell.metric == papers.AUC]
+    return max(own, key=lambda cell: cell.mean)
+
+
+def slack(cell: Printed) -> float:
+    """Return how far off a printed mean another may be and still be the same task."""
+    return max(_NEAR, 2.0 * (cell.std or 0.0))
+
+
+def _all(
+    jobs: Sequence[Job],
+    done: dict[tuple[Any, ...], lines.Line],
+    effort: Effort,
+    workers: int,
+    writer: lines.Writer,
+    watch: Watch,
+) -> list[lines.Line]:
+    """Do the jobs that are not done; return the lines of all, in their order."""
+    todo = [job for job in jobs if "auc" not in done.get(tuple(job[1:]), {})]
+    before = len(jobs) - len(todo)
+    if todo:
+        watch(f"{todo[0].table} {todo[0].dataset}", before, len(jobs))
+    work = _here if workers == 1 else _in_processes
+    for count, line in enumerate(work(todo, effort, workers), before + 1):
+        writer.write(line)
+        done[key(line)] = line
+        watch(
+            f"{line['table']} {line['dataset']} {line['algorithm']}", count, len(jobs)
+        )
+    return [done[tuple(job[1:])] for job in jobs]
+
+
+def _here(jobs: Iterable[Job], effort: Effort, workers: int) -> Iterator[lines.Line]:
+    return (fitted(job, effort) for job in jobs)
+
+
+def _in_processes(
+    jobs: Collection[Job], effort: Effort, workers: int
+) -> Iterator[lines.Line]:
+    """Do jobs in several processes, one of which may die without harm to the others."""
+    todo = deque(jobs)
+    while todo:
+        running: dict[Future[lines.Line], Job] = {}
+        with _pool(workers) as pool:
+            try:
+                while todo or running:
+                    while todo and len(running) < workers:
+                        job = todo.popleft()
+                        running[pool.submit(fitted, job, effort)] = job
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        yield future.result()
+                        del running[future]
+            except BrokenProcessPool:  # one of them did it
+                pass
+        for job in running.values():
+            yield _alone(job, effort)
+
+
+def _alone(job: Job, effort: Effort) -> lines.Line:
+    """Do a job in a process of its own; if that dies, it is the job's fault."""
+    with _pool(1) as pool:
+        try:
+            return pool.submit(fitted, job, effort).result()
+        except BrokenProcessPool:
+            asked = {name: getattr(job, name) for name in Job._fields[1:]}
+            return {**asked, "error": "the process died, out of memory perhaps"}
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Ctrl-C ends a worker without a word; a forked one could wait for a lock forever.
+    return ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def _least(runs: int, most: int | None) -> int:
+    return runs if most is None else min(runs, most)

@@ -1,0 +1,321 @@
+"""The tables of a paper with ours beside them: Markdown, HTML and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import NamedTuple
+
+from aucmax_reproduction import papers
+from aucmax_reproduction.protocol import FORMS
+from aucmax_reproduction.protocols import protocol
+from aucmax_reproduction.verdict import (
+    ABOVE,
+    BELOW,
+    FAILED,
+    INCOMPARABLE,
+    MET,
+    NOT_RUN,
+    REPRODUCED,
+    WITHIN,
+    Match,
+    Report,
+    Verdict,
+    tally,
+)
+
+_METRICS = {
+    papers.AUC: "AUC",
+    papers.ACCURACY: "accuracy at the best operating point",
+    papers.SECONDS: "seconds to train",
+}
+_SIGNS = {
+    REPRODUCED: "=",
+    ABOVE: "+",
+    WITHIN: "≈",
+    BELOW: "below",
+    FAILED: "failed",
+    NOT_RUN: "",
+}
+_COLOURS = {
+    REPRODUCED: "#e3f3e6",
+    ABOVE: "#c9e8d0",
+    WITHIN: "#eef3d8",
+    BELOW: "#f9d9d3",
+    FAILED: "#f3e3c3",
+}
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;"
+    "padding:0 1em;color:#222}table{border-collapse:collapse;margin:1em 0}"
+    "th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}"
+    "th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}"
+    "code{background:#f4f4f4;padding:.1em .3em}"
+)
+
+
+class Box(NamedTuple):
+    """A cell: what it says, and the verdict that colours it."""
+
+    text: str
+    verdict: str = ""
+
+
+class Section(NamedTuple):
+    """A table with a title, the command that makes it, and what is to be said of it."""
+
+    title: str
+    command: str
+    columns: list[str]
+    rows: list[list[Box]]
+    notes: list[str]
+
+
+def sections(report: Report) -> list[Section]:
+    """Return the tables of a report: those of the paper, then the t-tests."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for one in report.verdicts:
+        groups.setdefault((one.printed.table, one.printed.metric), []).append(one)
+    tables = [_table(report, *place, mine) for place, mine in groups.items()]
+    return tables + ([_tests(report.matches)] if report.matches else [])
+
+
+def counts(report: Report) -> list[str]:
+    """Return, in words, how many cells of each form were met."""
+    comparable = [v for v in report.verdicts if v.verdict in (*MET, WITHIN, BELOW)]
+    said = []
+    for form, mine in tally(comparable).items():
+        met = sum(mine.get(one, 0) for one in MET)
+        within, below = mine.get(WITHIN, 0), mine.get(BELOW, 0)
+        said.append(
+            f"{FORMS[form].capitalize()}: {met} of {met + within + below} cells "
+            f"reproduced ({mine.get(ABOVE, 0)} above), {within} within error, {below} "
+            "below" + _explained(comparable, form)
+        )
+    cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
+    failed = sum(v.verdict == FAILED for v in report.verdicts)
+    said += [f"{len(cannot)} cells cannot be compared."] if cannot else []
+    return said + ([f"{failed} failed."] if failed else [])
+
+
+def _explained(verdicts: list[Verdict], form: str) -> str:
+    mine = [one for one in verdicts if (one.form, one.verdict) == (form, BELOW)]
+    some = sum(one.explained for one in mine)
+    return f", {some} of them explained in the notes." if some else "."
+
+
+def effort_of(report: Report) -> str:
+    """Return, in words, what was not done as the paper did it."""
+    effort, runs = report.effort, report.wanted.runs
+    limits = {
+        "runs of a cell": runs,
+        "values of a parameter": effort.grid,
+        "rows to tune by": effort.tune_rows,
+        "rows to train on": effort.rows,
+    }
+    said = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
+    return f"At most {', '.join(said)}." if said else "The paper's whole effort."
+
+
+def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
+    """Return the commands that give a table: one, or more if sets differ in runs."""
+    runs: dict[str, int] = {}
+    for one in found:
+        name = one.printed.dataset
+        runs[name] = max(one.runs, runs.get(name, 0))
+    sets: dict[int, list[str]] = {}
+    for name, most in runs.items():
+        sets.setdefault(most, []).append(name)
+    sets.pop(0, None)
+    if report.wanted.runs is not None or len(sets) < 2:
+        only = report.wanted.runs or next(iter(sets), None)
+        wanted = report.wanted._replace(runs=only)
+        return command_of(report._replace(wanted=wanted), table)
+    some = (
+        report._replace(wanted=report.wanted._replace(runs=most, datasets=tuple(names)))
+        for most, names in sets.items()
+    )
+    return "\n".join(command_of(one, table) for one in some)
+
+
+def command_of(report: Report, table: str | None = None) -> str:
+    """Return the command that gives a table of a report."""
+    wanted, effort = report.wanted, report.effort
+    words = [f"python -m aucmax_reproduction {wanted.source}"]
+    tables = (table,) if table else wanted.tables
+    cells = papers.cells(wanted.source, tables)
+    there = {cell.dataset for cell in cells}, {cell.algorithm for cell in cells}
+    lists = {
+        "table": tables,
+        "datasets": [name for name in wanted.datasets if name in there[0]],
+        "algorithms": [name for name in wanted.algorithms if name in there[1]],
+        "forms": wanted.forms,
+    }
+    words += [f"--{name} {','.join(given)}" for name, given in lists.items() if given]
+    numbers = {"runs": wanted.runs or 0, "grid": effort.grid or 0}
+    numbers |= {"tune-rows": effort.tune_rows or 0, "rows": effort.rows or 0}
+    numbers |= {"seed": effort.seed}
+    words += [f"--{name} {value}" for name, value in numbers.items()]
+    return " ".join([*words, *(["--search"] if wanted.search else [])])
+
+
+def as_csv(report: Report) -> str:
+    """Return a line for each cell and form."""
+    rows = [one.summary() for one in report.verdicts]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_markdown(report: Report) -> str:
+    """Return the tables as Markdown."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def as_html(report: Report) -> str:
+    """Return a page that needs nothing else."""
+    source = escape(report.wanted.source)
+    body = "\n".join(_html(report))
+    return (
+        f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{source}</title>\n"
+        f"<style>{_STYLE}</style>\n{body}\n</html>\n"
+    )
+
+
+def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Section:
+    forms = [form for form in FORMS if any(one.form == form for one in found)]
+    cells: dict[papers.Printed, dict[str, Verdict]] = {}
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        place = f"{one.printed.dataset} {one.printed.algorithm}"
+        if one.mean is not None:
+            cells.setdefault(one.printed, {})[one.form] = one
+        if one.reason and place not in reasons.setdefault(one.reason, []):
+            reasons[one.reason].append(place)
+    uneven = len({one.runs for one in found if one.mean is not None}) > 1
+    rows = [
+        [
+            Box(cell.dataset),
+            Box(cell.algorithm),
+            Box(_mean(cell.mean, cell.std)),
+            *([Box(_runs(mine.values()))] if uneven else []),
+            *(_box(mine.get(form)) for form in forms),
+        ]
+        for cell, mine in cells.items()
+    ]
+    rules = dict.fromkeys((v.printed.dataset, v.rule) for v in found if v.rule)
+    notes = [f"{name}: the rule that fits is “{rule}”." for name, rule in rules]
+    notes += [f"{_listed(places)}: {reason}." for reason, places in reasons.items()]
+    return Section(
+        title=f"Table {table}, {_METRICS[metric]}",
+        command=commands_of(report, table, found),
+        columns=[
+            *("set", "algorithm", "printed"),
+            *(["runs"] if uneven else []),
+            *map(_heading, forms),
+        ],
+        rows=rows,
+        notes=notes,
+    )
+
+
+def _tests(found: list[Match]) -> Section:
+    """Return win, tie and loss of the paper's own algorithm, theirs and ours."""
+    rivals = dict.fromkeys((one.table, one.algorithm, one.form) for one in found)
+    rows = []
+    for table, algorithm, form in rivals:
+        mine = [
+            m
+            for m in found
+            if (m.table, m.algorithm, m.form) == (table, algorithm, form)
+        ]
+        agree = sum(one.ours == one.printed for one in mine)
+        boxes = [table, algorithm, _heading(form)]
+        boxes += [
+            "/".join(str(sum(one.printed == k for one in mine)) for k in (1, 0, -1))
+        ]
+        boxes += ["/".join(str(sum(one.ours == k for one in mine)) for k in (1, 0, -1))]
+        rows.append([Box(text) for text in (*boxes, f"{agree} of {len(mine)}")])
+    return Section(
+        title="Win/tie/loss of the paper's own algorithm (pairwise t-tests at 95 %)",
+        command="",
+        columns=["table", "against", "form", "printed", "ours", "agree"],
+        rows=rows,
+        notes=[],
+    )
+
+
+def _markdown(report: Report) -> Iterator[str]:
+    paper = protocol(report.wanted.source)
+    yield f"# {paper.source}\n\n{paper.title}\n\n{effort_of(report)}\n"
+    yield from (f"- {line}" for line in counts(report))
+    for section in sections(report):
+        yield f"\n## {section.title}\n"
+        if section.command:
+            yield f"```console\n{section.command}\n```\n"
+        if section.rows:
+            yield f"| {' | '.join(section.columns)} |"
+            yield "|" + "---|" * len(section.columns)
+        for row in section.rows:
+            yield f"| {' | '.join(box.text for box in row)} |"
+        yield ""
+        yield from (f"- {note}" for note in section.notes)
+
+
+def _html(report: Report) -> Iterator[str]:
+    paper = protocol(report.wanted.source)
+    yield f"<h1>{escape(paper.source)}</h1><p>{escape(paper.title)}</p>"
+    yield f"<p>{escape(effort_of(report))}</p>{_items(counts(report))}"
+    for section in sections(report):
+        yield f"<h2>{escape(section.title)}</h2>"
+        if section.command:
+            yield f"<p><code>{escape(section.command)}</code></p>"
+        if section.rows:
+            heads = "".join(f"<th>{escape(name)}" for name in section.columns)
+            yield f"<table><tr>{heads}"
+            yield from (f"<tr>{''.join(map(_td, row))}" for row in section.rows)
+            yield "</table>"
+        yield _items(section.notes)
+
+
+def _items(lines: list[str]) -> str:
+    return (
+        f"<ul>{''.join(f'<li>{escape(line)}' for line in lines)}</ul>" if lines else ""
+    )
+
+
+def _td(box: Box) -> str:
+    colour = _COLOURS.get(box.verdict)
+    style = f' style="background:{colour}"' if colour else ""
+    return f"<td{style}>{escape(box.text)}"
+
+
+def _box(one: Verdict | None) -> Box:
+    if one is None or one.mean is None:
+        return Box("")
+    sign = _SIGNS.get(one.verdict, "")
+    text = f"{_mean(one.mean, one.std)} ({one.difference:+.4f}) {sign}"
+    return Box(text.rstrip(), one.verdict)
+
+
+def _runs(some: Iterable[Verdict]) -> str:
+    """Return how many runs the forms of a cell have had."""
+    return " to ".join(str(runs) for runs in sorted({one.runs for one in some}))
+
+
+def _mean(mean: float, std: float | None) -> str:
+    return f"{mean:.4f}" if std is None else f"{mean:.4f} ± {std:.4f}"
+
+
+def _heading(form: str) -> str:
+    return {"printed": "as printed"}.get(form, form)
+
+
+def _listed(places: list[str]) -> str:
+    """Return places, those of a set together."""
+    sets: dict[str, list[str]] = {}
+    for place in places:
+        name, _, algorithm = place.partition(" ")
+        sets.setdefault(name, []).append(algorithm)
+    return "; ".join(f"{name} ({', '.join(mine)})" for name, mine in sets.items())

@@ -1,0 +1,134 @@
+"""``python -m aucmax_reproduction`` as a user meets it."""
+
+import json
+from csv import DictReader
+
+import pytest
+from typer.testing import CliRunner
+
+import toy_paper
+from aucmax_reproduction.__main__ import app
+
+FAST = ("--runs", 2, "--grid", 2, "--jobs", 1)
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    toy_paper.install(monkeypatch, tmp_path)
+    return tmp_path / "out"
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(word) for word in arguments])
+
+
+def invoke(folder, *arguments):
+    return call(toy_paper.SOURCE, *FAST, "-o", folder, *arguments)
+
+
+def test_a_table_comes_with_ours_beside_it(paper):
+    result = invoke(paper, "--table", "1", "--datasets", "pair,nowhere")
+    assert result.exit_code == 0
+    text = " ".join(result.stdout.split())
+    for words in (
+        "A paper that there is not.",
+        "At most 2 runs of a cell, 2 values of a parameter, 3,000 rows to tune by",
+        "Table 1, AUC",
+        "as printed",
+        "nowhere (LS-SVM): the data set is not in the registry.",
+        "Win/tie/loss of the paper's own algorithm",
+        "Our defaults, nothing tuned: ",
+    ):
+        assert words in text
+    for ending in ("jsonl", "csv", "md", "html"):
+        assert (paper / f"{toy_paper.SOURCE}.{ending}").stat().st_size > 100
+    again = invoke(paper, "--table", "1", "--datasets", "pair", "--json")
+    report = json.loads(again.stdout)
+    assert (report["runs"], report["grid"]) == (2, 2)
+    with open(paper / f"{toy_paper.SOURCE}.csv") as file:
+        rows = list(DictReader(file))
+    assert [float(row["ours"]) for row in rows if row["ours"]] == [
+        cell["ours"] for cell in report["cells"] if cell["ours"] is not None
+    ]
+    fits = (paper / f"{toy_paper.SOURCE}.jsonl").read_text().splitlines()
+    assert len(fits) == 1 + 2 * (2 * 2 + 2)  # nothing was done again
+
+
+def test_tables_of_what_is_there_take_no_fits(paper):
+    some = ("--table", "1", "--datasets", "pair", "--algorithms", "LS-SVM")
+    invoke(paper, *some)
+    done = (paper / f"{toy_paper.SOURCE}.jsonl").read_text()
+    result = invoke(paper, "--no-fits", "--grid", 99)  # what was done is in the file
+    assert result.exit_code == 0
+    text = (paper / f"{toy_paper.SOURCE}.md").read_text()
+    assert "At most 2 values of a parameter, 3,000 rows" in text
+    assert "--forms ours,printed --runs 2 --grid 2 --tune-rows 3000" in text
+    assert "Table 2, accuracy" in text  # the same fits
+    assert (paper / f"{toy_paper.SOURCE}.jsonl").read_text() == done
+    elsewhere = invoke(paper / "elsewhere", "--no-fits")
+    assert elsewhere.exit_code
+    assert "There are no results yet" in elsewhere.stderr
+
+
+def test_a_dry_run_counts_and_writes_nothing(paper):
+    rows = json.loads(invoke(paper, "--dry-run", "--json").stdout)
+    assert rows == [
+        {"table": "1", "form": "exact", "fits": 4, "models": 4},
+        # Both algorithms twice; as printed, of two values each, by two folds.
+        {"table": "1", "form": "ours", "fits": 4, "models": 4},
+        {"table": "1", "form": "printed", "fits": 4, "models": 4 * (1 + 2 * 2)},
+    ]
+    text = " ".join(invoke(paper, "--dry-run").stdout.split())
+    assert f"Left out: four: {toy_paper.UNKNOWN}." in text
+    assert "another machine" not in text
+    assert not paper.exists()
+
+
+def test_figures_are_drawn(paper):
+    pytest.importorskip("matplotlib", reason="pictures need aucmax[plot]")
+    result = invoke(
+        *(paper, "--datasets", "pair", "--algorithms", "LS-SVM"),
+        *("--forms", "ours", "--figures"),
+    )
+    assert result.exit_code == 0
+    drawn = sorted(path.name for path in (paper / "figures").iterdir())
+    assert drawn == [f"{toy_paper.SOURCE}-{k}-pair.png" for k in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--table", "9"], "toy2024 prints no table '9'. It has 1, 2."),
+        (["--forms", "best"], "There is no form 'best': ours, tuned, printed."),
+        (["--forms", ","], "--forms needs one of ours, tuned, printed."),
+    ],
+)
+def test_what_is_wrong_is_one_line(paper, arguments, message):
+    result = invoke(paper, *arguments)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {message}\n"
+    assert not paper.exists()
+
+
+def test_a_failure_is_told_and_the_exit_code_says_so(paper, monkeypatch):
+    from aucmax_reproduction import fitting
+
+    def fails(*_):
+        raise MemoryError("36 GB are too many")
+
+    monkeypatch.setattr(fitting, "taught", fails)
+    result = invoke(paper, "--datasets", "pair", "--forms", "ours")
+    assert result.exit_code == 1
+    assert "failed, as pair LS-SVM: MemoryError: 36 GB" in result.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(paper, monkeypatch):
+    from aucmax_reproduction import reproduce
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "fitted", interrupted)
+    result = invoke(paper, "--datasets", "pair")
+    assert result.exit_code == 130
+    assert "the same command goes on" in " ".join(result.stderr.split())

@@ -1,0 +1,133 @@
+"""Tables with ours beside what is printed; figures."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+import toy_paper
+from aucmax.metrics import auc
+from aucmax_reproduction import curves, fitting, tables
+from aucmax_reproduction.fitting import Effort, Ready
+from aucmax_reproduction.protocol import OURS, Picture, Recipe
+from aucmax_reproduction.reproduce import Wanted
+from aucmax_reproduction.verdict import Report
+from data import gaussian
+
+
+@pytest.fixture
+def report(tmp_path, monkeypatch):
+    toy_paper.install(monkeypatch, tmp_path)
+    place = {"table": "1", "dataset": "pair", "rule": "", "form": OURS}
+    fits = [
+        {**place, "algorithm": name, "run": run, "auc": area, "accuracy_optroc": 0.7}
+        | {"train_seconds": 0.1}
+        for name, areas in {"LS-SVM": (0.81, 0.83), "Uni-Exp": (0.7, 0.71)}.items()
+        for run, area in enumerate(areas)
+    ]
+    wanted = Wanted(toy_paper.SOURCE, forms=(OURS,), runs=2)
+    return Report.of(wanted, Effort(grid=3, rows=1000), fits)
+
+
+def test_markdown_has_the_command_the_cells_and_the_reasons(report):
+    text = tables.as_markdown(report)
+    for words in (
+        "At most 2 runs of a cell, 3 values of a parameter, 1,000 rows to train on.",
+        "Our defaults, nothing tuned: 2 of 3 cells reproduced (0 above), 0 within "
+        "error, 1 below.",
+        "aucmax_reproduction toy2024 --table 1 --forms ours --runs 2 --grid 3",
+        "| set | algorithm | printed | ours |",
+        "| pair | LS-SVM | 0.8000 ± 0.0200 | 0.8200 ± 0.0141 (+0.0200) = |",
+        "| pair | Uni-Exp | 0.8000 ± 0.0200 | 0.7050 ± 0.0071 (-0.0950) below |",
+        "- nowhere (LS-SVM): the data set is not in the registry.",
+        "| 1 | Uni-Exp | ours | 1/0/0 | 1/0/0 | 1 of 1 |",
+        "## Table 2, accuracy at the best operating point",
+    ):
+        assert words in text
+
+
+def test_html_is_a_page_with_the_same_cells(report):
+    page = tables.as_html(report)
+    assert page.startswith("<!doctype html>")
+    assert "0.8200 ± 0.0141 (+0.0200) =" in page
+    assert "http" not in page
+    assert page.count("<tr>") == sum(
+        len(section.rows) + 1 for section in tables.sections(report) if section.rows
+    )
+
+
+def test_csv_has_a_line_for_each_cell_and_form(report):
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(report))))
+    assert len(rows) == len(report.verdicts)
+    for row, one in zip(rows, report.verdicts, strict=True):
+        assert row["verdict"] == one.verdict
+        assert row["ours"] == ("" if one.mean is None else repr(one.mean))
+
+
+def test_the_whole_effort_is_said_to_be_that(report):
+    whole = report._replace(effort=Effort(), wanted=report.wanted._replace(runs=None))
+    assert tables.effort_of(whole) == "The paper's whole effort."
+    assert "--runs 0 --grid 0 --tune-rows 0 --rows 0" in tables.command_of(whole)
+
+
+def test_the_command_of_a_table_names_what_is_in_it(report):
+    wanted = report.wanted._replace(
+        datasets=("four", "pair"), algorithms=("Uni-Exp", "LS-SVM")
+    )
+    report = report._replace(wanted=wanted)
+    assert "--datasets four,pair --algorithms Uni-Exp,LS" in tables.command_of(
+        report, "1"
+    )
+    assert "--datasets pair --algorithms LS-SVM --forms" in tables.command_of(
+        report, "2"
+    )
+
+
+@pytest.fixture(scope="module")
+def ready():
+    X, y = gaussian(200, 4)
+    return Ready(X[:150], y[:150] > 0, X[150:], y[150:] > 0)
+
+
+def test_a_learning_curve_ends_at_all_rows(ready):
+    curve = curves.learning_curve(
+        "Uni-Exp", Recipe("Uni-Exp").model(OURS, {}), ready, 0
+    )
+    assert (curve.at[0], curve.at[-1]) == (100.0, 150.0)
+    assert list(curve.seconds) == sorted(curve.seconds)
+    model = Recipe("Uni-Exp").model(OURS, {}).partial_fit(ready.X, ready.y)
+    assert curve.auc[-1] == auc(ready.y_test, model.decision_function(ready.X_test))
+
+
+@pytest.mark.filterwarnings("ignore:SPDAM has not converged")
+def test_who_learns_no_stream_has_a_curve_of_passes(ready):
+    model = Recipe("SPDAM").model(OURS, {})
+    curve = curves.learning_curve("SPDAM", fitting.seeded(model, 0), ready, 0)
+    assert curve.at == [150.0 * passes for passes in (1, 2, 4, 8, 16)]
+
+
+def test_a_parameter_that_diverges_has_no_area(ready):
+    picture = Picture("1", "1", "", ("LS-SVM",), "l2", (1.0, -1.0))
+    curve = curves.parameter_curve("LS-SVM", Recipe("LS-SVM"), picture, ready, 0)
+    assert np.isfinite(curve.auc[0])
+    assert np.isnan(curve.auc[1])
+
+
+def test_figures_draw_the_curves(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need aucmax[plot]")
+    from aucmax.report.roc import save_figure
+    from aucmax_reproduction.figures import learning_figure, parameter_figure
+
+    one = curves.Curve("A", [10.0, 1000.0], [0.1, 0.2], [0.7, 0.8])
+    other = curves.Curve("B", [10.0, 1000.0], [0.3, 0.4], [0.6, np.nan])
+    left, right = learning_figure([one, one], "title").axes
+    assert left.get_xscale() == "log"
+    assert right.get_xscale() == "linear"
+    assert list(right.get_lines()[0].get_xdata()) == one.seconds
+    figure = parameter_figure([one, other], "title", "l2")
+    (axes,) = figure.axes
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told == ["A", "B", "B diverged"]
+    save_figure(figure, tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
