@@ -1,6 +1,6 @@
 """Rows of a matrix, dense or CSR, behind one set of names.
 
-The only module that knows how a matrix is laid out, but for prefetching. A kernel takes
+The only module that knows how a matrix is laid out. A kernel takes
 ``X`` from :func:`as_rows` and visits what row i has by
 
     for k in stored(X, i):

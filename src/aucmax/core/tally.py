@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.core.engine.prefetch import fetch_ahead, fetch_row
 from aucmax.core.engine.table import (
     HARDEST,
     L2,
@@ -84,9 +83,8 @@ def _add_row(X: Rows, i: int, weight: float, side: int, sums: Float) -> None:
 
 
 @kernel
-def _add(X: Any, y: Float, ahead: int, weight: Float, rows: Float, sums: Float) -> None:
+def _add(X: Any, y: Float, weight: Float, rows: Float, sums: Float) -> None:
     for i in range(y.shape[0]):
-        fetch_row(X, min(i + ahead, y.shape[0] - 1))
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
             weight[side] += abs(y[i])
@@ -134,7 +132,7 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
         weight, rows = np.zeros(2), np.zeros(2)
         sums = zeros_for(X, _SLOTS, n_features)
         some = take_rows(X, start, stop)
-        _add(some, y[start:stop], fetch_ahead(X), weight, rows, sums)
+        _add(some, y[start:stop], weight, rows, sums)
         return weight, rows, sums
 
     starts = range(0, max(n, 1), max(size, 1))

@@ -42,7 +42,6 @@ from aucmax.core.engine import (
     W,
     learn,
     renew,
-    take,
     weight_of,
 )
 from aucmax.core.jit import inlined, kernel, vectorised
@@ -92,7 +91,7 @@ def update(
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
     e, pair, union = np.zeros(d), np.zeros(d), np.empty(d, np.uint32)
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         news = learn(X, y, i, table, how)
         if news.ready and news.stale:
             renew(table, how)

@@ -60,7 +60,6 @@ from aucmax.core.engine import (
     count,
     renew,
     second_moment,
-    take,
     weight_of,
 )
 from aucmax.core.jit import kernel
@@ -165,7 +164,7 @@ def update(
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
     slot_of, (w, room, coefs) = np.empty(size, np.int64), workplace(size, width)
     for visit in range(order.shape[0]):
-        i = take(X, order, visit, table, how)
+        i = order[visit]
         side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
         length = pack_row(X, i, x, features)
 

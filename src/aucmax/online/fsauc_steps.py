@@ -137,7 +137,7 @@ def update(
     kappa = z[KAPPA]
     pq, slack = stats[P] * (1.0 - stats[P]), 1.0 if printed else _SLACK
     for k in range(order.shape[0]):
-        i = engine.take(X, order, k, table, how)
+        i = order[k]
 
         # A new stage, from the mean of the last, with the class means of its rows.
         if t > 0.0 and done > 0.0 and stages.finished(z, done, 4.0 * pq):

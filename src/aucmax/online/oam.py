@@ -61,7 +61,6 @@ from aucmax.core.engine import (
     assign,
     learn,
     renew,
-    take,
     weight_of,
 )
 from aucmax.core.jit import kernel
@@ -130,7 +129,7 @@ def update(
     if z[HOLES] == 0.0:
         assign(shift, table.ref)
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         news = learn(X, y, i, table, how)
         if news.ready and news.stale:
             renew(table, how)

@@ -51,7 +51,6 @@ from aucmax.core.engine import (
     look_row,
     penalise,
     settle,
-    take,
     take_rates,
     weight_of,
 )
@@ -122,7 +121,7 @@ def update(
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
     for visit in range(order.shape[0]):
-        i = take(X, order, visit, table, how)
+        i = order[visit]
         weight, side = abs(y[i]), class_of(y[i])
         own, other = side * half, half - side * half  # where their columns begin
 

@@ -37,7 +37,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import engine
 from aucmax.core.base import OnlineAUC
-from aucmax.core.engine import PAST, P, Table, Visit, learn, look_row, move_row, take
+from aucmax.core.engine import PAST, P, Table, Visit, learn, look_row, move_row
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
@@ -103,7 +103,7 @@ def update(
     kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         news = learn(X, y, i, table, how)
         size += news.d_absolute if l1_ball else scale * scale * news.d_squares
         if not news.ready:

@@ -55,7 +55,6 @@ from aucmax.core.engine import (
     renew,
     settle,
     soften,
-    take,
     weight_of,
 )
 from aucmax.core.jit import kernel
@@ -96,7 +95,7 @@ def update(
     table, z = state
     t, a, b = z[T], z[A], z[B]
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         news = learn(X, y, i, table, how)
         if not news.ready:
             continue

@@ -45,7 +45,6 @@ from aucmax.core.engine import (
     look_row,
     move_row,
     renew,
-    take,
     weight_of,
 )
 from aucmax.core.jit import inlined, kernel
@@ -98,7 +97,7 @@ def update(
     table, z = state
     t, bias, stats = z[T], z[BIAS], table.stats
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         news = learn(X, y, i, table, how)
         if not news.ready:
             continue

@@ -33,7 +33,6 @@ from aucmax.core.engine import (
     penalise,
     renew,
     second_moment,
-    take_pair,
 )
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.reservoir import Reservoir, choose, fill, keep, kept_score, move_kept
@@ -130,7 +129,7 @@ def update(
     skipped = t % askip if askip > 0.0 else 0.0  # a remainder at each step is dear
     room = np.zeros(feat.shape[1])
     for k in range(pos.shape[0]):
-        i, other = take_pair(X, pos, neg, k, how)
+        i, other = pos[k], neg[k]
         t += 1.0
         eta = step_size(eta0, length, stats[MILDEST], t)
         loss = 1.0 - score_pair(X, i, other, feat)
@@ -274,7 +273,6 @@ class PairSampler(OnlineAUC):
         sides = decks(signed, generator(self.random_state))
         left = self.max_iter * int(np.count_nonzero(signed))
         how = self._visit(rows, state, learn=False)
-        how = how._replace(ahead=engine.fetch_ahead(rows, pairs=True))
         while left > 0:
             pos, neg = (deck.deal(min(left, _PIECE)) for deck in sides)
             update(rows, pos, neg, state, how, *self._hyper())

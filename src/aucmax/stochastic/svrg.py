@@ -53,7 +53,6 @@ from aucmax.core.engine import (
     class_scores,
     dot_row,
     look_row,
-    take,
 )
 from aucmax.core.jit import kernel
 from aucmax.core.points import MOVES, half_shares, lowest, residual, rise
@@ -125,7 +124,7 @@ def update(
     table, pull, score, step, z = state
     a, b = z[A], z[B]
     for k in range(order.shape[0]):
-        i = take(X, order, k, table, how)
+        i = order[k]
         # G(w; x) - G(w̃; x) = c x.
         c = dot_row(X, i, table.feat, W, table.ref, how.listed) - score[i]
         c -= b - z[B_SNAP] if y[i] > 0.0 else a - z[A_SNAP]

@@ -2,7 +2,6 @@
 
 A kernel calls, in the order of its loop,
 
-* ``take``: the next row, those after it prefetched;
 * ``learn``: in a stream, count the row in; scales and reference points follow.
   ``mean_scores`` are what that makes of the classes' mean scores, for learners that
   follow them;
@@ -26,7 +25,6 @@ from aucmax.core.engine.centred import (
     others,
     seen,
 )
-from aucmax.core.engine.prefetch import fetch_ahead
 from aucmax.core.engine.table import (
     DUE,
     HARDEST,
@@ -84,8 +82,6 @@ from aucmax.core.engine.visit import (
     mean_scores,
     renew,
     settle,
-    take,
-    take_pair,
     visit,
     weight_of,
 )
@@ -133,7 +129,6 @@ __all__ = [
     "empty",
     "fade",
     "falls_due",
-    "fetch_ahead",
     "fitting_scale",
     "if_stream",
     "in_both",
@@ -153,8 +148,6 @@ __all__ = [
     "seen",
     "settle",
     "soften",
-    "take",
-    "take_pair",
     "take_rates",
     "threshold",
     "unit_magnitudes",

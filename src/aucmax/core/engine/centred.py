@@ -41,7 +41,6 @@ class Known(NamedTuple):
     l2: L2
     stretch: float  # steps at most between two proximal maps of the penalty …
     most: float  # … and λ_j D_j times the penalty that is due
-    ahead: int  # how many rows to prefetch, see aucmax.core.engine.prefetch
     listed: Index  # (d + 1,) how many features have a reference point, and which
 
 
@@ -57,7 +56,6 @@ class Stream(NamedTuple):
     l2: L2
     stretch: float
     most: float
-    ahead: int
     listed: Index
 
 

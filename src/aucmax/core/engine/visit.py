@@ -1,10 +1,9 @@
-"""The verbs of a kernel: take a row, learn from it, apply the penalty when due."""
+"""The verbs of a kernel: learn from a row, apply the penalty when due."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from aucmax.core.engine.centred import (
     Known,
@@ -15,7 +14,6 @@ from aucmax.core.engine.centred import (
     list_features,
     rescale_row,
 )
-from aucmax.core.engine.prefetch import fetch_ahead, fetch_row, prefetch
 from aucmax.core.engine.table import (
     DUE,
     HARDEST,
@@ -61,26 +59,8 @@ def visit(
     listed = np.zeros(d + 1, np.uint32)
     listed[0], listed[1 : 1 + len(centred)] = len(centred), centred
     kind = Stream if learn else Known
-    stretch, ahead = float(max(_STRETCH, d)), fetch_ahead(X)
-    return kind(bool(precondition), False, l2, stretch, _MOST, ahead, listed)
-
-
-@inlined
-def take(X: Rows, order: NDArray[np.int64], k: int, table: Table, how: Visit) -> Any:
-    """Return the k-th row, and prefetch those to come."""
-    prefetch(X, order, k, how.ahead, table.feat)
-    return order[k]
-
-
-@inlined
-def take_pair(
-    X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], k: int, how: Visit
-) -> Any:
-    """Return the k-th pair of rows, and prefetch one to come."""
-    then = min(k + how.ahead, pos.shape[0] - 1)
-    fetch_row(X, pos[then])
-    fetch_row(X, neg[then])
-    return pos[k], neg[k]
+    stretch = float(max(_STRETCH, d))
+    return kind(bool(precondition), False, l2, stretch, _MOST, listed)
 
 
 @inlined
