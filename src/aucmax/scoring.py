@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.badlines import BadLines
-from aucmax.data.chunk import BadLine, Chunk, DataWarning, Lines, Source
+from aucmax.data.chunk import BadLine, Chunk, DataWarning, Source
 from aucmax.data.collect import widened
 from aucmax.data.open import guess_format, named_set, open_data, reopen
 from aucmax.data.prefetch import prefetch
-from aucmax.data.shortest import as_text
 from aucmax.data.svmlight import SvmlightSource
 from aucmax.data.task import Task
 from aucmax.data.text import Text
@@ -244,7 +243,8 @@ class _Plain:
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         for some, line in _runs(chunk):
-            self._file.write(as_text(scores[some]))
+            texts = map(repr, scores[some].tolist())
+            self._file.write("".join(f"{text}\n" for text in texts).encode())
             if line is not None:
                 self._file.write(b"\n")
 
@@ -274,12 +274,16 @@ class _Table:
         elif chunk.file != self._seen:
             self._compare(chunk.file)
         self._seen = chunk.file
-        delimiter, end = self._source.delimiter, self._end or b"\n"
+        delimiter, end = self._source.delimiter.encode(), self._end or b"\n"
+        bounds = starts.tolist(), stops.tolist(), scores.tolist()
+        lines = [
+            b"%b%b%b%b" % (data[start:stop], delimiter, repr(score).encode(), end)
+            for start, stop, score in zip(*bounds, strict=True)
+        ]
         for some, line in _runs(chunk):
-            lines = Lines(data, starts[some], stops[some])
-            self._file.write(as_text(scores[some], lines, ord(delimiter), end))
+            self._file.write(b"".join(lines[some]))
             if line is not None:
-                self._file.write(line.text + delimiter.encode() + end)
+                self._file.write(line.text + delimiter + end)
 
     def close(self) -> None:
         if self._end is None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from aucmax.core import pairs
@@ -182,25 +182,6 @@ def test_exponentials_do_not_overflow():
     point = POINTS["exponential"](score, shares(np.array([1.0, -1.0])))
     assert np.isfinite(point.value)
     assert np.isfinite(point.slope).all()
-
-
-def test_sort():
-    rng = np.random.default_rng(8)
-    for n in (1, 2, 511, 512, 5000):
-        for t in (
-            rng.standard_normal(n),
-            rng.standard_cauchy(n) ** 3,  # uneven: NumPy sorts it
-            rng.random(n) * 1e-320,
-            rng.random(n) * 1e308 * rng.choice([-1, 1], n),
-            np.round(rng.standard_normal(n), 2),
-            np.arange(n) * 1.0,
-            -np.arange(n) * 1.0,
-            np.zeros(n),
-        ):
-            ordered, order = pairs.sort(t)
-            assert_array_equal(ordered, np.sort(t))
-            assert_array_equal(t[order], ordered)
-            assert_array_equal(np.sort(order), np.arange(n))
 
 
 @pytest.mark.parametrize("name", ["squared_hinge", "hinge"])

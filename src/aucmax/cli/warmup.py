@@ -17,7 +17,6 @@ from sklearn.base import clone
 from aucmax import SPAM, metrics
 from aucmax.cli.screen import Console, Screen
 from aucmax.data.open import open_data
-from aucmax.data.shortest import as_text
 from aucmax.systems import CLASSES, full_name, named
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
@@ -93,7 +92,6 @@ def compile_kernels(
             metrics.auc(y, scores, sample_weight=sample_weight)
             metrics.roc_curve(y, scores, sample_weight=sample_weight)
         metrics.auc_interval(y, scores)
-    as_text(dense[:, 0].copy())
 
 
 def compile_readers() -> None:

@@ -32,10 +32,6 @@ from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
 
-# Sort by buckets from so many scores on, and as long as the sum of their squared sizes
-# is no more than so many times the scores.
-_BUCKETS_FROM = 512
-_UNEVEN = 24
 _FEW_PAIRS = 1 << 16  # from here on, the grid of a smooth loss is less work
 # Logistic and sigmoid: grid points a unit of the score, for the loss and its slopes and
 # for second derivatives, and at most.
@@ -69,48 +65,8 @@ class Point:
         raise NotImplementedError
 
 
-@kernel
-def _sort(
-    t: Float, low: float, scale: float, start: Index, order: Index, key: Float
-) -> bool:
-    """Sort t into ``key``, by buckets: false, and nothing done, if they are uneven.
-
-    ``start`` are as many zeros as there are buckets, and two more. O(n), and more than
-    twice as fast as ``np.argsort`` from 10⁵ scores on.
-    """
-    for i in range(t.shape[0]):
-        start[int((t[i] - low) * scale) + 2] += 1
-    work = 0
-    for b in range(2, start.shape[0]):
-        work += start[b] * start[b]
-        start[b] += start[b - 1]
-    if work > _UNEVEN * t.shape[0]:
-        return False
-    for i in range(t.shape[0]):
-        b = int((t[i] - low) * scale) + 1
-        order[start[b]] = i
-        key[start[b]] = t[i]
-        start[b] += 1
-    for k in range(1, t.shape[0]):  # nearly sorted: a few places within a bucket
-        value, i = key[k], order[k]
-        at = k
-        while at > 0 and key[at - 1] > value:
-            key[at], order[at] = key[at - 1], order[at - 1]
-            at -= 1
-        key[at], order[at] = value, i
-    return True
-
-
 def sort(t: Float) -> tuple[Float, Index]:
     """Return t sorted, and its order."""
-    n = len(t)
-    low, high = float(t.min()), float(t.max())
-    order, key = np.empty(n, dtype=np.int64), np.empty(n)
-    if n >= _BUCKETS_FROM and np.isfinite(high - low) and high > low:
-        scale = (n - 1) / (high - low)
-        start = np.zeros(n + 2, dtype=np.int64)
-        if np.isfinite(scale) and _sort(t, low, scale, start, order, key):
-            return key, order
     order = np.argsort(t)
     return t[order], order
 
