@@ -836,9 +836,9 @@ def test_a_weight_of_k_is_k_rows(estimator):
     # scores are near, no more.
     X, y = gaussian(400)
     times = np.random.default_rng(0).integers(1, 4, 400)
-    repeated = seeded(estimator, max_iter=20)
+    repeated = seeded(estimator, max_iter=40)
     repeated.fit(X.repeat(times, axis=0), y.repeat(times))
-    weighted = seeded(estimator, max_iter=20).fit(X, y, sample_weight=times)
+    weighted = seeded(estimator, max_iter=40).fit(X, y, sample_weight=times)
     if type(estimator).__name__ in EXACT:
         assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
     a, b = weighted.decision_function(X), repeated.decision_function(X)

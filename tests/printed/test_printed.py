@@ -13,8 +13,8 @@ import aucmax
 from aucmax.batch import mba, spdam, spdam_batches
 from aucmax.core import engine, points, tally
 from aucmax.core.base import generator
-from aucmax.core.deck import decks
 from aucmax.core.engine import D, W
+from aucmax.core.pair_order import pair_order
 from aucmax.core.rows import as_rows
 from aucmax.core.state import arrays
 from aucmax.online import fsauc_stages
@@ -273,7 +273,7 @@ def test_pairs(name, seed, layout, t0):
     rows, signed, known = model._tallied(layout(X), y, None)
     state = model._begin(rows, known)
     how = model._visit(rows, state, learn=False)
-    pos, neg = (deck.deal(len(y)) for deck in decks(signed, generator(seed)))
+    pos, neg = (order.take(len(y)) for order in pair_order(signed, generator(seed)))
     Z = X[pos] - X[neg]
     printed = pseudocode.asam(
         Z, l2, t0, rskip, settings.get("askip"), proximal=name == "PSAM"

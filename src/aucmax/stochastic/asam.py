@@ -19,7 +19,7 @@ Deviations from the dissertation, none of which moves the minimum:
 * it does so by its proximal map, 1/(1 + l2 Σ η D), where the dissertation multiplies by
   1 - rskip/(t + t₀): the same to first order, but never below zero. On wide data the
   stretch is longer than ``rskip``, so that it costs O(1) a step;
-* pairs are dealt from shuffled decks, one for each class (:mod:`aucmax.core.deck`);
+* each class is shuffled again and again (:mod:`aucmax.core.pair_order`);
 * η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
   the mean of ‖z‖²: the same, if D = 1 and t₀ = 1/(l2 η₀);
 * ``partial_fit`` pairs each row of a stream with two random ones of the other class out
@@ -100,7 +100,7 @@ class SAM(PairSampler):
     Without the mean, a first step as large as that of ASAM would cost accuracy.
 
     As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+    and ``fit``. The order of pairs: see :mod:`aucmax.core.pair_order`.
 
     References
     ----------
@@ -203,7 +203,7 @@ class ASAM(PairSampler):
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
     As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+    and ``fit``. The order of pairs: see :mod:`aucmax.core.pair_order`.
 
     References
     ----------

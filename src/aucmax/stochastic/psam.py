@@ -84,7 +84,7 @@ class PSAM(PairSampler):
     2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
 
     As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. Pairs are dealt, not drawn: see :mod:`aucmax.core.deck`.
+    and ``fit``. The order of pairs: see :mod:`aucmax.core.pair_order`.
 
     References
     ----------

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core import engine, reservoir
 from aucmax.core.base import OnlineAUC, generator
-from aucmax.core.deck import decks
 from aucmax.core.engine import (
     DUE,
     MILDEST,
@@ -35,6 +34,7 @@ from aucmax.core.engine import (
     second_moment,
 )
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.pair_order import pair_order
 from aucmax.core.reservoir import Reservoir, choose, fill, keep, kept_score, move_kept
 from aucmax.core.rows import Float, Rows, raw_dot_row
 from aucmax.core.tally import Tally
@@ -270,15 +270,15 @@ class PairSampler(OnlineAUC):
         """
         rows, signed, tally = self._tallied(X, y, sample_weight)
         state = self._begin(rows, tally)
-        sides = decks(signed, generator(self.random_state))
+        sides = pair_order(signed, generator(self.random_state))
         left = self.max_iter * int(np.count_nonzero(signed))
         how = self._visit(rows, state, learn=False)
         while left > 0:
-            pos, neg = (deck.deal(min(left, _PIECE)) for deck in sides)
+            pos, neg = (order.take(min(left, _PIECE)) for order in sides)
             update(rows, pos, neg, state, how, *self._hyper())
             left -= _PIECE
-        for side, deck in enumerate(sides):  # for a stream that goes on from here
-            some = deck.spread(min(len(deck.rows), reservoir.ROWS), 1)[0]
+        for side, order in enumerate(sides):  # for a stream that goes on from here
+            some = order.sample(min(len(order.rows), reservoir.ROWS))
             fill(rows, some, side, state.pool)
         self.n_iter_ = self.max_iter
         return self._finish(state)
