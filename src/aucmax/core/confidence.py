@@ -30,14 +30,41 @@ and a step changes it along w = cov((Eω, ω), z·ω). It is in two parts:
 import numpy as np
 
 from aucmax.core.check import check_width
-from aucmax.core.engine.lanes import aligned
-from aucmax.core.engine.lanes import padded as padded
-from aucmax.core.engine.tile import HALF, TALL, add_products
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.rows import Float
 
 # A variance below this share of the parts that it is the difference of is rounding.
 ROUNDING = 1e-12
+TILE = 4  # rows that products are added to at a time
+
+
+@inlined
+def padded(length: int) -> int:
+    """Return the next multiple of eight: numbers of whole cache lines."""
+    return -(-length // 8) * 8
+
+
+@inlined
+def add_products(
+    K: Float,
+    at: int,
+    length: int,
+    rows: int,
+    c: Float,
+    first: int,
+    V: Float,
+    r: int,
+    start: int,
+    stop: int,
+) -> None:
+    """Add Σ c_l v_lᵀ over the first ``r`` rows of ``c`` and V to some rows in K.
+
+    The first of them begins at ``at``, the next ``length`` later. Of ``c`` as many
+    columns count, from ``first`` on, and of V those from ``start`` to ``stop``.
+    """
+    for q in range(rows):
+        here = at + q * length
+        add_rows(c[:, first + q], V, r, start, stop, K[here : here + stop - start])
 
 
 @inlined
@@ -58,7 +85,7 @@ def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
     ends = np.cumsum(8 * (i // 8 + 1))
     S = np.zeros(ends[-1])
     S[ends - 8 * (i // 8 + 1) + i] = 1.0
-    return S, np.zeros((-(-slots // HALF) * HALF, -(-slots // 8) * 8 + len(i)))
+    return S, np.zeros((-(-slots // TILE) * TILE, -(-slots // 8) * 8 + len(i)))
 
 
 @inlined
@@ -136,19 +163,18 @@ def _add_four(
 
 @vectorised
 def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> None:
-    """Add Σ c_l v_l over the first ``r`` rows of V, between ``start`` and ``stop``.
+    """Add Σ c_l v_l over the first ``r`` rows of V, from ``start`` to ``stop``.
 
-    Four at a time: what they are added to is then read and written once for four.
+    Four at a time: ``out`` is then read and written once for four.
     """
-    o = out[start:stop]
     for h in range(0, r, 4):
         h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
         v, v1 = V[h, start:stop], V[h1, start:stop]
         v2, v3 = V[h2, start:stop], V[h3, start:stop]
         c0, c1 = c[h], c[h1] if h + 1 < r else 0.0
         c2, c3 = c[h2] if h + 2 < r else 0.0, c[h3] if h + 3 < r else 0.0
-        for j in range(o.shape[0]):
-            o[j] += c0 * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
+        for j in range(out.shape[0]):
+            out[j] += c0 * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
 
 
 @vectorised
@@ -173,8 +199,9 @@ def follow(
 @inlined
 def workplace(size: int, width: int) -> tuple[Float, Float, Float]:
     """Return room for ``size`` steps: their w, as much again, and what they share."""
-    coefs = np.zeros((size, size + HALF))
-    return aligned(size + HALF, width), aligned(size, width), coefs
+    coefs = np.zeros((size, size + TILE))
+    width = padded(width)
+    return np.zeros((size + TILE, width)), np.zeros((size, width)), coefs
 
 
 @inlined
@@ -188,13 +215,13 @@ def catch_up(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
 def eliminate(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
     """Add Σ c_lh v_l over l < h to v_h, for the first ``r`` rows.
 
-    From ``start`` to ``stop``, whole cache lines. Up to HALF rows after may change.
+    From ``start`` to ``stop``, whole cache lines. Up to TILE rows after may change.
     """
     flat, width = V.reshape(V.size), V.shape[1]
-    for h in range(0, r, HALF):
+    for h in range(0, r, TILE):
         at = h * width + start
-        add_products(flat, at, width, HALF, coefs, h, V, h, start, stop)
-        for q in range(1, min(HALF, r - h)):
+        add_products(flat, at, width, TILE, coefs, h, V, h, start, stop)
+        for q in range(1, min(TILE, r - h)):
             at += width
             add_products(flat, at, 0, 1, coefs[h:], h + q, V[h:], q, start, stop)
 
@@ -207,13 +234,13 @@ def subtract_squares(
     for h in range(r):
         _scale(-beta[h], V[h], U[h])
     flat, width, slots = R.reshape(R.size), R.shape[1], R.shape[0]
-    for b in range(0, slots, TALL):
-        line, rows = b // 8 * 8, TALL if b + TALL <= slots else HALF
-        add_products(flat, b * width + line, width, rows, U, b, V, r, line, width)
+    for b in range(0, slots, TILE):
+        line = b // 8 * 8
+        add_products(flat, b * width + line, width, TILE, U, b, V, r, line, width)
     begin = padded(slots)
-    for j in range(0, width - begin, TALL):
+    for j in range(0, width - begin, TILE):
         at, length, to = row_start(j), 8 * ((j >> 3) + 1), begin + j
-        add_products(S, at, length, TALL, U, to, V, r, begin, begin + length)
+        add_products(S, at, length, TILE, U, to, V, r, begin, begin + length)
 
 
 @vectorised

@@ -13,12 +13,19 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from aucmax.core.engine.lanes import spread
 from aucmax.core.jit import INLINE, inlined, kernel
 
 Mask: TypeAlias = NDArray[np.uint8]
 
 WIDTH = 64  # bytes
+
+
+def spread(builder: Any, value: Any, width: int) -> Any:
+    """Return a vector of so many times ``value``."""
+    none = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    one = builder.insert_element(none, value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+    return builder.shuffle_vector(one, none, zeros)
 
 
 def mask_size(n_bytes: int) -> int:

@@ -7,9 +7,8 @@ product. Then z = x - e_b has the variance x·Σx - 2c_b + K_bb, a step along it
 all means by multiples of w = c - K_b, and K by a multiple of wwᵀ. So a pair without a
 loss costs O(1). For the pairs with a loss, r of them, w has to be brought up to date by
 the steps before: for the rows x may yet be paired with at once, for all else when the
-pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K, most of the work, which
-:mod:`aucmax.core.tile` does at the speed of the processor. A row that enters the buffer
-brings its part of K along: c.
+pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K, most of the work. A row that
+enters the buffer brings its part of K along: c.
 """
 
 from typing import NamedTuple
