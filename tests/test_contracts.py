@@ -833,16 +833,21 @@ def test_a_constant_factor_of_all_weights_does_nothing(estimator, method):
 def test_a_weight_of_k_is_k_rows(estimator):
     # Exactly so for the class moments (tests/core/test_moments.py) and the minimum
     # (below); an online learner takes one step where it would take k, so here its
-    # scores are near, no more.
+    # scores are near, no more. How near depends on the order of rows: the median of
+    # five seeds.
     X, y = gaussian(400)
     times = np.random.default_rng(0).integers(1, 4, 400)
-    repeated = seeded(estimator, max_iter=40)
-    repeated.fit(X.repeat(times, axis=0), y.repeat(times))
-    weighted = seeded(estimator, max_iter=40).fit(X, y, sample_weight=times)
-    if type(estimator).__name__ in EXACT:
-        assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
-    a, b = weighted.decision_function(X), repeated.decision_function(X)
-    assert spearmanr(a, b).statistic > 0.97
+    found = []
+    for seed in range(5):
+        repeated = seeded(estimator, max_iter=20, random_state=seed)
+        repeated.fit(X.repeat(times, axis=0), y.repeat(times))
+        weighted = seeded(estimator, max_iter=20, random_state=seed)
+        weighted.fit(X, y, sample_weight=times)
+        if type(estimator).__name__ in EXACT:
+            assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
+        a, b = weighted.decision_function(X), repeated.decision_function(X)
+        found.append(spearmanr(a, b).statistic)
+    assert np.median(found) > 0.97
 
 
 @every

@@ -550,7 +550,7 @@ def test_model_and_data_that_have_changed_places(command, model, data):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_traceback(closed, model, data, tmp_path):
     def shell(*arguments):
         command = shlex.join(aucmax_command(*arguments))

@@ -19,7 +19,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import aucmax
 from aucmax import BAM, AUCClassifier, AUCStream
+from aucmax.cli.onnx_graph import to_onnx
 from aucmax.front.trees import BoostedTrees, RandomizedTrees
+from aucmax.scoring import Model
 from data import gaussian, wide
 
 LIGHT = [BAM(), RandomizedTrees(10), BoostedTrees(10)]
@@ -358,6 +360,19 @@ def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
     twin = aucmax.load(tmp_path / "model")
     assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
     assert twin.columns_ == model.columns_
+    onnxruntime = pytest.importorskip("onnxruntime")
+    graph = to_onnx(Model.load(tmp_path / "model"))
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    rows = model._encode(frame).toarray()
+    (scores,) = session.run(None, {"X": rows})
+    assert_allclose(scores, model.decision_function(frame), atol=1e-4)
+
+
+def test_a_lazy_frame_is_to_be_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [1.0, 2.0] * 5, "z": ["a", "b"] * 5}).lazy()
+    with pytest.raises(TypeError, match="collect"):
+        AUCClassifier([BAM()], cv=2).fit(frame, [0, 1] * 5)
 
 
 def test_kinds_are_found_from_all_over_a_frame():

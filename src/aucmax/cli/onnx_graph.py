@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aucmax.core.formula import GAUSSIAN, Formula
 from aucmax.front.classifier import AUCClassifier
 from aucmax.front.forest import LEAF, Forest
+from aucmax.front.frequent import Frequent
 from aucmax.front.trees import NEAR, BoostedTrees, RandomizedTrees
 from aucmax.scoring import Model
 
@@ -83,6 +84,9 @@ def _score(graph: _Graph, X: str, estimator: Any) -> str:
     """Add the score of an estimator; return its name."""
     if isinstance(estimator, AUCClassifier):
         return _blend(graph, X, estimator)
+    if isinstance(estimator, Frequent):
+        seen = graph.add("Gather", X, estimator.chosen_.astype(np.int64), axis=1)
+        return _score(graph, seen, estimator.estimator_)
     if isinstance(estimator, BoostedTrees):
         total = _forest(graph, X, estimator.forest_)
         return graph.add("Add", total, [estimator.offset_])

@@ -483,6 +483,14 @@ class OnlineAUC(LinearRanker):
         """Return the deviation of scores by the last iterate; O(d)."""
         return float(score_spread(*self._last(state), self._class_weights(state)))
 
+    def _largest_column(self, state: Any, coef: Float) -> str:
+        """Return the number, and the name, of the column with the most say."""
+        _, table, squares = self._last(state)
+        size = np.sqrt(table[squares : squares + 2].sum(axis=0))
+        column = int(np.argmax(np.abs(coef) * size))
+        names = getattr(self, "feature_names_in_", None)
+        return f"{column}" if names is None else f"{column} ({names[column]!r})"
+
     def _finish(self, state: Any, look: bool = True) -> Self:
         self.state_ = state
         coef, intercept = self._weights(state)
@@ -493,23 +501,24 @@ class OnlineAUC(LinearRanker):
         elif look and weights.all():
             spread = self._deviation(state)
             if spread > self._widest:
-                problem = f"scores deviate by {spread:.1g}, where margins of 1 would do"
+                problem = (
+                    f"scores deviate by {spread:.1g}, where margins of 1 would do, "
+                    f"mostly by column {self._largest_column(state, coef)}"
+                )
         if problem:
             raise DivergenceError(
                 f"{type(self).__name__} has diverged: {problem}. Begin anew with "
-                "smaller steps, such as the default ones."
+                "smaller steps, such as the default ones, and without values far "
+                "beyond all others of their column."
             )
-        if abs(intercept) > _LARGEST_INTERCEPT * max(1.0, self._deviation(state)):
-            _, table, squares = self._last(state)
-            size = np.sqrt(table[squares : squares + 2].sum(axis=0))
-            column = int(np.argmax(np.abs(coef) * size))
-            names = getattr(self, "feature_names_in_", None)
-            name = "" if names is None else f" ({names[column]!r})"
+        size = abs(intercept) / _LARGEST_INTERCEPT
+        if size > 1.0 and size > self._deviation(state):  # O(d), hardly ever asked
+            column = self._largest_column(state, coef)
             raise DivergenceError(
                 f"{type(self).__name__} has diverged: its intercept, {intercept:.1g}, "
-                f"leaves scores no digits. Column {column}{name} has "
-                "a value far beyond all others, such as a fill value for missing ones. "
-                "Replace or drop such values and begin anew; AUCStream limits them."
+                f"leaves scores no digits, by column {column}. It has a value far "
+                "beyond all others, such as a fill value for missing ones. Replace or "
+                "drop such values and begin anew; AUCStream limits them."
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])

@@ -762,6 +762,8 @@ def fold_of(parts: list[Part], n: int) -> NDArray[np.int64]:
 
 def is_mixed(X: Any) -> bool:
     """Tell whether X is a table whose columns are not all numbers."""
+    if hasattr(X, "collect_schema") and not hasattr(X, "to_arrow"):
+        raise TypeError("X is a lazy frame of polars: pass X.collect().")
     if hasattr(X, "column_names") or hasattr(X, "to_arrow"):  # Arrow, polars
         return True
     if sparse.issparse(X) or not hasattr(X, "dtypes") or not hasattr(X, "columns"):
