@@ -33,7 +33,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
-from aucmax.batch.leastsquares_cv import path
+from aucmax.base.folds import areas, folds
 from aucmax.cluster import pairs
 from aucmax.cluster.areas import Judges, _judge
 from aucmax.cluster.blocks import Block
@@ -41,9 +41,10 @@ from aucmax.cluster.folds import fold_of
 from aucmax.cluster.moments import gathered
 from aucmax.cluster.pairs import LOSSES
 from aucmax.cluster.requests import Back, Look, Rows, Weigh, answered
-from aucmax.core.folds import areas, folds
-from aucmax.core.moments import gather, one_thread
 from aucmax.core.rows import as_rows
+from aucmax.core.threads import one_thread
+from aucmax.linear.least_squares_cv import path
+from aucmax.linear.solvers.covariances import gather
 from aucmax.metrics import auc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -30,8 +30,8 @@ from rich.table import Table
 from scipy.special import ndtri
 
 from aucmax import BAM, AUCClassifier
-from aucmax.front import uncertainty
-from aucmax.front.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend import uncertainty
+from aucmax.blend.trees import BoostedTrees, RandomizedTrees
 from aucmax.metrics import auc, auc_interval, cv_auc_interval
 
 AREAS = (0.5, 0.7, 0.95, 0.98)

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from aucmax.data.csv import CsvSource
-from aucmax.data.prefetch import prefetch
+from aucmax.io.background import prefetch
+from aucmax.io.csv_source import CsvSource
 from bench import Row, best_of, main
 
 SIZE = 100e6  # bytes

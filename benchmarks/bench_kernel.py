@@ -40,7 +40,7 @@ from sklearn.model_selection import train_test_split
 
 import aucmax
 from aucmax import BAM, BAMCV, PSAM, KernelAUCCV, KMeansNystroem
-from aucmax.core.penalty import kernel_ridge
+from aucmax.base.penalty import kernel_ridge
 from aucmax.metrics import auc
 from bench import shared
 

@@ -5,7 +5,7 @@ each data set, on features as they are; at most 3000 rows are used, and the larg
 class is told from the rest if there are more than two. "LR" is balanced logistic
 regression with C=1 on standardised features (on raw ones if there are more than 1000:
 those are texts); the other columns are differences from it, in thousandths. Set
-``_CROWD`` in ``aucmax.core.penalty`` to zero to see what the number of features does
+``_CROWD`` in ``aucmax.base.penalty`` to zero to see what the number of features does
 to it. Data are read from $AUCMAX_DATA or ../shared/data.
 """
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from aucmax import ASAM, CBR, OAM, OPAUC, PSAM, SOLAM, SPAM, UniExp
-from aucmax.core.tally import fit_table
 from aucmax.metrics import auc
+from aucmax.online.engine.known_moments import fit_table
 from bench import Row, main, shared
 from streams import read
 

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 import bench
-from aucmax.data.svmlight import SvmlightSource
-from aucmax.data.text import Text
+from aucmax.io.svmlight import SvmlightSource
+from aucmax.io.text import Text
 
 SIZE = 75_000_000  # bytes
 # Entries a row, features, how the value of an entry is written.

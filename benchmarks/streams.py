@@ -296,8 +296,8 @@ def report(path: Path) -> None:
 
 def study(orders: int = 2) -> None:
     """Choose on the first half of the sets, report on the other."""
-    from aucmax.front import stream
-    from aucmax.front.member import Member
+    from aucmax.stream import auc_stream as stream
+    from aucmax.stream.members import Member
 
     def small(C: float) -> Any:
         return OAM(C, buffer_size=25)

@@ -48,7 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier
-from aucmax.front.classifier import default_team
+from aucmax.blend.classifier import default_team
 from aucmax.metrics import auc
 from streams import SETS, read
 

@@ -25,7 +25,7 @@ gc.set_threshold(200_000, 50, 50)
 ORDER = [*aucmax.ESTIMATORS, "python", "demo", ""]
 # Folders and files that belong to the smoke tests as they are: they index bytes, or
 # lean on other packages.
-SMOKE = {"data_files", "metrics", "test_losses.py", "test_cli.py", "test_info.py"}
+SMOKE = {"io", "tables", "metrics", "losses", "test_cli.py", "test_info.py"}
 
 
 @pytest.hookimpl(tryfirst=True)

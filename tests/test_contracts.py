@@ -72,12 +72,13 @@ from aucmax import (
     RandomFourier,
     UniExp,
 )
-from aucmax.core.base import BatchAUC, LinearRanker, OnlineAUC, visits
-from aucmax.core.portable import dump
-from aucmax.core.spread import WIDEST
-from aucmax.core.state import arrays
-from aucmax.front.trees import BoostedTrees, RandomizedTrees
-from data import (
+from aucmax.base.ranker import LinearRanker
+from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.online.base import BatchAUC, OnlineAUC, visits
+from aucmax.online.divergence import WIDEST
+from aucmax.storage.estimator_state import dump
+from aucmax.storage.state_arrays import arrays
+from helpers.data import (
     closed_form,
     constant,
     gaussian,
@@ -88,7 +89,7 @@ from data import (
     shared,
     wide,
 )
-from data import (
+from helpers.data import (
     pairwise as pairwise_loss,
 )
 
@@ -171,8 +172,8 @@ def shorter_within(monkeypatch):
 
     As they are in tests/batch/test_kernel_cv.py.
     """
-    monkeypatch.setattr("aucmax.batch.kernel_cv._REPEATS", 1)
-    monkeypatch.setattr("aucmax.batch.kernel_cv.BAMCV", partial(BAMCV, l2s=4))
+    monkeypatch.setattr("aucmax.kernel.kernel_cv._REPEATS", 1)
+    monkeypatch.setattr("aucmax.kernel.kernel_cv.BAMCV", partial(BAMCV, l2s=4))
 
 
 def name(value):
@@ -781,8 +782,8 @@ def test_features_that_come_later(estimator):
 @online
 def test_a_stream_in_parts_larger_than_a_piece(estimator, monkeypatch):
     """The base class hands out orders piece by piece; nothing may show at the seam."""
-    monkeypatch.setattr("aucmax.core.base._PIECE", 64)
-    monkeypatch.setattr("aucmax.core.base._MIN_RUNS", 20)  # runs of several rows
+    monkeypatch.setattr("aucmax.online.base._PIECE", 64)
+    monkeypatch.setattr("aucmax.online.base._MIN_RUNS", 20)  # runs of several rows
     X, y = gaussian(203, 2)
     pieces = [len(order) for order in visits(y + 1.0, None)]
     assert len(pieces) > 3
@@ -937,11 +938,15 @@ def test_the_seed_matters(estimator):
 @plain
 def test_threads_do_not_matter(estimator, monkeypatch):
     X, y = mixed(2000)
-    monkeypatch.setattr("aucmax.core.tally._BLOCK_BYTES", 1 << 13)  # many blocks
-    monkeypatch.setattr("aucmax.core.tally.cpu_count", lambda: 1)
+    monkeypatch.setattr(
+        "aucmax.base.class_moments._BLOCK_BYTES", 1 << 13
+    )  # many blocks
+    monkeypatch.setattr("aucmax.base.class_moments.cpu_count", lambda: 1)
     alone = trained(estimator, X, y, max_iter=1)
     for cpus in (2, 7, None):
-        monkeypatch.setattr("aucmax.core.tally.cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(
+            "aucmax.base.class_moments.cpu_count", lambda cpus=cpus: cpus
+        )
         assert_same_bits(trained(estimator, X, y, max_iter=1), alone)
 
 

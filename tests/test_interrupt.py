@@ -12,8 +12,8 @@ _CODE = """
 import os, signal, sys, threading
 import numpy as np
 import aucmax
-from aucmax.core.engine import ROWS
-from aucmax.core.state import arrays
+from aucmax.online.engine import ROWS
+from aucmax.storage.state_arrays import arrays
 
 # A shell's background jobs have interrupts switched off.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -29,12 +29,12 @@ import numpy as np
 from scipy import sparse
 
 import aucmax
-from aucmax import tensors
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli import export, info
-from aucmax.core.portable import dump
-from aucmax.data.open import open_data
-from aucmax.front.trees import RandomizedTrees
-from aucmax.scoring import Model
+from aucmax.io.open_data import open_data
+from aucmax.storage import model_file as tensors
+from aucmax.storage.estimator_state import dump
+from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000
 SECONDS = 60  # for one mutation, kernels to be compiled included

@@ -74,7 +74,7 @@ def test_signs_and_notes_are_read(counts, tmp_path):
 @pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "lines").glob("*.gz")))
 def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypatch):
     monkeypatch.delenv("AUCMAX_DATA", raising=False)
-    monkeypatch.setattr("aucmax.data.registry._cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("aucmax.io.datasets._cache", lambda: tmp_path / "cache")
     stem = name.removesuffix(".jsonl.gz")
     lines = gzip.decompress((DOCS / "lines" / name).read_bytes())
     source = json.loads(lines.splitlines()[0])["source"]

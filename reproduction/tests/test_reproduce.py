@@ -12,7 +12,7 @@ from aucmax_reproduction import fitting, lines, papers, reproduce
 from aucmax_reproduction.fitting import EXACT, Effort, Job, Ready, best_accuracy, choose
 from aucmax_reproduction.protocol import OURS, PRINTED, Grid, Recipe
 from aucmax_reproduction.reproduce import Wanted, jobs_of
-from data import gaussian
+from helpers.data import gaussian
 
 WANTED = Wanted(toy_paper.SOURCE, runs=2)
 EFFORT = Effort(grid=2)

@@ -13,7 +13,7 @@ from aucmax_reproduction.fitting import Effort, Ready
 from aucmax_reproduction.protocol import OURS, Picture, Recipe
 from aucmax_reproduction.reproduce import Wanted
 from aucmax_reproduction.verdict import Report
-from data import gaussian
+from helpers.data import gaussian
 
 
 @pytest.fixture

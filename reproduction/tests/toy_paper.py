@@ -6,13 +6,13 @@ import os
 
 import numpy as np
 
-from aucmax.data import registry
+from aucmax.io import datasets as registry
 from aucmax_reproduction import fitting, papers
 from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import Grid, Picture, Plan, Protocol, Recipe, Subject
 from aucmax_reproduction.protocols import PROTOCOLS
 from aucmax_reproduction.splits import Folds
-from data import gaussian
+from helpers.data import gaussian
 
 SOURCE = "toy2024"
 UNKNOWN = "two groups were drawn"

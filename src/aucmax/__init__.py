@@ -12,36 +12,36 @@ if TYPE_CHECKING:
     from aucmax import data as data
     from aucmax import losses as losses
     from aucmax import metrics as metrics
-    from aucmax.batch.bam import BAM as BAM
-    from aucmax.batch.bam_cv import BAMCV as BAMCV
-    from aucmax.batch.kernel_bam import KernelBAM as KernelBAM
-    from aucmax.batch.kernel_cv import KernelAUCCV as KernelAUCCV
-    from aucmax.batch.leastsquares import LeastSquaresAUC as LeastSquaresAUC
-    from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
-    from aucmax.batch.mba import MBA as MBA
-    from aucmax.batch.spdam import SPDAM as SPDAM
-    from aucmax.batch.svmperf import SVMPerf as SVMPerf
-    from aucmax.core.moments import Moments as Moments
-    from aucmax.features.chain import Chain as Chain
-    from aucmax.features.fourier import RandomFourier as RandomFourier
-    from aucmax.features.nystroem import KMeansNystroem as KMeansNystroem
-    from aucmax.features.projection import Projection as Projection
-    from aucmax.front.classifier import AUCClassifier as AUCClassifier
-    from aucmax.front.stream import AUCStream as AUCStream
-    from aucmax.model import load as load
+    from aucmax.blend.classifier import AUCClassifier as AUCClassifier
+    from aucmax.kernel.chain import Chain as Chain
+    from aucmax.kernel.fourier import RandomFourier as RandomFourier
+    from aucmax.kernel.kernel_bam import KernelBAM as KernelBAM
+    from aucmax.kernel.kernel_cv import KernelAUCCV as KernelAUCCV
+    from aucmax.kernel.nystroem import KMeansNystroem as KMeansNystroem
+    from aucmax.kernel.projection import Projection as Projection
+    from aucmax.linear.bam import BAM as BAM
+    from aucmax.linear.bam_cv import BAMCV as BAMCV
+    from aucmax.linear.least_squares import LeastSquaresAUC as LeastSquaresAUC
+    from aucmax.linear.least_squares_cv import LeastSquaresAUCCV as LeastSquaresAUCCV
+    from aucmax.linear.mba import MBA as MBA
+    from aucmax.linear.solvers.covariances import Moments as Moments
+    from aucmax.linear.svmperf import SVMPerf as SVMPerf
     from aucmax.online.adaoam import AdaOAM as AdaOAM
+    from aucmax.online.asam import ASAM as ASAM
+    from aucmax.online.asam import SAM as SAM
     from aucmax.online.cbr import CBR as CBR
     from aucmax.online.fsauc import FSAUC as FSAUC
     from aucmax.online.oam import OAM as OAM
     from aucmax.online.opauc import OPAUC as OPAUC
+    from aucmax.online.psam import PSAM as PSAM
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
+    from aucmax.online.spdam import SPDAM as SPDAM
+    from aucmax.online.svrg import SVRGAUC as SVRGAUC
     from aucmax.online.uniexp import UniExp as UniExp
-    from aucmax.stochastic.asam import ASAM as ASAM
-    from aucmax.stochastic.asam import SAM as SAM
-    from aucmax.stochastic.psam import PSAM as PSAM
-    from aucmax.stochastic.svrg import SVRGAUC as SVRGAUC
-    from aucmax.systems import named as named
+    from aucmax.registry import named as named
+    from aucmax.stream.auc_stream import AUCStream as AUCStream
+    from aucmax.workflows.models import load as load
 
 __version__ = "0.1.0"
 
@@ -53,46 +53,46 @@ ESTIMATORS = {
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
     "UniExp": "aucmax.online.uniexp",
-    "SAM": "aucmax.stochastic.asam",
-    "ASAM": "aucmax.stochastic.asam",
-    "PSAM": "aucmax.stochastic.psam",
+    "SAM": "aucmax.online.asam",
+    "ASAM": "aucmax.online.asam",
+    "PSAM": "aucmax.online.psam",
     "OAM": "aucmax.online.oam",
     "CBR": "aucmax.online.cbr",
-    "SVRGAUC": "aucmax.stochastic.svrg",
-    "SPDAM": "aucmax.batch.spdam",
-    "MBA": "aucmax.batch.mba",
-    "BAM": "aucmax.batch.bam",
-    "BAMCV": "aucmax.batch.bam_cv",
-    "SVMPerf": "aucmax.batch.svmperf",
-    "LeastSquaresAUC": "aucmax.batch.leastsquares",
-    "LeastSquaresAUCCV": "aucmax.batch.leastsquares_cv",
-    "KernelBAM": "aucmax.batch.kernel_bam",
-    "KernelAUCCV": "aucmax.batch.kernel_cv",
-    "Chain": "aucmax.features.chain",
-    "AUCStream": "aucmax.front.stream",
-    "AUCClassifier": "aucmax.front.classifier",
+    "SVRGAUC": "aucmax.online.svrg",
+    "SPDAM": "aucmax.online.spdam",
+    "MBA": "aucmax.linear.mba",
+    "BAM": "aucmax.linear.bam",
+    "BAMCV": "aucmax.linear.bam_cv",
+    "SVMPerf": "aucmax.linear.svmperf",
+    "LeastSquaresAUC": "aucmax.linear.least_squares",
+    "LeastSquaresAUCCV": "aucmax.linear.least_squares_cv",
+    "KernelBAM": "aucmax.kernel.kernel_bam",
+    "KernelAUCCV": "aucmax.kernel.kernel_cv",
+    "Chain": "aucmax.kernel.chain",
+    "AUCStream": "aucmax.stream.auc_stream",
+    "AUCClassifier": "aucmax.blend.classifier",
 }
 
 # Maps to the features that a Chain learns from.
 MAPS = {
-    "KMeansNystroem": "aucmax.features.nystroem",
-    "RandomFourier": "aucmax.features.fourier",
-    "Projection": "aucmax.features.projection",
+    "KMeansNystroem": "aucmax.kernel.nystroem",
+    "RandomFourier": "aucmax.kernel.fourier",
+    "Projection": "aucmax.kernel.projection",
 }
 
 # What else a model file may name: members of an AUCClassifier.
 PARTS = {
-    "BoostedTrees": "aucmax.front.trees",
-    "RandomizedTrees": "aucmax.front.trees",
-    "Frequent": "aucmax.front.frequent",
+    "BoostedTrees": "aucmax.blend.trees",
+    "RandomizedTrees": "aucmax.blend.trees",
+    "Frequent": "aucmax.blend.frequent",
 }
 
 _PUBLIC = {
     **ESTIMATORS,
     **MAPS,
-    "Moments": "aucmax.core.moments",
-    "load": "aucmax.model",
-    "named": "aucmax.systems",
+    "Moments": "aucmax.linear.solvers.covariances",
+    "load": "aucmax.workflows.models",
+    "named": "aucmax.registry",
 }
 _MODULES = ("cluster", "data", "losses", "metrics")
 # An extra that may be missing must not break ``from aucmax import *``.

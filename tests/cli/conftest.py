@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands import train_model
+from helpers.commands import train_model
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ import pytest
 
 import aucmax
 from aucmax import BAM, AUCClassifier, KernelAUCCV
-from aucmax.front.trees import BoostedTrees, RandomizedTrees
-from aucmax.scoring import Model
-from aucmax.training import Observer, Plan, StoppedError, train
-from commands import fields, invoke, table, write_table
-from data import mixed
+from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.workflows.score import Model
+from aucmax.workflows.train import Observer, Plan, StoppedError, train
+from helpers.commands import fields, invoke, table, write_table
+from helpers.data import mixed
 
 SMALL = ("--param", "n_components=10", "--param", "first_rows=100")
 
@@ -89,8 +89,8 @@ class _Stop(Observer):
 @pytest.mark.parametrize("rows", [1, 250])
 def test_a_stream_that_is_resumed_ends_with_the_same_bytes(rows, tmp_path, monkeypatch):
     """Stopped before the map is settled, or after."""
-    monkeypatch.setattr("aucmax.data.text.BLOCK", 1 << 12)
-    monkeypatch.setattr("aucmax.data.csv_scan.BLOCK", 1 << 12, raising=False)
+    monkeypatch.setattr("aucmax.io.text.BLOCK", 1 << 12)
+    monkeypatch.setattr("aucmax.io.csv_scan.BLOCK", 1 << 12, raising=False)
     data = write_table(tmp_path / "clicks.csv", table(600))
     plan = Plan(
         [str(data)],

@@ -13,11 +13,11 @@ from sklearn.datasets import load_digits
 
 import aucmax
 from aucmax import BAM, AUCClassifier
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli import demo, errors, warmup
 from aucmax.cli.main import app
-from aucmax.front.trees import RandomizedTrees
-from aucmax.systems import CLASSES
-from commands import invoke
+from aucmax.registry import CLASSES
+from helpers.commands import invoke
 
 COMMANDS = app.registered_commands
 SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
@@ -26,7 +26,7 @@ SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
 def test_some_is_not_imported_for_a_command_and_can_be_afterwards():
     code = (
         "import sys; from aucmax.cli.lean import import_scikit_learn\n"
-        "import_scikit_learn(); import aucmax.training\n"
+        "import_scikit_learn(); import aucmax.workflows.train\n"
         "print('pandas' in sys.modules, 'scipy.stats._stats_py' in sys.modules)\n"
         "import pandas; import scipy.stats, scipy.stats.distributions\n"
         "from scipy.stats import rankdata; print(rankdata([3, 5, 4]).tolist())\n"

@@ -6,9 +6,9 @@ from csv import DictReader
 import numpy as np
 import pytest
 
-import commands
-from aucmax.data.task import Task
-from data import gaussian
+from aucmax.tables.labels import Task
+from helpers import commands
+from helpers.data import gaussian
 
 PAIR = ("--algorithm", "spam", "--algorithm", "balanced-logistic")
 

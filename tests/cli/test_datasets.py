@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from aucmax.data import registry
-from aucmax.data.registry import _cache
+from aucmax.io import datasets as registry
+from aucmax.io.datasets import _cache
+from helpers import commands
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from aucmax import metrics
-from aucmax.core.decimals import with_interval
-from commands import HEADER, fields, invoke, table, write_table
+from aucmax.metrics.decimals import with_interval
+from helpers.commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(400, seed=2)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import aucmax
-from aucmax import tensors
-from aucmax.core.decimals import with_interval
-from aucmax.core.portable import dump
-from aucmax.model import load_with_recipe, save
-from aucmax.scoring import Model
-from aucmax.tensors import VERSION
-from aucmax.training import Plan, train
-from commands import fields, invoke, table, write_table
+from aucmax.metrics.decimals import with_interval
+from aucmax.storage import model_file as tensors
+from aucmax.storage.estimator_state import dump
+from aucmax.storage.model_file import VERSION
+from aucmax.workflows.models import load_with_recipe, save
+from aucmax.workflows.score import Model
+from aucmax.workflows.train import Plan, train
+from helpers.commands import fields, invoke, table, write_table
 
 READER = {"label": "clicked"}
 

@@ -7,9 +7,10 @@ import lzma
 import numpy as np
 import pytest
 
-from aucmax.data import load, registry
-from commands import invoke
-from data import gaussian
+from aucmax.data import load
+from aucmax.io import datasets as registry
+from helpers.commands import invoke
+from helpers.data import gaussian
 
 
 def rows(n, seed):

@@ -24,9 +24,9 @@ from scipy import sparse
 
 import aucmax
 from aucmax.cli.screen import reading
-from aucmax.data.badlines import BadLines
-from aucmax.scoring import Model, write_scores
-from commands import HEADER, fields, invoke, table, write_table
+from aucmax.io.malformed_lines import BadLines
+from aucmax.workflows.score import Model, write_scores
+from helpers.commands import HEADER, fields, invoke, table, write_table
 
 LINES = table(50, seed=1)
 

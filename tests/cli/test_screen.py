@@ -9,8 +9,8 @@ from rich.console import Console
 
 from aucmax.cli import screen
 from aucmax.cli.screen import Screen, columns_table, reading, seconds, table
-from aucmax.front.stream import Standing
-from commands import invoke
+from aucmax.stream.auc_stream import Standing
+from helpers.commands import invoke
 
 
 @pytest.fixture(autouse=True)

@@ -16,13 +16,13 @@ import pytest
 
 import aucmax
 from aucmax import BAM
+from aucmax.blend.crossfit import Member
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.train import parameters, reader_options, remarks
-from aucmax.core.decimals import with_interval
-from aucmax.front.crossfit import Member
-from aucmax.front.trees import RandomizedTrees
-from aucmax.training import Progress
-from commands import fields, invoke, table, write_table
-from data import scattered
+from aucmax.metrics.decimals import with_interval
+from aucmax.workflows.train import Progress
+from helpers.commands import fields, invoke, table, write_table
+from helpers.data import scattered
 
 
 @pytest.fixture
@@ -494,7 +494,7 @@ def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
 def quick_team(monkeypatch):
     """Let the blend be of small models; which ones, its own tests look at."""
     team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
-    monkeypatch.setattr("aucmax.front.classifier.default_team", lambda *_: team)
+    monkeypatch.setattr("aucmax.blend.classifier.default_team", lambda *_: team)
 
 
 def test_a_blend_says_its_own_auc(quick_team, tmp_path):
@@ -559,8 +559,8 @@ def table_of(n, columns=3, seed=0):
 
 
 def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("aucmax.training._BLENDED", 1000.0)
-    monkeypatch.setattr("aucmax.training._BUDGET", 1.0)
+    monkeypatch.setattr("aucmax.workflows.train._BLENDED", 1000.0)
+    monkeypatch.setattr("aucmax.workflows.train._BUDGET", 1.0)
     (tmp_path / "a.csv").write_text(table_of(2000))
     args = ("-o", tmp_path / "m", "--label", "outcome")
     result = invoke("train", tmp_path / "a.csv", *args)

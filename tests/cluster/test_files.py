@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from parts import apart, table
+from helpers.parts import apart, table
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 
@@ -100,7 +100,7 @@ def test_the_command(folder):
 
 
 def test_what_the_command_does(folder):
-    from aucmax.training import Plan
+    from aucmax.workflows.train import Plan
 
     path, frame = folder
     plan = Plan([f"{path}/part-*.parquet"], reader={"label": "target"})

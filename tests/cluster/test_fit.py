@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import PredefinedSplit
 
-from data import shared
-from parts import apart, blocks, table
+from helpers.data import shared
+from helpers.parts import apart, blocks, table
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from parts import blocks
+from helpers.parts import blocks
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 

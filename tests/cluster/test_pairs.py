@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aucmax.core.pairs import POINTS, shares
+from aucmax.losses.pairwise import POINTS, shares
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from parts import apart, blocks, table
+from helpers.parts import apart, blocks, table
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 

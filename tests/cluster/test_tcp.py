@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parts import apart, blocks, table
+from helpers.parts import apart, blocks, table
 
 pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cluster]")
 

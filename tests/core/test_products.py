@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from aucmax.core import moments, products
+from aucmax.core import products, threads
 from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import as_rows
-from data import mixed
+from helpers.data import mixed
 
 LAYOUTS = {
     "dense": np.asarray,
@@ -53,7 +53,7 @@ def test_threads_do_not_matter(monkeypatch):
     monkeypatch.setattr(products, "_TASK_BYTES", 1 << 12)
     found = []
     for cpus in (1, 2, 5):
-        monkeypatch.setattr(moments, "cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(threads, "cpu_count", lambda cpus=cpus: cpus)
         found.append(transposed_times(as_rows(X), u, X.shape[1]))
     assert_array_equal(found[0], found[1])
     assert_array_equal(found[0], found[2])

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from aucmax.core import rows
 from aucmax.core.rows import as_rows, as_table, n_rows, row_bytes, take_rows
-from data import KINDS, awkward_rows, dense_row
+from helpers.data import KINDS, awkward_rows, dense_row
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from aucmax import CBR
-from aucmax.core.confidence import confident_step
-from buffers import Buffer, assert_reference, visits, weighted
-from data import Coordinates, gaussian, mixed
-from layouts import datasets
+from aucmax.online.confidence import confident_step
+from helpers.buffers import Buffer, assert_reference, visits, weighted
+from helpers.data import Coordinates, gaussian, mixed
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

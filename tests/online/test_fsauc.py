@@ -8,7 +8,7 @@ from scipy import sparse
 from aucmax import FSAUC, SOLAM
 from aucmax.online import fsauc_stages, fsauc_steps
 from aucmax.online.fsauc_stages import plan
-from data import (
+from helpers.data import (
     Coordinates,
     closed_form,
     gaussian,
@@ -19,7 +19,7 @@ from data import (
     scaled,
     variable,
 )
-from layouts import datasets
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

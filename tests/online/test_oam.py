@@ -8,13 +8,14 @@ from sklearn.base import clone
 
 import aucmax
 from aucmax import OAM
-from aucmax.core import buffer, random
-from aucmax.core.buffer import SEED, widened
 from aucmax.core.jit import kernel
+from aucmax.online.engine import buffer
+from aucmax.online.engine import random_numbers as random
+from aucmax.online.engine.buffer import SEED, widened
 from aucmax.online.oam import SEEN
-from buffers import Buffer, assert_reference, numbers, visits
-from data import Coordinates, gaussian, mixed, scattered, variable
-from layouts import datasets
+from helpers.buffers import Buffer, assert_reference, numbers, visits
+from helpers.data import Coordinates, gaussian, mixed, scattered, variable
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

@@ -11,12 +11,12 @@ from scipy import sparse
 from scipy.optimize import brentq
 
 from aucmax import OPAUC, AdaOAM
-from aucmax.core.covariance import triangle
 from aucmax.core.jit import kernel
-from aucmax.core.state import arrays
 from aucmax.online import sketch
+from aucmax.online.covariance import triangle
 from aucmax.online.sketch import RHO, F, Q
-from data import (
+from aucmax.storage.state_arrays import arrays
+from helpers.data import (
     Coordinates,
     class_moments,
     closed_form,
@@ -26,7 +26,7 @@ from data import (
     scaled,
     scattered,
 )
-from layouts import datasets
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

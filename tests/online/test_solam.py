@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from aucmax import SOLAM
-from data import Coordinates, gaussian, mixed, quadratic, scaled, variable
-from layouts import datasets
+from helpers.data import Coordinates, gaussian, mixed, quadratic, scaled, variable
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

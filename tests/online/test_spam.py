@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.optimize import approx_fprime
 
 from aucmax import SPAM, LeastSquaresAUC
-from data import (
+from helpers.data import (
     Coordinates,
     class_moments,
     gaussian,
@@ -17,7 +17,7 @@ from data import (
     quadratic,
     variable,
 )
-from layouts import datasets
+from helpers.layouts import datasets
 
 SETTINGS = [
     {},

@@ -10,7 +10,7 @@ from scipy.special import lambertw, logsumexp
 from aucmax import UniExp
 from aucmax.core.jit import kernel
 from aucmax.online import uniexp
-from data import Coordinates, gaussian, mixed, scaled, variable
+from helpers.data import Coordinates, gaussian, mixed, scaled, variable
 
 layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]

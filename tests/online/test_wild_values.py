@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import aucmax
-from aucmax.core.base import DivergenceError
-from data import gaussian
+from aucmax.online.base import DivergenceError
+from helpers.data import gaussian
 
 LEARNERS = [
     name

@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="pictures need aucmax[plot]")
 from aucmax import LeastSquaresAUCCV
 from aucmax.report.path import path_figure
 from aucmax.report.roc import save_figure
-from data import gaussian
+from helpers.data import gaussian
 
 
 def test_the_path_is_what_is_drawn(tmp_path):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from aucmax import SPAM
 from aucmax.workflows import compare as experiment
 from aucmax.workflows.compare import compare, corrected_t, full_name, holm
-from data import gaussian, scattered
+from helpers.data import gaussian, scattered
 
 
 class Direction(BaseEstimator):

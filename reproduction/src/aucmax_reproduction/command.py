@@ -8,7 +8,7 @@ from rich.text import Text
 
 from aucmax.cli.progress import fits_bar
 from aucmax.cli.screen import Screen, some, table
-from aucmax.files import write_atomically
+from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction import tables
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.lines import Line

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from aucmax.data import registry
+from aucmax.io import datasets as registry
 from aucmax.metrics import auc, auc_interval, roc_curve
 from aucmax_reproduction.groupings import Rule, plausible
 from aucmax_reproduction.protocol import OURS, PRINTED, Plan, Recipe, Subject

@@ -7,7 +7,7 @@ A random draw cannot be found again; the other rules are few, and can be tried.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from aucmax.data.task import Task
+from aucmax.tables.labels import Task
 
 _MOST_CLASSES = 30  # of more, single ones and thresholds are too many to try
 _RATIO_SLACK = 0.02  # relative; ratios are printed with three digits

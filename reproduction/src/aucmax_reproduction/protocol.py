@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.systems import named
+from aucmax.registry import named
 from aucmax_reproduction.groupings import Rule
 from aucmax_reproduction.splits import Split
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import aucmax
-from aucmax.data import registry
-from aucmax.files import sole_writer
+from aucmax.io import datasets as registry
+from aucmax.storage.atomic import sole_writer
 from aucmax_reproduction import lines, papers
 from aucmax_reproduction.fitting import (
     CEILINGS,

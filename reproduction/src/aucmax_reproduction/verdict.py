@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_ind_from_stats, ttest_rel
 
-from aucmax.systems import SYSTEMS
+from aucmax.registry import SYSTEMS
 from aucmax_reproduction import papers
 from aucmax_reproduction.fitting import CEILINGS, EXACT, Effort, given_rows
 from aucmax_reproduction.lines import Line

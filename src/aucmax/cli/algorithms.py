@@ -5,7 +5,7 @@ import json
 from rich.table import Table
 
 from aucmax.cli.screen import Screen
-from aucmax.systems import CLASSES, SYSTEMS
+from aucmax.registry import CLASSES, SYSTEMS
 
 
 def run(as_json: bool) -> None:

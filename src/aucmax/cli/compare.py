@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from aucmax.cli.datasets import local_files
 from aucmax.cli.progress import fits_bar
 from aucmax.cli.screen import Screen, reading, some, table
-from aucmax.data.collect import collect
-from aucmax.data.open import open_data
-from aucmax.data.streams import expand
-from aucmax.data.task import Task
-from aucmax.files import refuse_overwriting, write_atomically
-from aucmax.training import wanted_task
+from aucmax.io.collect import collect
+from aucmax.io.compression import expand
+from aucmax.io.open_data import open_data
+from aucmax.storage.atomic import refuse_overwriting, write_atomically
+from aucmax.tables.labels import Task
 from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
+from aucmax.workflows.train import wanted_task
 
 _CLEAR = 0.05  # a p-value below this one is a difference
 

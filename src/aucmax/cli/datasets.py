@@ -16,9 +16,9 @@ from rich.progress import (
 )
 
 from aucmax.cli.screen import Console, Screen, table
-from aucmax.data import registry
-from aucmax.data.open import named_set
-from aucmax.data.registry import Entry, Part
+from aucmax.io import datasets as registry
+from aucmax.io.datasets import Entry, Part
+from aucmax.io.open_data import named_set
 
 
 def run(name: str | None, fetch: bool, as_json: bool) -> None:

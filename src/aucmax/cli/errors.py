@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 from aucmax.cli.printable import printable
-from aucmax.data.options import tell_command_line
-from aucmax.files import whole_output
+from aucmax.storage.atomic import whole_output
+from aucmax.tables.options import tell_command_line
 
 _NOTED = ("ConvergenceWarning", "DataWarning")
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C

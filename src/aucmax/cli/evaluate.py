@@ -10,12 +10,12 @@ from typing import Any
 
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, some, table
-from aucmax.core.decimals import decimals, with_interval
-from aucmax.data.badlines import BadLines
-from aucmax.evaluation import Evaluation, collect, evaluate
-from aucmax.files import refuse_overwriting, refuse_twice
-from aucmax.metrics._steps import check_level, check_share
-from aucmax.scoring import Model
+from aucmax.io.malformed_lines import BadLines
+from aucmax.metrics.decimals import decimals, with_interval
+from aucmax.metrics.roc_steps import check_level, check_share
+from aucmax.storage.atomic import refuse_overwriting, refuse_twice
+from aucmax.workflows.evaluate import Evaluation, collect, evaluate
+from aucmax.workflows.score import Model
 
 _PICTURES = (".png", ".svg", ".pdf")
 _MOST_GROUPS = 30  # in a table: JSON has them all
@@ -192,7 +192,7 @@ def _check_picture(path: Path) -> None:
 
 
 def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
-    from aucmax.metrics.curve import roc_points
+    from aucmax.metrics.curves import roc_points
     from aucmax.report.roc import Curve, roc_figure, save_figure
 
     fpr, tpr, _ = roc_points(found.ranking)

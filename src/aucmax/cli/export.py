@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from aucmax.cli.screen import Screen, some
-from aucmax.files import refuse_overwriting, write_atomically
-from aucmax.scoring import Model
+from aucmax.storage.atomic import refuse_overwriting, write_atomically
+from aucmax.workflows.score import Model
 
 FORMATS = ("json", "onnx")
 
@@ -28,7 +28,7 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
     if form == "json":
         content = (json.dumps(to_json(found), indent=2) + "\n").encode()
     else:
-        from aucmax.cli.onnx_graph import to_onnx
+        from aucmax.workflows.onnx_graph import to_onnx
 
         content = to_onnx(found)
     if output is None or to_stdout:
@@ -51,7 +51,7 @@ def run(model: Path, output: Path | None, form: str | None, as_json: bool) -> No
 
 
 def to_json(model: Model) -> dict[str, Any]:
-    """Return the score as a formula, see ``aucmax.core.formula``.
+    """Return the score as a formula, see ``aucmax.base.expression``.
 
     Weights of zero are left out; "units" is there if the model is not linear.
     """

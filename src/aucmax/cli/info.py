@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from aucmax.base.expression import Formula
 from aucmax.cli.screen import (
     Screen,
     columns_table,
@@ -17,12 +18,11 @@ from aucmax.cli.screen import (
     table,
     worth,
 )
-from aucmax.core.decimals import with_interval
-from aucmax.core.formula import Formula
-from aucmax.data.spreads import Spreads
-from aucmax.data.words import Word
-from aucmax.scoring import Model
-from aucmax.tensors import VERSION
+from aucmax.io.feature_scales import Spreads
+from aucmax.metrics.decimals import with_interval
+from aucmax.storage.model_file import VERSION
+from aucmax.tables.hashed_names import Word
+from aucmax.workflows.score import Model
 
 _MOST_WEIGHTS = 10
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from aucmax.cli.datasets import local_files
 from aucmax.cli.screen import Screen, reading, seconds, some
-from aucmax.data.badlines import BadLines
-from aucmax.data.streams import expand
-from aucmax.files import refuse_overwriting, refuse_twice
-from aucmax.scoring import Model, write_scores
+from aucmax.io.compression import expand
+from aucmax.io.malformed_lines import BadLines
+from aucmax.storage.atomic import refuse_overwriting, refuse_twice
+from aucmax.workflows.score import Model, write_scores
 
 
 def run(

@@ -25,9 +25,9 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from aucmax.cli.printable import printable
-from aucmax.core.decimals import with_interval
-from aucmax.data.roles import LEFT_OUT, NUMBER, Column
-from aucmax.data.text import Text
+from aucmax.io.text import Text
+from aucmax.metrics.decimals import with_interval
+from aucmax.tables.column_kinds import LEFT_OUT, NUMBER, Column
 
 # What users call their columns is not to be taken for colours or emoji.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}

@@ -20,10 +20,10 @@ from aucmax.cli.screen import (
     some,
     worth,
 )
-from aucmax.core.decimals import with_interval
-from aucmax.data.open import OURS
-from aucmax.data.task import Task
-from aucmax.training import (
+from aucmax.io.open_data import OURS
+from aucmax.metrics.decimals import with_interval
+from aucmax.tables.labels import Task
+from aucmax.workflows.train import (
     Observer,
     Plan,
     Progress,

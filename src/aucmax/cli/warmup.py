@@ -16,8 +16,8 @@ from sklearn.base import clone
 
 from aucmax import SPAM, metrics
 from aucmax.cli.screen import Console, Screen
-from aucmax.data.open import open_data
-from aucmax.systems import CLASSES, full_name, named
+from aucmax.io.open_data import open_data
+from aucmax.registry import CLASSES, full_name, named
 
 LAYOUTS: tuple[Callable[[Any], Any], ...] = (np.asarray, sparse.csr_array)
 FLOATS = (np.float32, np.float64)

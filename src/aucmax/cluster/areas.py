@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.base.folds import area
+from aucmax.base.ranker import product
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
-from aucmax.core.base import product
-from aucmax.core.folds import area
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from aucmax.base.ranker import distinct, two_classes
 from aucmax.cluster.versions import check_versions
-from aucmax.core.base import distinct, two_classes
-from aucmax.core.check import MATRIX, check_structure, check_values, row_weights
-from aucmax.core.moments import one_thread
 from aucmax.core.rows import Float, n_values, row_bytes
 from aucmax.core.rows import as_rows as as_core_rows
+from aucmax.core.threads import one_thread
+from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
 
 _BRANCHES = 4  # of the tree: sums that one task adds up, and that wait for each other
 _KEPT_SHARE = 0.5  # of the workers' memory that rows may take if they are kept there

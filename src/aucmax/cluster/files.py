@@ -1,8 +1,9 @@
 """Training from files that all workers can read, each its own part.
 
 The first rows say how columns become features and which labels are positive, as in
-:mod:`aucmax.training`; with that recipe, workers read spans of rows. A span of Parquet
-is some row groups of a file, whose sizes are known; of other formats, it is a file.
+:mod:`aucmax.workflows.train`; with that recipe, workers read spans of rows. A span of
+Parquet is some row groups of a file, whose sizes are known; of other formats, it is a
+file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,14 +18,14 @@ from dask.delayed import delayed
 from aucmax.cluster.blocks import Block, Table, Watch, checked, summed
 from aucmax.cluster.fitting import fit_table, how_to_fit
 from aucmax.cluster.versions import check_versions
-from aucmax.data.batch import Batch, labelled
-from aucmax.data.chunk import Chunk, Position, Source
-from aucmax.data.collect import widened
-from aucmax.data.open import open_data, reopen
-from aucmax.data.task import Task
-from aucmax.files import check_writable, refuse_overwriting, sole_writer
-from aucmax.model import save
-from aucmax.training import (
+from aucmax.io.batch import Batch, labelled
+from aucmax.io.chunk import Chunk, Position, Source
+from aucmax.io.collect import widened
+from aucmax.io.open_data import open_data, reopen
+from aucmax.storage.atomic import check_writable, refuse_overwriting, sole_writer
+from aucmax.tables.labels import Task
+from aucmax.workflows.models import save
+from aucmax.workflows.train import (
     FAST,
     Plan,
     Result,
@@ -96,7 +97,7 @@ def fit_files(
     fit_table(estimator, how, _table(source, task, watch))
     recipe = source.recipe()
     if recipe["format"] in ("csv", "parquet"):
-        from aucmax.data.frame import encoded  # which needs pyarrow
+        from aucmax.io.frame import encoded  # which needs pyarrow
 
         estimator._encode = partial(encoded, recipe=recipe)
     return estimator
@@ -155,7 +156,7 @@ def _spans(source: Source) -> Iterator[Span]:
 
 
 def _group_sizes(file: str) -> list[int] | None:
-    from aucmax.data.parquet import Batches
+    from aucmax.io.parquet import Batches
 
     with Batches(file) as batches:
         return batches.group_sizes()

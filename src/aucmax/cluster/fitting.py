@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from aucmax.batch.bam import BAM
-from aucmax.batch.bam_cv import BAMCV
-from aucmax.batch.leastsquares import LeastSquaresAUC
-from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV
 from aucmax.cluster.blocks import Table, Watch, spread_out
 from aucmax.cluster.moments import fit_least_squares, fit_least_squares_cv
 from aucmax.cluster.newton import fit_bam, fit_bam_cv
 from aucmax.cluster.streams import fit_stream
+from aucmax.linear.bam import BAM
+from aucmax.linear.bam_cv import BAMCV
+from aucmax.linear.least_squares import LeastSquaresAUC
+from aucmax.linear.least_squares_cv import LeastSquaresAUCCV
 from aucmax.online.oam import OAM
+from aucmax.online.psam import PSAM
 from aucmax.online.spam import SPAM
-from aucmax.stochastic.psam import PSAM
 
 FITS: dict[type, Callable[[Any, Table], None]] = {
     LeastSquaresAUC: fit_least_squares,

@@ -4,12 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.base.class_moments import NEG, POS, Tally, measure, merged
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.passes import over
-from aucmax.core.engine import NEG, POS
-from aucmax.core.implicit import AllPairs
 from aucmax.core.rows import Float
-from aucmax.core.tally import Tally, measure, merged
+from aucmax.linear.solvers.matrix_free import AllPairs
 
 
 class Tallied(NamedTuple):

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from aucmax.cluster.blocks import column, flat, labels_of, lengths_of, parts_of, summed
 from aucmax.cluster.ladder import Ladder
 from aucmax.cluster.versions import check_versions
-from aucmax.core.check import check_weights
-from aucmax.core.classes import as_scores
 from aucmax.core.rows import Float
-from aucmax.metrics._steps import check_level
+from aucmax.core.validation import check_weights
 from aucmax.metrics.delong import AUCInterval, Method, around, check_method
+from aucmax.metrics.inputs import as_scores
+from aucmax.metrics.roc_steps import check_level
 
 _ROUNDING = 1e-13  # as in metrics.delong: standard errors below are none
 _SAMPLE = 64  # scores of a block that say where to cut

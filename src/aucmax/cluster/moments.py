@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.batch.leastsquares import LeastSquaresAUC, implicitly
-from aucmax.batch.leastsquares_cv import LeastSquaresAUCCV, path
+from aucmax.base.ranker import LinearRanker
 from aucmax.cluster.areas import areas
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
 from aucmax.cluster.implicit import system
-from aucmax.core.base import LinearRanker
-from aucmax.core.moments import Moments, gather
 from aucmax.core.rows import Float
+from aucmax.linear.least_squares import LeastSquaresAUC, implicitly
+from aucmax.linear.least_squares_cv import LeastSquaresAUCCV, path
+from aucmax.linear.solvers.covariances import Moments, gather
 
 _DOUBT = 1e-3  # of an AUC: a bound of its error that is worth a word
 

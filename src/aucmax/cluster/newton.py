@@ -1,9 +1,10 @@
 """Truncated Newton with X on the workers.
 
-The solver is that of :mod:`aucmax.core.newton`, and asks as it does on one machine. But
-scores, which are as many as rows, stay where the rows are. As they are X w for some w,
-the solver adds up *weights* where it would add up scores (:class:`Scores`), and a
-worker makes scores of them when a pass needs some (:mod:`aucmax.cluster.requests`).
+The solver is that of :mod:`aucmax.linear.solvers.newton`, and asks as it does on one
+machine. But scores, which are as many as rows, stay where the rows are. As they are X w
+for some w, the solver adds up *weights* where it would add up scores (:class:`Scores`),
+and a worker makes scores of them when a pass needs some
+(:mod:`aucmax.cluster.requests`).
 
 A point costs two passes: one for the loss, one for its gradient; a product with the
 Hessian two as well, the sums on the grid and Xᵀ u. What is broadcast and what comes
@@ -18,14 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from aucmax.batch.bam import (
-    BAM,
-    Landscape,
-    by_moments,
-    by_tally,
-    with_covariances,
-)
-from aucmax.batch.bam_cv import BAMCV
+from aucmax.base.ranker import LinearRanker
 from aucmax.cluster.areas import area_of, few
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.folds import fold_of
@@ -33,10 +27,17 @@ from aucmax.cluster.implicit import system
 from aucmax.cluster.moments import all_moments, n_folds_of
 from aucmax.cluster.pairs import LOSSES, Field
 from aucmax.cluster.requests import Back, Judge, Look, Moment, Rows, Weigh, answered
-from aucmax.core.base import LinearRanker
-from aucmax.core.newton import Ask, Objective, Place, Solver
-from aucmax.core.pairs import POINTS
 from aucmax.core.rows import Float
+from aucmax.linear.bam import (
+    BAM,
+    Landscape,
+    by_moments,
+    by_tally,
+    with_covariances,
+)
+from aucmax.linear.bam_cv import BAMCV
+from aucmax.linear.solvers.newton import Ask, Objective, Place, Solver
+from aucmax.losses.pairwise import POINTS
 
 Result = TypeVar("Result")
 
@@ -149,7 +150,7 @@ class Remote(Objective):
 
 
 class Fold(NamedTuple):
-    """A fold of rows that are on the workers, as that of :mod:`aucmax.batch.bam_cv`."""
+    """A fold of rows that are on the workers, see aucmax.linear.bam_cv."""
 
     rows: Rows
     land: "Lands"

@@ -5,11 +5,11 @@ worker sums up its rows on a grid of the score, the grids are added, what they m
 a row of the other class is worked out once for all points of the grid, and each worker
 looks that up for its rows. What goes over the network is the grid.
 
-* **logistic and sigmoid**: the grid of :mod:`aucmax.core.pairs`, cubic interpolation
-  and all, with its points at multiples of the spacing, so that grids of parts add up.
-  Its bounds hold: with 128 points a unit of the score, 10⁻¹⁰ for the value and each
-  slope; with 16, 5·10⁻⁷ for second derivatives. (Beyond 2²⁰ points the grid is coarser;
-  wide gaps are not cut out here.)
+* **logistic and sigmoid**: the grid of :mod:`aucmax.losses.pairwise`, cubic
+  interpolation and all, with its points at multiples of the spacing, so that grids of
+  parts add up. Its bounds hold: with 128 points a unit of the score, 10⁻¹⁰ for the
+  value and each slope; with 16, 5·10⁻⁷ for second derivatives. (Beyond 2²⁰ points the
+  grid is coarser; wide gaps are not cut out here.)
 * **squared hinge**: within a cell, [k h, (k + 1) h), of scores t, those of the
   negatives raised by the margin, three moments of each class are kept. A pair is out of
   order if :math:`t_- > t_+`, and costs :math:`(t_- - t_+)^2`: of two cells all pairs
@@ -34,7 +34,8 @@ from scipy.fft import rfft
 
 from aucmax.cluster.ladder import Ladder
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.pairs import (
+from aucmax.core.rows import Float
+from aucmax.losses.pairwise import (
     FINENESS,
     MOST_POINTS,
     POINTS,
@@ -43,7 +44,6 @@ from aucmax.core.pairs import (
     parseval,
     spectra,
 )
-from aucmax.core.rows import Float
 
 _CELLS = 4096.0  # of the squared hinge, in a unit of the score
 FEW = 1 << 20  # rows of which each score is a cell

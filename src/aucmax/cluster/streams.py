@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from aucmax.cluster.blocks import Block, Table
-from aucmax.core.base import OnlineAUC
 from aucmax.core.rows import Float
+from aucmax.online.base import OnlineAUC
 
 _FEW = 1000  # rows of a partition: with 300, 0.002 to 0.005 of AUC is lost
 

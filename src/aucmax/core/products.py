@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.jit import kernel, vectorised
-from aucmax.core.moments import in_threads
 from aucmax.core.rows import (
     Float,
     Rows,
@@ -20,6 +19,7 @@ from aucmax.core.rows import (
     row_bytes,
     take_rows,
 )
+from aucmax.core.threads import in_threads
 
 _TASK_BYTES = 1 << 22
 _TOGETHER = 32  # rows that stay in cache from one vector to the next

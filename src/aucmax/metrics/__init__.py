@@ -1,7 +1,7 @@
 """AUC, its statistics and what else a ranking is judged by: functions of (y, score)."""
 
 from aucmax.metrics.area import auc, partial_auc
-from aucmax.metrics.curve import ROCCurve, roc_curve
+from aucmax.metrics.curves import ROCCurve, roc_curve
 from aucmax.metrics.delong import (
     AUCInterval,
     AUCTest,
@@ -9,7 +9,7 @@ from aucmax.metrics.delong import (
     auc_test,
     cv_auc_interval,
 )
-from aucmax.metrics.operating import OperatingPoint, operating_point
+from aucmax.metrics.operating_point import OperatingPoint, operating_point
 from aucmax.metrics.top import (
     LiftCurve,
     PrecisionInterval,

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.core.classes import area, classes
-from aucmax.core.ranking import Weights
-from aucmax.metrics._steps import Steps, check_share, from_zero, steps
+from aucmax.metrics.inputs import area, classes
+from aucmax.metrics.ranking import Weights
+from aucmax.metrics.roc_steps import Steps, check_share, from_zero, steps
 
 
 def auc(

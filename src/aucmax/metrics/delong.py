@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.classes import Classes, as_scores, classes, positives
-from aucmax.core.ranking import (
+from aucmax.metrics.inputs import Classes, as_scores, classes, positives
+from aucmax.metrics.ranking import (
     Scores,
     Weights,
     ladder,
@@ -17,7 +17,7 @@ from aucmax.core.ranking import (
     weighted_win_fraction,
     wins,
 )
-from aucmax.metrics._steps import Steps, check_level, each, steps
+from aucmax.metrics.roc_steps import Steps, check_level, each, steps
 from aucmax.metrics.top import wilson
 
 Method = Literal["wilson", "logit", "wald"]

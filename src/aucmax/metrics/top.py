@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.ranking import Weights
-from aucmax.metrics._steps import Steps, check_level, each, rounding, steps
+from aucmax.metrics.ranking import Weights
+from aucmax.metrics.roc_steps import Steps, check_level, each, rounding, steps
 
 
 class LiftCurve(NamedTuple):

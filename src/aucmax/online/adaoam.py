@@ -1,7 +1,7 @@
 r"""AdaOAM: adaptive online AUC maximisation.
 
 Ding, Zhao, Hoi and Ong (AAAI 2015) take the gradient g of OPAUC
-(:mod:`aucmax.core.covariance`) to minimise the pairwise square loss
+(:mod:`aucmax.online.covariance`) to minimise the pairwise square loss
 
 .. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2 ,
 
@@ -12,7 +12,7 @@ holds the minimum, to the point that is nearest in the metric of H.
 Deviations from the paper, none of which moves the minimum:
 
 * steps are taken for the weights of unit-scale features, w_j/√D_j
-  (:mod:`aucmax.core.engine`), so that neither η nor δ has units of the data. AdaGrad
+  (:mod:`aucmax.online.engine`), so that neither η nor δ has units of the data. AdaGrad
   alone does not see to that: its steps have the units of w whatever those of g are;
 * η is relative to κ̄, the root of the mean squared norm of a row: in its first steps
   AdaGrad moves all weights by η, and so the score by κ̄ η or more;
@@ -30,9 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import covariance
-from aucmax.core.base import OnlineAUC
-from aucmax.core.covariance import (
+from aucmax.base.class_moments import Tally
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.rows import Float, Rows, copy_row
+from aucmax.online import covariance
+from aucmax.online.base import OnlineAUC
+from aucmax.online.covariance import (
     KNOWN,
     MEAN,
     NORM,
@@ -47,12 +50,9 @@ from aucmax.core.covariance import (
     rescale,
     ridge,
 )
-from aucmax.core.engine import L2, NEG, POS, assign
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Float, Rows, copy_row
-from aucmax.core.tally import Tally
+from aucmax.online.engine import L2, NEG, POS, assign
 
-# The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
+# The numbers in State.z: four of aucmax.online.covariance, then steps and Σ γ (the
 # weights of the average).
 T, SUM_GAMMA = 4, 5
 H = SLOTS  # of V: Σ g² for unit-scale features
@@ -63,7 +63,7 @@ _RADIUS = np.sqrt(2.0)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (11, d) see aucmax.core.covariance; then Σ g²
+    V: Float  # (11, d) see aucmax.online.covariance; then Σ g²
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above

@@ -2,7 +2,7 @@ r"""CBR: confidence-weighted bipartite ranking.
 
 Khalid, Ray and Chitsaz (2016; Khalid's dissertation 2019, chapter 4) pair each row with
 a buffer of the other class, as OAM does, and take the steps of soft confidence-weighted
-learning (:mod:`aucmax.core.confidence`) along the differences z, positive minus
+learning (:mod:`aucmax.online.confidence`) along the differences z, positive minus
 negative: weights are N(μ, Σ), and the loss of a pair is
 
 .. math:: \max(0, \phi \sqrt{z^T \Sigma z} - \mu \cdot z), \quad \phi = \Phi^{-1}(\eta)
@@ -15,7 +15,7 @@ How a step is taken is in :mod:`aucmax.online.cbr_full`, and for a diagonal Σ i
 Deviations from the dissertation:
 
 * β is printed with one root over the whole sum; it is over u alone;
-* rows are centred and scaled (:mod:`aucmax.core.engine`) before they are compared, so
+* rows are centred and scaled (:mod:`aucmax.online.engine`) before they are compared, so
   that Σ may start at the identity whatever the units; scales are taken anew when there
   are twice as many rows;
 * C is relative to one over the root of the mean squared length of a pair: that is how
@@ -36,11 +36,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core.base import OnlineAUC
-from aucmax.core.buffer import check, sample_anew, widened
-from aucmax.core.engine import Visit
 from aucmax.core.rows import Float, Rows
 from aucmax.online import cbr_diag, cbr_full
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import Visit
+from aucmax.online.engine.buffer import check, sample_anew, widened
 
 
 class CBR(OnlineAUC):

@@ -17,21 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import buffer as buffers
-from aucmax.core import engine
-from aucmax.core.buffer import (
-    LENGTH,
-    VALUES,
-    WEIGHT,
-    erase,
-    features_of,
-    filled,
-    find_slot,
-    put,
-    scatter,
-)
-from aucmax.core.confidence import confident_step
-from aucmax.core.engine import (
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.online import engine
+from aucmax.online.confidence import confident_step
+from aucmax.online.engine import (
     NEG,
     NORM,
     POS,
@@ -44,8 +34,18 @@ from aucmax.core.engine import (
     renew,
     weight_of,
 )
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.online.engine import buffer as buffers
+from aucmax.online.engine.buffer import (
+    LENGTH,
+    VALUES,
+    WEIGHT,
+    erase,
+    features_of,
+    filled,
+    find_slot,
+    put,
+    scatter,
+)
 
 # The numbers in State.z: rows of either class that the buffer was offered; its random
 # numbers.
@@ -55,9 +55,11 @@ SEEN, SEED = 0, 2
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
     G: Float  # (d,) one over the variances of the weights of unit-scale features
-    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
+    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.online.engine.buffer
     slots: Float  # (2, 2B) their lengths and weights
     z: Float  # (4,) numbers, see above
 

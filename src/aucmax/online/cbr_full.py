@@ -16,19 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import buffer as buffers
-from aucmax.core import engine
-from aucmax.core.buffer import (
-    LENGTH,
-    VALUES,
-    WEIGHT,
-    features_of,
-    filled,
-    find_slot,
-    put,
-    unpack,
-)
-from aucmax.core.confidence import (
+from aucmax.core.jit import kernel
+from aucmax.core.products import dot
+from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.online import engine
+from aucmax.online.confidence import (
     ROUNDING,
     add_rows,
     catch_up,
@@ -42,7 +34,7 @@ from aucmax.core.confidence import (
     subtract_squares,
     workplace,
 )
-from aucmax.core.engine import (
+from aucmax.online.engine import (
     NEG,
     NORM,
     POS,
@@ -61,9 +53,17 @@ from aucmax.core.engine import (
     second_moment,
     weight_of,
 )
-from aucmax.core.jit import kernel
-from aucmax.core.products import dot
-from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.online.engine import buffer as buffers
+from aucmax.online.engine.buffer import (
+    LENGTH,
+    VALUES,
+    WEIGHT,
+    features_of,
+    filled,
+    find_slot,
+    put,
+    unpack,
+)
 
 _RENEW = 2.0  # scales are taken anew when there are so many times more rows …
 _GROWN = 4.0  # … or when a feature's second moment is so many times as large
@@ -77,9 +77,9 @@ class State(NamedTuple):
     """The learner; its arrays change in place."""
 
     table: Table  # μ for unit-scale features, scales, class moments
-    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
+    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.online.engine.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    S: Float  # Σ: see aucmax.core.confidence, and for
+    S: Float  # Σ: see aucmax.online.confidence, and for
     R: Float  # the covariances of the scores Eω with one another and with ω
     score: Float  # (2B,) Eμ
     z: Float  # (4,) numbers, see above

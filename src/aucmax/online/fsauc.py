@@ -34,8 +34,8 @@ Deviations from the paper, none of which moves the minimum:
   the class means are exact. Steps never grow from stage to stage;
 * the first stage's steps are η₀/√(1 + ñ₀/(4d)), ñ₀ its effective rows and d the
   features that make up the norm of a row: the paper's 1/√n₀, but full steps for wide
-  data (:mod:`aucmax.core.steps`). For those r, too, is halved no sooner than
-  1/√(1 + t̃/d) has halved, t̃ the effective rows so far;
+  data (:mod:`aucmax.online.engine.step_sizes`). For those r, too, is halved no sooner
+  than 1/√(1 + t̃/d) has halved, t̃ the effective rows so far;
 * a stream of unknown length has stages twice as long as the one before, and r falls
   like 1/√(1 + t̃/(4d)): the paper's r ∝ 1/√n. (Halved with each doubling, steps would
   fall like 1/n: too fast, unless the convexity is known.) Within a stage, the weights
@@ -55,12 +55,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core.base import OnlineAUC
-from aucmax.core.engine import ROWS, WIDTH, P, Stream, Visit
+from aucmax.base.class_moments import Tally
 from aucmax.core.rows import Float, Rows
-from aucmax.core.tally import Tally
 from aucmax.online import fsauc_stages as stages
 from aucmax.online import fsauc_steps as steps
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import ROWS, WIDTH, P, Stream, Visit
 from aucmax.online.fsauc_stages import ETA, LENGTH, PLANNED
 from aucmax.online.fsauc_steps import CAPPED, EXPLICIT, IMPLICIT, State
 

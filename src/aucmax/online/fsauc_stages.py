@@ -5,9 +5,9 @@ See :mod:`aucmax.online.fsauc`.
 
 import numpy as np
 
-from aucmax.core.engine import D, U, W
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
+from aucmax.online.engine import D, U, W
 
 FIRST = 16.0  # effective rows in the first stage of a stream
 _PATIENCE = 4.0  # effective rows a feature that full steps are good for

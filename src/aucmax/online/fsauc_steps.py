@@ -9,8 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import engine
-from aucmax.core.engine import (
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.online import engine
+from aucmax.online import fsauc_stages as stages
+from aucmax.online.engine import (
     DUE,
     NORM,
     PAST,
@@ -23,10 +26,6 @@ from aucmax.core.engine import (
     Visit,
     W,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.project import clip, l1_threshold
-from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online import fsauc_stages as stages
 from aucmax.online.fsauc_stages import (
     A1,
     ALPHA1,
@@ -47,6 +46,7 @@ from aucmax.online.fsauc_stages import (
     B,
     T,
 )
+from aucmax.online.projections import clip, l1_threshold
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
 
@@ -58,7 +58,7 @@ _PACE = 0.25  # the largest step of a, b and α that w can follow
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights from the start of the stage: see aucmax.core.engine.table
+    table: Table  # weights from the start of the stage: see engine.feature_table
     start: Float  # (d,) w₁ / D, so that it follows the scales
     z: Float  # (23,) numbers, see aucmax.online.fsauc_stages
 

@@ -5,7 +5,8 @@ Zhao, Hoi, Jin and Yang (ICML 2011) minimise the pairwise hinge loss, summed ove
 .. math:: J(w) = E\,\max(0, 1 - w \cdot (x^+ - x^-)) ,
 
 by pairing each row with a sample of the other class: B rows of either class, kept in a
-buffer (:mod:`aucmax.core.buffer`). With z the difference, positive minus negative,
+buffer (:mod:`aucmax.online.engine.buffer`). With z the difference, positive minus
+negative,
 
 * ``seq`` takes the pairs in turn: w += min(C_t, max(0, 1 - w·z)/‖z‖²) z, which is the
   passive-aggressive step (PA-I): the least change that mends the pair, up to C_t (up
@@ -17,8 +18,8 @@ other class.
 
 Deviations from the paper:
 
-* steps are scaled feature by feature (:mod:`aucmax.core.engine`), so that raw features
-  do as well as standardised ones, and C is relative to the mean of ‖z‖²;
+* steps are scaled feature by feature (:mod:`aucmax.online.engine`), so that raw
+  features do as well as standardised ones, and C is relative to the mean of ‖z‖²;
 * C falls with the number of rows, and the buffer is the last rows;
 * a weighted average of the iterates is returned;
 * one random number decides whether and where a row is kept, and the numbers are the
@@ -34,22 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import buffer as buffers
-from aucmax.core import engine
-from aucmax.core.base import OnlineAUC
-from aucmax.core.buffer import (
-    LENGTH,
-    VALUES,
-    WEIGHT,
-    check,
-    erase,
-    features_of,
-    filled,
-    find_slot,
-    put,
-    widened,
-)
-from aucmax.core.engine import (
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows, pack_row
+from aucmax.online import engine
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import (
     NEG,
     NORM,
     PAST,
@@ -63,8 +53,19 @@ from aucmax.core.engine import (
     renew,
     weight_of,
 )
-from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, pack_row
+from aucmax.online.engine import buffer as buffers
+from aucmax.online.engine.buffer import (
+    LENGTH,
+    VALUES,
+    WEIGHT,
+    check,
+    erase,
+    features_of,
+    filled,
+    find_slot,
+    put,
+    widened,
+)
 from aucmax.online.oam_rows import (
     compare,
     compare_full,
@@ -89,8 +90,10 @@ T, HOLES, SEEN, SEED = 0, 1, 2, 4
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
-    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.core.buffer
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
+    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.online.engine.buffer
     slots: Float  # (2, 2B) their lengths and weights
     z: Float  # (6,) numbers, see above
 

@@ -9,9 +9,9 @@ last use of an array is in a branch (CONTRIBUTING.md, traps).
 
 import numpy as np
 
-from aucmax.core.engine import D, U, W
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.rows import Float, Index
+from aucmax.online.engine import D, U, W
 
 
 @inlined

@@ -6,7 +6,7 @@ Gao, Jin, Zhu and Zhou (ICML 2013) minimise the pairwise square loss
 
 with one row a step: the loss of a row, paired with all rows of the other class so far,
 depends on these through their mean and covariance only, and so does its gradient
-(:mod:`aucmax.core.covariance`). The paper's objective is half of J, its λ is l2/2.
+(:mod:`aucmax.online.covariance`). The paper's objective is half of J, its λ is l2/2.
 
 The first pass of ``fit`` learns means and covariances row by row, as a stream does;
 with ``shuffle=False, max_iter=1`` it is the one pass of the paper. Further passes step
@@ -14,14 +14,14 @@ with the statistics of all rows.
 
 Deviations from the paper, none of which moves the minimum:
 
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`), so
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.online.engine`), so
   that raw features do as well as standardised ones;
 * the step size is relative to the curvature, counts effective rows
-  (:mod:`aucmax.core.steps`), and is η/(1 + η‖x - c‖²) at the row x. That is what an
-  implicit step along x - c would be; to take it for the whole gradient, not only for
-  the part along x - c, keeps the two halves of the covariance in balance. And because
-  the covariance so far may be far above that of all rows (an outlier that came early),
-  η never exceeds 2/trace;
+  (:mod:`aucmax.online.engine.step_sizes`), and is η/(1 + η‖x - c‖²) at the row x. That
+  is what an implicit step along x - c would be; to take it for the whole gradient, not
+  only for the part along x - c, keeps the two halves of the covariance in balance. And
+  because the covariance so far may be far above that of all rows (an outlier that came
+  early), η never exceeds 2/trace;
 * the penalty is applied by its proximal map;
 * a weighted average of the iterates is returned.
 
@@ -35,9 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import covariance
-from aucmax.core.base import OnlineAUC
-from aucmax.core.covariance import (
+from aucmax.base.class_moments import Tally
+from aucmax.core.jit import kernel, vectorised
+from aucmax.core.rows import Float, Rows, copy_row
+from aucmax.online import covariance, opaucr
+from aucmax.online.base import OnlineAUC
+from aucmax.online.covariance import (
     KNOWN,
     MEAN,
     NORM,
@@ -51,15 +54,11 @@ from aucmax.core.covariance import (
     rescale,
     ridge,
 )
-from aucmax.core.engine import L2, NEG, POS, SQ, assign
-from aucmax.core.jit import kernel, vectorised
-from aucmax.core.random import check_seed
-from aucmax.core.rows import Float, Rows, copy_row
-from aucmax.core.steps import INVSQRT, explicit, step_size
-from aucmax.core.tally import Tally
-from aucmax.online import opaucr
+from aucmax.online.engine import L2, NEG, POS, SQ, assign
+from aucmax.online.engine.random_numbers import check_seed
+from aucmax.online.engine.step_sizes import INVSQRT, explicit, step_size
 
-# The numbers in State.z: four of aucmax.core.covariance, then steps and Σ γ (the
+# The numbers in State.z: four of aucmax.online.covariance, then steps and Σ γ (the
 # weights of the average).
 T, SUM_GAMMA = 4, 5
 
@@ -67,7 +66,7 @@ T, SUM_GAMMA = 4, 5
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    V: Float  # (10, d) see aucmax.core.covariance
+    V: Float  # (10, d) see aucmax.online.covariance
     S: Float  # (2, d(d + 1)/2) Σ x̃x̃ᵀ of the classes
     n: Float  # (2,) weight of the positives and of the negatives seen
     z: Float  # (6,) numbers, see above

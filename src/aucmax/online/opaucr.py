@@ -29,8 +29,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import engine
-from aucmax.core.engine import (
+from aucmax.base.class_moments import Tally
+from aucmax.core.jit import kernel
+from aucmax.core.products import dot
+from aucmax.core.rows import Float, Rows
+from aucmax.online import engine
+from aucmax.online.engine import (
     DUE,
     L2,
     NEG,
@@ -54,11 +58,8 @@ from aucmax.core.engine import (
     take_rates,
     weight_of,
 )
-from aucmax.core.jit import kernel
-from aucmax.core.products import dot
-from aucmax.core.rows import Float, Rows
-from aucmax.core.steps import INVSQRT, step_size
-from aucmax.core.tally import Tally, fit_table
+from aucmax.online.engine.known_moments import fit_table
+from aucmax.online.engine.step_sizes import INVSQRT, step_size
 from aucmax.online.sketch import (
     RHO,
     UQ,
@@ -87,7 +88,7 @@ KNOWN, T, SEED = range(3)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # W, scales, class moments: see aucmax.core.engine.table
+    table: Table  # W, scales, class moments: see aucmax.online.engine.feature_table
     B: Float  # (d, m) [Z₊ Σ₊ Z₋ Σ₋]
     M: Float  # (m, m) BᵀDB
     k: Float  # (4, m) q; the average's part of it; f; [ρ₊ n₊ ρ₋ n₋]

@@ -7,8 +7,10 @@ average's part of it; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e s
 
 import numpy as np
 
-from aucmax.core import engine
-from aucmax.core.engine import (
+from aucmax.core.jit import inlined, kernel, vectorised
+from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.online import engine
+from aucmax.online.engine import (
     TO_NEG,
     TO_POS,
     D,
@@ -21,9 +23,7 @@ from aucmax.core.engine import (
     ridge,
     second_moment,
 )
-from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.random import MODULI, advance
-from aucmax.core.rows import Float, Rows, entry, rowwise, stored
+from aucmax.online.engine.random_numbers import MODULI, advance
 
 # The slots of k.
 Q, UQ, F, RHO = range(4)
@@ -35,7 +35,8 @@ _TOLERANCE = 0.2
 def draw(seed: Float, size: float, e: Float) -> None:
     """Fill ``e``, but for its last place, with normal numbers of variance size²/τ.
 
-    Box-Muller on the two generators that :mod:`aucmax.core.random` combines.
+    Box-Muller on the two generators that :mod:`aucmax.online.engine.random_numbers`
+    combines.
     """
     one, two = np.int64(seed[0]), np.int64(seed[1])
     rank = e.shape[0] - 1

@@ -35,13 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import engine
-from aucmax.core.base import OnlineAUC
-from aucmax.core.engine import PAST, P, Table, Visit, learn, look_row, move_row
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.project import clip, l1_threshold
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.core.steps import INVSQRT, PRINTED, step_at
+from aucmax.online import engine
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import PAST, P, Table, Visit, learn, look_row, move_row
+from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, step_at
+from aucmax.online.projections import clip, l1_threshold
 
 _SLACK = 1.01  # how far out of the l1 ball the weights may be
 _SMALL = 0.1  # a factor below this is multiplied out
@@ -54,7 +54,9 @@ T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
     z: Float  # (8,) numbers, see above
 
 

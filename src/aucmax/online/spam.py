@@ -17,9 +17,9 @@ Deviations from the paper, none of which moves the minimum:
   1 + 2η(1-p)‖x‖² (or 2ηp‖x‖²). It does not overshoot its row's goal, however long the
   row, so that steps that fall need not be tuned. But the goal, the mean score of the
   other class, moves along: large steps that do not fall can diverge, which is an error;
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`), so
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.online.engine`), so
   that raw features do as well as standardised ones;
-* step sizes count effective rows (:mod:`aucmax.core.steps`);
+* step sizes count effective rows (:mod:`aucmax.online.engine.step_sizes`);
 * a, b are followed exactly by inner products, in O(nnz);
 * the proximal map is applied to a stretch of steps at once, in O(1) a step; that of the
   l1 penalty is another algorithm's, :mod:`aucmax.online.spam_net`;
@@ -36,9 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import engine
-from aucmax.core.base import OnlineAUC
-from aucmax.core.engine import (
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows
+from aucmax.online import engine, spam_net
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import (
     DUE,
     L2,
     PAST,
@@ -57,10 +59,7 @@ from aucmax.core.engine import (
     soften,
     weight_of,
 )
-from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows
-from aucmax.core.steps import SCHEDULES, step_at
-from aucmax.online import spam_net
+from aucmax.online.engine.step_sizes import SCHEDULES, step_at
 
 # The numbers in State.z: steps, mean scores w·(m₊ - ref) and w·(m₋ - ref).
 T, A, B = range(3)
@@ -69,7 +68,9 @@ T, A, B = range(3)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
     z: Float  # (3,) numbers, see above
 
 

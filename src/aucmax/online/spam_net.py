@@ -23,8 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core import engine
-from aucmax.core.engine import (
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import Float, Rows
+from aucmax.online import engine
+from aucmax.online.engine import (
     L2,
     SUM,
     TO_NEG,
@@ -42,9 +44,7 @@ from aucmax.core.engine import (
     ridge,
     weight_of,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Float, Rows
-from aucmax.core.steps import step_at
+from aucmax.online.engine.step_sizes import step_at
 
 _STRETCH = 16.0  # steps at least between two visits of all weights
 
@@ -56,7 +56,9 @@ T, A, B, ETA, PAID, SINCE, TOUCHED = range(7)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
     g: Float  # (d,) the sum of the gradients, taken negative
     z: Float  # (7,) numbers, see above
 

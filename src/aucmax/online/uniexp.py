@@ -17,9 +17,9 @@ Deviations, none of which moves the minimum:
   step, q = x·Dx + 1 and rate ηg, the step c along y D x solves c = ηg exp(-m - c q), so
   that u = c q solves u + log u = log(ηg q) - m. Nothing overflows, whatever the margin,
   and no step size has to be found;
-* rows are centred and steps scaled feature by feature (:mod:`aucmax.core.engine`);
+* rows are centred and steps scaled feature by feature (:mod:`aucmax.online.engine`);
 * the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
-  step sizes count effective rows (:mod:`aucmax.core.steps`), as in SPAM;
+  step sizes count effective rows (:mod:`aucmax.online.engine.step_sizes`), as in SPAM;
 * a weighted average of the iterates is returned.
 
 The Notes of the class have the settings that switch back.
@@ -32,9 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.core import engine
-from aucmax.core.base import OnlineAUC
-from aucmax.core.engine import (
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import Float, Rows
+from aucmax.online import engine
+from aucmax.online.base import OnlineAUC
+from aucmax.online.engine import (
     NORM,
     PAST,
     WIDTH,
@@ -47,9 +49,7 @@ from aucmax.core.engine import (
     renew,
     weight_of,
 )
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Float, Rows
-from aucmax.core.steps import INVSQRT, step_size
+from aucmax.online.engine.step_sizes import INVSQRT, step_size
 
 # The numbers in State.z: steps, and the bias b of centred rows.
 T, BIAS = range(2)
@@ -58,7 +58,9 @@ T, BIAS = range(2)
 class State(NamedTuple):
     """The learner; its arrays change in place."""
 
-    table: Table  # weights, scales, class moments: see aucmax.core.engine.table
+    table: (
+        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
+    )
     z: Float  # (2,) numbers, see above
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.decimals import with_interval
-from aucmax.files import write_atomically
 from aucmax.metrics import AUCInterval, roc_curve
+from aucmax.metrics.decimals import with_interval
+from aucmax.storage.atomic import write_atomically
 
 # Okabe and Ito's colours, told apart by the colour-blind too; no yellow on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -39,8 +39,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from aucmax import systems, training
+from aucmax import registry
 from aucmax.metrics import auc
+from aucmax.workflows.train import build as build_named
 
 DEFAULT = ("SPAM", "LeastSquaresAUCCV", "BAMCV", "balanced-logistic")
 RIVALS = ("balanced-logistic", "lightgbm")
@@ -228,7 +229,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def full_name(name: str) -> str:
     """Return an algorithm's name as it is spelt."""
     if name.lower() not in RIVALS:
-        return systems.full_name(name)
+        return registry.full_name(name)
     if name.lower() == "lightgbm" and find_spec("lightgbm") is None:
         raise ValueError("lightgbm is not installed: pip install lightgbm")
     return name.lower()
@@ -244,7 +245,7 @@ def build(name: str, seed: int, is_sparse: bool) -> Any:
         from lightgbm import LGBMClassifier
 
         return LGBMClassifier(random_state=seed, verbose=-1)
-    return training.build(name, {}, seed)
+    return build_named(name, {}, seed)
 
 
 def _sparse_scaler() -> Any:

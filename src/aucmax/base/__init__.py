@@ -1,0 +1,1 @@
+"""What all estimators share: base classes, interfaces, class moments, folds."""

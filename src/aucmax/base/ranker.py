@@ -1,0 +1,385 @@
+"""What every learner inherits: validation, epochs, scores. No arithmetic.
+
+Inside, labels and weights are one array ``y``: the weight of the row, positive for
+``classes_[1]`` and negative for ``classes_[0]``; zero is a row that is not there.
+"""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax.base.class_moments import NEG, POS, Tally, measure
+from aucmax.base.expression import Formula
+from aucmax.base.penalty import CURVATURE, default_ridge
+from aucmax.core.rows import Float, Rows, as_rows
+from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
+from aucmax.metrics.inputs import area, classes
+from aucmax.storage.estimator_state import dump
+from aucmax.storage.model_file import write
+from aucmax.storage.state_arrays import arrays, with_arrays
+
+GRADIENT = "the gradient, relative to that at zero,"  # for users
+_BLOCK_VALUES = 1 << 20  # converted to float64 at a time
+_ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
+
+
+def _no_probabilities(estimator: Any) -> bool:
+    name = type(estimator).__name__
+    raise AttributeError(
+        f"Scores of {name} rank, and are no probabilities: "
+        f"sklearn.calibration.CalibratedClassifierCV({name}()) makes some; "
+        "AUCClassifier and AUCStream have them."
+    )
+
+
+class Ranker(ClassifierMixin, BaseEstimator):
+    """Base of all estimators: scores whose order is what counts."""
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        encode = self.__dict__.get("_encode")  # see aucmax.load
+        if encode is not None and hasattr(X, "columns"):
+            X = encode(X)
+        check_structure(X)
+        rows = validate_data(self, X, reset=False, **MATRIX)
+        return self._scores(self._accepted(rows))
+
+    def _accepted(self, X: Any) -> Any:
+        """Return rows as they are scored; raise an error if a value cannot be."""
+        check_values(X, getattr(self, "feature_names_in_", None))
+        return X
+
+    def _scores(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
+        raise NotImplementedError
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class whose mean training score is nearer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``. To choose a threshold by cost or by a rate, see
+            scikit-learn's ``TunedThresholdClassifierCV``.
+        """
+        above = (self.decision_function(X) > 0).astype(np.intp)
+        labels: NDArray[Any] = self.classes_[above]
+        return labels
+
+    @available_if(_no_probabilities)
+    def predict_proba(self, X: ArrayLike) -> Float:
+        """Return nothing: scores of a ranker are no probabilities."""
+        raise NotImplementedError
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the area under the ROC curve: what these estimators maximise.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows to score.
+        y : array-like of shape (n_samples,)
+            Their labels; both classes must occur.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The AUC, ties counted half.
+        """
+        positive = self._positive(np.asarray(y))
+        return area(classes(positive, self.decision_function(X), sample_weight))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``path``; see :func:`aucmax.load`.
+
+        The file holds all there is, so that a loaded model goes on training as if
+        nothing had happened. It is written whole or not at all.
+        """
+        write(path, *dump(self))
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a ``partial_fit`` would go on from what has been learnt."""
+        return hasattr(self, "state_")
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, Rows, Float]:
+        """Return X, its rows, signed weights; the caller checks that X is finite."""
+        X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
+        return X, as_rows(X), signed
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, Float]:
+        """Return X and signed weights; the caller checks that X is finite."""
+        check_structure(X)
+        X, y = validate_data(self, X, y, reset=reset, **MATRIX)
+        weight = None if sample_weight is None else row_weights(sample_weight, len(y))
+        if reset:
+            self.classes_ = two_classes(y, classes)
+        known = reset and classes is None  # each label is one of the two
+        positive = y == self.classes_[1] if known else self._positive(y)
+        signed = positive.astype(np.float64)
+        signed *= 2.0
+        signed -= 1.0
+        if weight is not None:
+            signed *= weight
+        return X, signed
+
+    def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which labels are the positive one; refuse what is no label."""
+        positive, negative = y == self.classes_[1], y == self.classes_[0]
+        if np.count_nonzero(positive) + np.count_nonzero(negative) < len(y):
+            row = int(np.argmin(positive | negative))
+            raise ValueError(
+                f"y contains previously unseen labels: {y[row]!r} at row {row}; "
+                f"the classes are {self.classes_.tolist()}."
+            )
+        return positive
+
+    def _refuse(self, X: Any, signed: Float) -> None:
+        """Raise an error if a row that counts has a value that cannot be learnt."""
+        check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
+
+    def _warn_above(
+        self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
+    ) -> None:
+        """Warn if a solver has ended with more ``left`` than it was to be."""
+        if left > tol:
+            rounds = getattr(self, "max_iter", None)
+            when = "" if rounds is None else f" within max_iter={rounds}"
+            warnings.warn(
+                f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
+                f"where {tol:.2g} is asked for. {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, Float]:
+        """Return the rows that count, and their signed weights."""
+        X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
+        self._refuse(X, signed)
+        present = signed != 0.0
+        return (X, signed) if present.all() else (X[present], signed[present])
+
+    def _require_both(self, signed: Float) -> None:
+        """Raise an error if no row of a class counts."""
+        for here, label in ((signed < 0.0, 0), (signed > 0.0, 1)):
+            if not here.any():
+                raise ValueError(_ONE_CLASS.format(self.classes_[label]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LinearRanker(Ranker):
+    """Base of the linear ones, whose score is w·x + intercept."""
+
+    coef_: Float
+    intercept_: Float
+    state_: Any
+
+    def _scores(self, X: Any) -> Float:
+        return product(X, self.coef_[0]) + self.intercept_[0]
+
+    def _validate_state(self, state: Any) -> None:
+        """Raise a ValueError if a state out of a file could upset a kernel."""
+
+    def _stream(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Rows, Float]:
+        """Return what a ``partial_fit`` begins with: rows and signed weights."""
+        first = not hasattr(self, "state_")
+        if first and hasattr(self, "coef_"):
+            raise ValueError(
+                "There is no state to go on from: the weights are the mean of several "
+                "learners, from a cluster. Begin anew with clone(estimator)."
+            )
+        X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
+        self._refuse(X, signed)
+        if not first and classes is not None:
+            same_classes(self.classes_, classes)
+        return rows, signed
+
+    def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
+        """Return what ``fit`` begins with: rows, signed weights, the class moments."""
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        return rows, signed, self._tally(X, rows, signed)
+
+    def _tally(self, X: Any, rows: Rows, signed: Float) -> Tally:
+        tally = measure(rows, signed, self.n_features_in_)
+        self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
+        return tally
+
+    def _validate_sums(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
+        """Raise an error if sums over X are not finite or a class has no rows."""
+        for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
+            if rows[side] == 0.0:
+                self._refuse(X, signed)
+                raise ValueError(_ONE_CLASS.format(label))
+        # Slot by slot: NumPy's loops over two columns would have two steps each.
+        if not all(np.isfinite(slot).all() for some in sums for slot in some):
+            self._refuse(X, signed)
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
+
+    def _formula(self) -> Formula:
+        """Return the score as a formula."""
+        return Formula(float(self.intercept_[0]), self.coef_[0])
+
+    def _snapshot(self) -> Callable[[Any], Float] | None:
+        """Return what ranks rows as now, whatever is learnt in the meantime."""
+        w = self.coef_[0]
+        parts = arrays(self.state_).values()
+        if any(np.may_share_memory(w, part) for part in parts):
+            w = w.copy()
+        return lambda X: product(X, w)
+
+    def _state_size(self, n_features: int) -> int:
+        """Return how many numbers the state of so many features has."""
+        return sum(part.size for part in arrays(self._start(n_features)).values())
+
+    def _resize(self, n_features: int) -> None:
+        """Give a learner of streams more features, or take away unseen ones.
+
+        A feature that has not occurred is one that has always been zero.
+        """
+        fresh = arrays(self._start(n_features))
+        parts = {}
+        for name, old in arrays(self.state_).items():
+            new = np.asarray(fresh[name])
+            # A length of zero is one that grows with the data.
+            shape = tuple(
+                mine or its for mine, its in zip(new.shape, old.shape, strict=True)
+            )
+            if shape == old.shape:
+                continue
+            common = tuple(map(slice, map(min, shape, old.shape)))
+            if old[common].shape == shape:  # it becomes smaller
+                # Whole, as kernels are compiled for; a slice would take one more.
+                parts[name] = old[common].copy(order="K")
+                continue
+            parts[name] = new if new.shape == shape else np.zeros(shape)
+            parts[name][common] = old[common]
+        self.state_ = with_arrays(self.state_, parts)
+        self.n_features_in_ = n_features
+        coef = np.zeros((1, n_features))
+        kept = min(n_features, self.coef_.shape[1])
+        coef[:, :kept] = self.coef_[:, :kept]
+        self.coef_ = coef
+
+    def _start(self, n_features: int) -> Any:
+        """Return the state before the first row."""
+        raise NotImplementedError
+
+
+def ridge_of(l2: float | str, tally: Tally) -> Float:
+    """Return the penalty of every weight for the square loss; "auto" is the default."""
+    delta = tally.mean[POS] - tally.mean[NEG]
+    if not isinstance(l2, str):
+        return np.full(len(delta), float(l2))
+    diagonal = tally.variance.sum(axis=0) + delta**2
+    return default_ridge(tally.weight, tally.often, diagonal, CURVATURE)
+
+
+def midway(w: Float, mean: Float) -> float:
+    """Return the intercept that puts zero midway between the classes' mean scores."""
+    return -0.5 * float((mean @ w).sum())
+
+
+def product(X: Any, w: Float) -> Float:
+    """Return X w, w a vector or a matrix; float32 is converted block by block."""
+    if X.dtype == np.float64:
+        return np.asarray(X @ w)
+    size = max(_BLOCK_VALUES // max(X.shape[1], 1), 1)
+    parts = [X[start : start + size] @ w for start in range(0, X.shape[0], size)]
+    return np.concatenate(parts) if parts else X @ w
+
+
+def generator(random_state: Any) -> np.random.RandomState:
+    """Return the random generator of a ``fit``; never the global one."""
+    if random_state is None:
+        return np.random.RandomState()
+    return check_random_state(random_state)
+
+
+def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """Return the labels of y, or ``classes``, if these are two."""
+    labels = y if classes is None else np.asarray(classes)
+    found = distinct(labels)
+    if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
+        return found
+    check_classification_targets(y)
+    if len(found) < 2:
+        raise ValueError(
+            f"Two classes are needed, but there is only one class: {found.tolist()}. A "
+            "first partial_fit with one class needs classes=[negative, positive]."
+        )
+    kind = type_of_target(y, input_name="y")
+    raise ValueError(
+        "Only binary classification is supported. The type of the target is "
+        f"{kind} with {len(found)} classes. For more than two classes, wrap the "
+        "estimator in OneVsRestClassifier."
+    )
+
+
+def distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return ``np.unique(labels)``, without a sort if there are two."""
+    is_one = labels == labels[0]
+    other = labels[np.argmin(is_one)]
+    if np.count_nonzero(is_one) + np.count_nonzero(labels == other) >= len(labels):
+        labels = np.array([labels[0], other], dtype=labels.dtype)
+    return np.unique(labels)
+
+
+def _are_labels(found: NDArray[Any]) -> bool:
+    return type_of_target(found, input_name="y") in ("binary", "multiclass")
+
+
+def same_classes(known: NDArray[Any], classes: Any) -> None:
+    """Raise an error if ``classes`` are not those of the first call."""
+    given = np.unique(np.asarray(classes))
+    if not np.array_equal(given, known):
+        raise ValueError(
+            f"classes={given.tolist()} are not those of the first call, "
+            f"{known.tolist()}."
+        )

@@ -1,1 +1,0 @@
-"""Solvers that look at all the data at once, one file each."""

@@ -1,0 +1,1 @@
+"""AUCClassifier: cross-fitting, members, blending, importance."""

@@ -1,0 +1,166 @@
+"""Trees as plain arrays, that anybody can score with and nothing can hide in.
+
+A node has a feature and a threshold: rows with ``x[feature] <= threshold`` go to the
+node after it, others to the one that it names. A leaf has the feature -1 and a value.
+Children come after their parent, so that every way down ends, whoever wrote the arrays.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float
+from aucmax.core.threads import in_threads
+from aucmax.core.validation import check_whole
+
+Ints = NDArray[np.int32]
+Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # feature, number, right
+
+LEAF = -1
+_BLOCK = 1 << 18  # values of rows that are scored at a time
+
+
+class Forest(NamedTuple):
+    """Trees whose values add up."""
+
+    feature: Ints  # (nodes,)
+    number: Float  # (nodes,) threshold, or the value of a leaf
+    right: Ints  # (nodes,) its place among all nodes; nothing in a leaf
+    roots: Ints  # (trees,)
+
+    @classmethod
+    def of(cls, trees: Iterable[Nodes]) -> "Forest":
+        """Return a forest of trees, each counted from its root."""
+        found = list(trees)
+        sizes = [len(feature) for feature, _, _ in found]
+        roots = np.cumsum([0, *sizes[:-1]])
+        feature, number, right = map(np.concatenate, zip(*found, strict=True))
+        right = np.where(feature == LEAF, 0, right + np.repeat(roots, sizes))
+        return cls(
+            feature.astype(np.int32),
+            number.astype(np.float64),
+            right.astype(np.int32),
+            roots.astype(np.int32),
+        )
+
+    @classmethod
+    def of_ensemble(cls, model: Any, centre: Float, unit: Float) -> "Forest":
+        """Return the trees of an ensemble of scikit-learn; values are the positives'.
+
+        It was grown from ``(X - centre) / unit``.
+        """
+        return cls.of(_cart(tree.tree_, centre, unit) for tree in model.estimators_)
+
+    @classmethod
+    def of_boosting(cls, model: Any) -> "Forest":
+        """Return the trees of scikit-learn's ``HistGradientBoostingClassifier``."""
+        return cls.of(_boosted(tree.nodes) for (tree,) in model._predictors)
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> "Forest":
+        """Return the forest that arrays out of a file are; raise an error if none."""
+        number, n = np.asarray(arrays["number"], np.float64), len(arrays["number"])
+        for name in ("feature", "number", "right"):
+            if arrays[name].shape != (n,):
+                raise ValueError(f"its nodes have {arrays[name].shape} of {name!r}.")
+        if not np.isfinite(number).all():
+            raise ValueError("thresholds or leaves of its trees are not finite.")
+        feature = check_whole("features", arrays["feature"], LEAF, n_features - 1)
+        right = check_whole("nodes", arrays["right"], 0, n - 1)
+        roots = check_whole("roots", arrays["roots"], 0, n - 1)
+        if roots.ndim != 1 or not len(roots) or roots[0] or (np.diff(roots) < 1).any():
+            raise ValueError("the roots of its trees must begin at 0 and rise.")
+        end = np.repeat(np.append(roots[1:], n), np.diff(roots, append=n))
+        inside = (right > np.arange(n) + 1) & (right < end)
+        if not ((feature == LEAF) | inside).all():
+            raise ValueError("nodes of its trees lead nowhere.")
+        return cls(
+            feature.astype(np.int32),
+            number,
+            right.astype(np.int32),
+            roots.astype(np.int32),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what ``restored`` takes, in little space."""
+        short = np.int16 if self.feature.max(initial=0) < 1 << 15 else np.int32
+        with np.errstate(over="ignore"):
+            rounded = self.number.astype(np.float32)
+        same = np.array_equal(rounded, self.number)
+        return {
+            "feature": self.feature.astype(short),
+            "number": rounded if same else self.number,
+            "right": self.right,
+            "roots": self.roots,
+        }
+
+    def scores(self, X: Any) -> Float:
+        """Return the sum of the trees' values for each row."""
+        nodes, width = self, X.shape[1]
+        columns: Any = slice(None)
+        if sparse.issparse(X):  # only what is asked for becomes dense
+            used, place = np.unique(self.feature, return_inverse=True)
+            first = int(used[0] == LEAF)
+            nodes = self._replace(feature=(place - first).astype(np.int32))
+            columns, width = used[first:], len(used) - first
+        size = max(_BLOCK // max(width, 1), 1)
+        starts = range(0, X.shape[0], size)
+
+        def some(start: int) -> Float:
+            rows = X[start : start + size][:, columns]
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            out = np.zeros(rows.shape[0])
+            _add(np.ascontiguousarray(rows, np.float64), nodes, out)
+            return out
+
+        found = map(some, starts) if len(starts) < 2 else in_threads(some, starts)
+        return np.concatenate([np.zeros(0), *found])
+
+
+@kernel
+def _add(X: Float, nodes: Forest, out: Float) -> None:
+    """Add the values of all trees for each row."""
+    for root in nodes.roots:  # a tree stays in the cache for all rows
+        for i in range(len(X)):
+            at = root
+            while nodes.feature[at] >= 0:
+                below = X[i, nodes.feature[at]] <= nodes.number[at]
+                at = at + 1 if below else nodes.right[at]
+            out[i] += nodes.number[at]
+
+
+def _cart(tree: Any, centre: Float, unit: Float) -> Nodes:
+    leaf = tree.children_left == -1
+    _check_order(leaf, tree.children_left)
+    number = tree.value[:, 0, 1] / tree.value[:, 0].sum(axis=1)
+    feature = tree.feature[~leaf]
+    # It compares numbers of float32, for which a threshold may be rounded down.
+    threshold = tree.threshold[~leaf]
+    lower = threshold.astype(np.float32)
+    lower[lower > threshold] = np.nextafter(lower[lower > threshold], -np.inf)
+    number[leaf] = number[leaf].astype(np.float32)
+    number[~leaf] = lower * unit[feature] + centre[feature]
+    return np.where(leaf, LEAF, tree.feature), number, tree.children_right
+
+
+def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
+    """Raise an error unless a parent comes right before its left child."""
+    if not (leaf | (left == np.arange(len(leaf)) + 1)).all():
+        import sklearn
+
+        raise RuntimeError(
+            f"scikit-learn {sklearn.__version__} stores the nodes of trees in an order "
+            "that this version of aucmax does not know: install an older scikit-learn "
+            "or a newer aucmax."
+        )
+
+
+def _boosted(nodes: Any) -> Nodes:
+    leaf = nodes["is_leaf"].astype(bool)
+    _check_order(leaf, nodes["left"])
+    number = np.where(leaf, nodes["value"], nodes["num_threshold"])
+    return np.where(leaf, LEAF, nodes["feature_idx"]), number, nodes["right"]

@@ -1,0 +1,94 @@
+"""A member of a blend that sees the most frequent features of wide rows only.
+
+A column of thousands of categories makes thousands of sparse features. Linear members
+learn from all of them. Trees and kernels want few dense ones: the numbers, and the
+values that many rows have.
+"""
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import _fit_context, clone
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from aucmax.base.ranker import Ranker
+from aucmax.core.rows import Float
+from aucmax.core.validation import check_whole
+
+_FEWEST = 10  # rows that a feature is not zero in
+_BLOCK = 1 << 22  # values that are dense at a time
+
+
+class Frequent(Ranker):
+    """An estimator, fitted to the features that are not zero in the most rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A ranker of aucmax.
+    n_features : int, default=300
+        Features that it sees, at most.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    chosen_ : ndarray
+        The features that it sees.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods("fit")],
+        "n_features": [Interval(Integral, 1, None, closed="left")],
+    }
+    _results: ClassVar[tuple[str, ...]] = ("chosen_",)
+
+    estimator_: Any
+    chosen_: NDArray[Any]
+
+    def __init__(self, estimator: Any = None, n_features: int = 300) -> None:
+        self.estimator = estimator
+        self.n_features = n_features
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``; see the estimator."""
+        rows, signed = self._rows(X, y, sample_weight, reset=True)
+        self._require_both(signed)
+        rows = sparse.csr_array(rows)
+        often = np.bincount(rows.indices, rows.data != 0.0, self.n_features_in_)
+        order = np.argsort(-often, kind="stable")[: self.n_features]
+        self.chosen_ = np.sort(order[often[order] >= min(_FEWEST, often.max())])
+        weight = {} if sample_weight is None else {"sample_weight": np.abs(signed)}
+        self.estimator_ = clone(self.estimator)
+        self.estimator_.fit(self._dense(rows), signed > 0.0, **weight)
+        return self
+
+    def _dense(self, X: Any) -> Float:
+        return sparse.csr_array(X)[:, self.chosen_.astype(np.int64)].toarray()
+
+    def _scores(self, X: Any) -> Float:
+        size = max(_BLOCK // len(self.chosen_), 1)
+        parts = [self._dense(X[i : i + size]) for i in range(0, X.shape[0], size)]
+        scores = [self.estimator_._scores(part) for part in parts]
+        return np.concatenate([np.zeros(0), *scores])
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {"estimator": self.estimator_}, {}
+
+    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
+        self.estimator_ = parts["estimator"]
+        if self.chosen_.ndim != 1 or self.estimator_.n_features_in_ != len(
+            self.chosen_
+        ):
+            raise ValueError("it chooses other features than its estimator has.")
+        check_whole("features chosen", self.chosen_, 0, self.n_features_in_ - 1)

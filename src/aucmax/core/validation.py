@@ -1,0 +1,209 @@
+"""Checks of numbers that come from users, shared by estimators and measures."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+# What scikit-learn sees to; that X is finite is checked along with other work on it.
+MATRIX: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
+
+_PART = 8192
+
+MOST = 1e150  # its square is finite, and so is one over it
+_MOST_BYTES = 4e9  # of matrices with a row for each feature
+
+
+def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
+    """Raise an error that names the first weight that cannot be one.
+
+    That is, neither zero nor between 1/limit and limit.
+    """
+    some = (weight >= 1.0 / limit) & (weight <= limit) & (weight < np.inf)
+    bad = ~(some | (weight == 0.0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        size = "" if limit == np.inf else f", of a size between {1 / limit} and {limit}"
+        raise ValueError(
+            f"sample_weight is {weight[row]} at row {row}: "
+            f"weights must be finite and not negative{size}"
+        )
+
+
+def check_structure(X: Any) -> None:
+    """Raise an error if a sparse matrix points to where it has nothing; O(nnz).
+
+    SciPy looks when it makes a matrix of arrays, not when these change later, and not
+    at every index; neither it nor a kernel would notice before memory is overrun.
+    """
+    if not sparse.issparse(X) or X.ndim != 2:
+        return
+    if X.format == "bsr":
+        X.check_format(full_check=True)
+        return
+    if X.format == "coo":
+        _check_coordinates(X)
+        return
+    if X.format not in ("csr", "csc"):
+        check_structure(X.tocsr())
+        return
+    major, minor = X.shape if X.format == "csr" else X.shape[::-1]
+    line, entry = ("row", "column") if X.format == "csr" else ("column", "row")
+    indptr, indices = X.indptr, X.indices
+    if indptr.shape != (major + 1,) or {indptr.dtype.kind, indices.dtype.kind} != {"i"}:
+        raise ValueError(
+            f"Input X is no {X.format.upper()} matrix: its indptr has type "
+            f"{indptr.dtype} and shape {indptr.shape}, its indices {indices.dtype}; "
+            f"they must be integers, and {major + 1} in indptr."
+        )
+    stored = min(len(indices), len(X.data))
+    falls = indptr[1:] < indptr[:-1]
+    if indptr[0] != 0 or indptr[-1] > stored or falls.any():
+        at = int(np.argmax(falls)) if falls.any() else 0 if indptr[0] else major - 1
+        raise ValueError(
+            f"Input X is no {X.format.upper()} matrix: indptr says that {line} {at} is "
+            f"from {indptr[at]} to {indptr[at + 1]}, of {stored} stored values; it "
+            "must begin at 0, never fall, and not end beyond them."
+        )
+    used = indices[: indptr[-1]]
+    # As an unsigned number, one below zero is a large one.
+    if used.size and used.view(f"u{used.itemsize}").max() >= minor:
+        at = int(np.argmax((used < 0) | (used >= minor)))
+        where = int(np.searchsorted(indptr, at, side="right")) - 1
+        raise ValueError(
+            f"Input X has {entry} index {used[at]} in {line} {where}, but only "
+            f"{minor} {entry}s: X.check_format() looks for such."
+        )
+
+
+def _check_coordinates(X: Any) -> None:
+    """Raise an error if a COO matrix has values outside of its shape."""
+    if not len(X.row) == len(X.col) == len(X.data):
+        raise ValueError(
+            f"Input X is not a COO matrix: it has {len(X.row)} row indices, "
+            f"{len(X.col)} column indices and {len(X.data)} values."
+        )
+    for line, indices, length in zip(
+        ("row", "column"), (X.row, X.col), X.shape, strict=True
+    ):
+        bad = (indices < 0) | (indices >= length)
+        if indices.dtype.kind != "i" or bad.any():
+            at = int(np.argmax(bad))
+            raise ValueError(
+                f"Input X has {line} index {indices[at]} at its stored value {at}; it "
+                f"must be an integer between 0 and {length - 1}."
+            )
+
+
+def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
+    """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
+    size = 8.0 * matrices * n_features**2
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"{what}: {n_features} features would take {size / 1e9:.1f} GB. {remedy}"
+        )
+
+
+def check_whole(
+    what: str, numbers: NDArray[Any], least: float, most: float
+) -> NDArray[np.int64]:
+    """Return numbers out of a file as an index or a count; raise an error if not so."""
+    fit = (numbers >= least) & (numbers <= most) & (numbers == np.floor(numbers))
+    if not fit.all():
+        raise ValueError(f"the {what} are out of range.")
+    return numbers.astype(np.int64)
+
+
+def check_shapes(estimator: Any, shapes: dict[str, str]) -> None:
+    """Raise an error if arrays out of a file do not go together.
+
+    A shape is a letter for each length; equal letters are equal lengths.
+    """
+    lengths: dict[str, int] = {}
+    for name, letters in shapes.items():
+        array = np.asarray(getattr(estimator, name))
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} has numbers that are not finite.")
+        fits = array.ndim == len(letters) and all(
+            lengths.setdefault(letter, length) == length
+            for letter, length in zip(letters, array.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"{name!r} of shape {array.shape} does not go with others."
+            )
+
+
+def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
+        )
+    check_weights(weight, MOST)
+    return weight
+
+
+def _squares(flat: NDArray[Any]) -> Iterator[float]:
+    """Yield sums of squares, of parts too small for BLAS to call in more threads.
+
+    A second thread gains little here, and is in the way of one that reads data.
+    """
+    for start in range(0, flat.size, _PART):
+        part = flat[start : start + _PART]
+        yield float(np.dot(part, part))
+
+
+def check_values(
+    X: Any,
+    names: Sequence[Any] | NDArray[Any] | None = None,
+    present: NDArray[np.bool_] | None = None,
+) -> None:
+    """Raise an error that names the first value of ``X`` that is NaN, infinite or vast.
+
+    Rows that are not ``present`` do not matter. The usual case is one sum of squares.
+    """
+    values = X.data if sparse.issparse(X) else X
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore"):
+        if np.isfinite(sum(_squares(flat))):
+            return
+    bad = ~(np.abs(values) <= min(MOST, float(np.finfo(values.dtype).max)))
+    if present is not None:
+        if sparse.issparse(X):
+            bad &= np.repeat(present, np.diff(X.indptr))
+        else:
+            bad &= present[:, np.newaxis]
+    count = int(np.count_nonzero(bad))
+    if count == 0:  # float32 squares overflow early
+        return
+    at = int(np.argmax(bad))
+    value = values.ravel()[at]
+    if sparse.issparse(X):
+        row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+        column = int(X.indices[at])
+    else:
+        row, column = divmod(at, X.shape[1])
+    kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value}"
+    if np.isfinite(value):
+        remedy = "squares exceed the range of float64: rescale the feature"
+    else:
+        remedy = "impute or drop such rows"
+    name = "" if names is None else f" ({names[column]!r})"
+    more = f", and {count - 1} more such values" if count > 1 else ""
+    raise ValueError(
+        f"Input X contains {kind} at row {row}, column {column}{name}{more}; {remedy}"
+    )
+
+
+class DataWarning(UserWarning):
+    """Something of the data is not made use of, and whoever reads may not know."""

@@ -1,1 +1,0 @@
-"""Maps to features in which a linear ranker is not linear any more."""

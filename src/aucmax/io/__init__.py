@@ -1,0 +1,1 @@
+"""Readers: svmlight, CSV, Parquet and Arrow, compression, data sets."""

@@ -1,0 +1,274 @@
+"""From names of files to a reader: which format, by name or by looking."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from aucmax.io.chunk import Source
+from aucmax.io.compression import STDIN
+from aucmax.io.text import Text
+from aucmax.tables.options import option
+
+FORMATS = ("svmlight", "csv", "parquet")
+
+_ENDINGS = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "parquet",
+    ".feather": "parquet",
+}
+# What one may say of data for a model that says how features are made.
+_CHANGES = {
+    "svmlight": ("missing",),
+    "csv": ("delimiter", "label", "missing"),
+    "parquet": ("label", "missing"),
+}
+OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
+
+_SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
+_OTHERS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # Zip, as .xlsx is one, and old Excel
+
+_PACKED = {".gz", ".bz2", ".xz", ".zst"}
+
+# A label, then only index:value pairs; a comment may follow.
+_SVMLIGHT = re.compile(rb"\s*[^\s,;:#]+(\s+(qid|[+-]?\d+):[^\s:,;]+)*\s*(#.*)?$")
+_LOOK_AT = 50  # lines
+_FEW = 4096  # bytes: what comes from a pipe at once is that much, or complete
+
+
+def open_data(
+    paths: Sequence[str], *, format: str | None = None, **options: Any
+) -> Source:
+    """Return a reader of files, folders, globs, standard input (``-``) or a named set.
+
+    ``options`` are those of :class:`SvmlightSource`, :class:`CsvSource` and
+    :class:`ParquetSource`; the format is guessed if it is not given.
+    """
+    if not paths:
+        raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+    if name := named_set(paths):
+        return _open_set(name, {"format": format, **options})
+    text = Text(paths)
+    known = guess_format(text) if format is None else format
+    if known not in FORMATS:
+        raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
+    if format is None:
+        _refuse_mixture(text.files, known)
+    reader = _reader(known)
+    options = {name: value for name, value in options.items() if value is not None}
+    understood = set(signature(reader).parameters) - {"paths", "recipe"}
+    if unknown := options.keys() - understood:
+        raise ValueError(
+            f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
+            f"{', '.join(sorted(understood - OURS))}."
+        )
+    source: Source = reader(paths if known == "parquet" else text, **options)
+    return source
+
+
+def reopen(
+    paths: Sequence[str],
+    recipe: dict[str, Any],
+    *,
+    keep_text: bool = False,
+    extra: Sequence[str] = (),
+    n_features: int | None = None,
+    labelled: bool = True,
+    weight: str | None = None,
+    prompt: bool = False,
+    changes: Mapping[str, Any] | None = None,
+) -> Source:
+    """Return a reader that makes the same features as the one with this recipe.
+
+    Tables may come in another format than the one trained on. With ``labelled=False``
+    nobody asks for their labels. Weights are in the column ``weight``, or in that of
+    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`. These
+    data may be written otherwise: ``changes`` are options of their reader, of which
+    ``missing`` is for all, and the others for tables.
+    """
+    changes = dict(changes or {})
+    if not paths:
+        raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+    known = recipe["format"]
+    columns = [*extra, *([weight] if weight not in (None, "none") else [])]
+    if name := named_set(paths):
+        if known != "svmlight" or recipe["zero_based"]:
+            raise ValueError(
+                f"{name} is a named set: its features are numbers from 1 on, not those "
+                "that the model was trained on."
+            )
+        if columns:
+            raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
+        options = {"keep_text": keep_text, "dtype": recipe["dtype"]}
+        return _open_set(name, options | changes)
+    text = Text(paths)
+    for file in text.files:
+        _refuse_other_kind(file, known)
+    if known != "svmlight":
+        guess = guess_format(text)
+        known = known if guess == "svmlight" else guess
+        _refuse_mixture(text.files, known)
+    reader, options = _reader(known), {"keep_text": keep_text, "dtype": recipe["dtype"]}
+    _refuse_changes(known, changes)
+    recipe = _with_missing(recipe, changes.pop("missing", None))
+    options |= changes
+    if known != "parquet":
+        options["prompt"] = prompt
+    if known == "svmlight":
+        if columns:
+            raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
+        kept = ("zero_based", "missing", "max_features")  # not all in old files
+        options |= {name: recipe[name] for name in kept if name in recipe}
+        options |= {"n_features": n_features, "labelled": labelled}
+    else:
+        if weight == "none":
+            recipe, weight = recipe | {"weight": None}, None
+        options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
+        options["weight"] = weight
+    source: Source = reader(paths if known == "parquet" else text, **options)
+    return source
+
+
+def _refuse_changes(known: str, changes: Mapping[str, Any]) -> None:
+    """Raise an error if something is to change that a model depends on."""
+    if unknown := changes.keys() - _CHANGES[known]:
+        raise ValueError(
+            f"{', '.join(sorted(unknown))}: how features are made is settled by the "
+            f"model; of {known} data one may say {', '.join(_CHANGES[known])}."
+        )
+
+
+def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]:
+    """Return the recipe with another rule for missing values."""
+    if missing in (None, recipe["missing"]):
+        return recipe
+    if missing not in ("error", "impute", "zero"):
+        raise ValueError(f"missing is 'error', 'impute' or 'zero', not {missing!r}.")
+    if missing == "impute" and recipe.get("numbers"):
+        raise ValueError(
+            f"{option('missing', 'impute')}: the model was trained without it, and "
+            "does not know the means of the columns; "
+            f"{option('missing', 'zero')} puts zeros there."
+        )
+    return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
+
+
+def named_set(paths: Sequence[str]) -> str | None:
+    """Return the named set that is meant, if one is; a file of that name comes first.
+
+    ``aucmax datasets`` lists them, see :mod:`aucmax.io.datasets`.
+    """
+    absent = [path for path in paths if path != STDIN and not os.path.exists(path)]
+    if not absent:
+        return None
+    from aucmax.io.datasets import is_name
+
+    name = next(filter(is_name, absent), None)
+    if name is not None and len(paths) > 1:
+        raise ValueError(f"{name} is a named set: it is read alone.")
+    return name
+
+
+def _open_set(name: str, options: dict[str, Any]) -> Source:
+    from aucmax.io.datasets import SetSource
+
+    known = {key: options.pop(key, None) for key in ("dtype", "keep_text")}
+    if given := [key for key, value in options.items() if value is not None]:
+        raise ValueError(
+            f"{name} is a named set, which needs no {', '.join(given)}: it takes no "
+            "option of a reader but dtype."
+        )
+    return SetSource(name, **{k: value for k, value in known.items() if value})
+
+
+def _refuse_mixture(files: Sequence[str], known: str) -> None:
+    """Raise an error if files are of several formats, as their names say."""
+    if known == "parquet":  # of a folder, it reads its own files only
+        return
+    first: dict[str, str] = {}
+    for file in files:
+        if found := _by_name(file):
+            first.setdefault(found, file)
+    if len(first) > 1:
+        said = ", ".join(f"{file} is {found}" for found, file in first.items())
+        raise ValueError(
+            f"There are several formats, by the names of the files: {said}. Name files "
+            "of one, as FOLDER/*.csv."
+        )
+
+
+def _refuse_other_kind(path: str, known: str) -> None:
+    """Raise an error if a model made of columns gets svmlight data, or vice versa.
+
+    If name and content say so: who trained on svmlight data called .csv may go on.
+    """
+    named = _by_name(path)
+    if named is None or (named == "svmlight") == (known == "svmlight"):
+        return
+    if not Path(path).is_file():
+        return
+    if (_by_look(Text(path)) == "svmlight") == (named == "svmlight"):
+        raise ValueError(
+            f"{path} has {named} data, and the model was trained on {known} data: "
+            "numbers of features and names of columns have nothing in common."
+        )
+
+
+def _by_name(path: str) -> str | None:
+    """Return the format that a file's name says."""
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    if endings and endings[-1] in _PACKED:
+        endings.pop()
+    return _ENDINGS.get(endings[-1]) if endings else None
+
+
+def guess_format(text: Text) -> str:
+    """Return the format by the first file's name, else by its first lines."""
+    for file in text.files:
+        if Path(file).suffix.lower() in _SPREADSHEETS:
+            raise _unreadable(file)
+    return _by_name(text.files[0]) or _by_look(text)
+
+
+def _unreadable(file: str) -> ValueError:
+    return ValueError(
+        f"{file} is a spreadsheet or an archive, which is not read. Export it as CSV "
+        "or Parquet; svmlight, Arrow and Feather files are read as well."
+    )
+
+
+def _by_look(text: Text) -> str:
+    start = text.beginning()
+    if start.startswith(_OTHERS):
+        raise _unreadable(text.files[0])
+    if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
+        return "parquet"
+    if len(start) >= _FEW:  # there is more: the last word may be cut off
+        start = start.rsplit(maxsplit=1)[0]
+    lines = [line.strip() for line in start.split(b"\n")[:_LOOK_AT]]
+    lines = [line for line in lines if line and line[:1] != b"#"]
+    pairs = any(b":" in line for line in lines)  # rows of zeros have none
+    return "svmlight" if pairs and all(map(_SVMLIGHT.match, lines)) else "csv"
+
+
+def _reader(format: str) -> Any:
+    if format == "svmlight":
+        from aucmax.io.svmlight import SvmlightSource
+
+        return SvmlightSource
+    if format == "csv":
+        from aucmax.io.csv_source import CsvSource
+
+        return CsvSource
+    from aucmax.io.parquet import ParquetSource
+
+    return ParquetSource

@@ -1,0 +1,596 @@
+"""The svmlight (LIBSVM) format: ``label index:value index:value … # comment``.
+
+A kernel reads a block of text without the interpreter's lock, so beside training. It
+knows good lines only: what is wrong with another one, slow and plain code finds out.
+"""
+
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.validation import DataWarning
+from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.io.digits import (
+    ASK,
+    LOOK,
+    NONE,
+    OK,
+    byte_at,
+    known_digits,
+    read_integer,
+    read_number,
+    read_plain,
+)
+from aucmax.io.text import Block, Text
+from aucmax.tables.bits import trailing_zeros
+from aucmax.tables.labels import Task
+from aucmax.tables.masks import (
+    Mask,
+    count,
+    look,
+    mark_either,
+    mark_range,
+    mask_size,
+)
+from aucmax.tables.options import option
+
+_MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
+# More than any known data set has; what a learner keeps of so many takes 10 GB.
+MAX_FEATURES = 2**27
+_NEWLINE, _RETURN, _TAB, _SPACE, _HASH, _COLON, _ZERO, _NINE = b"\n\r\t #:09"
+# Places in ``found``: how many rows, entries, bad lines and numbers for Python there
+# are; how many features; whether the entries of some row have to be sorted; how many
+# rows have features that are left out, and how many features there would be with them.
+_ROWS, _ENTRIES, _BAD, _ASKED, _WIDTH, _UNSORTED, _CUT, _WIDER = range(8)
+# Places in ``asked`` that are no entry's.
+_LABEL, _LEFT_OUT = -1, -2
+
+_NUMBER = re.compile(
+    rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
+)
+_INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
+_QUERY = re.compile(rb"^(?:[^#\n]*\s)?qid:", re.MULTILINE)
+_FEW = 1 << 14  # bytes: who has queries has them in all lines
+_PUZZLE = "this is no line of svmlight text"
+
+
+class SvmlightSource:
+    """Rows of svmlight files.
+
+    Lines may have comments (``#``), ``qid:n`` and indices in any order; blank ones are
+    passed over. A line is bad if its label or a value is not a finite number (of this
+    float type), or if an index is not an integer, out of range or there twice.
+
+    Parameters
+    ----------
+    paths : str, sequence of str or Text
+        See :class:`aucmax.io.text.Text`.
+    dtype : type, default=np.float64
+        Of the values; ``np.float32`` rounds them once more.
+    zero_based : bool, default=False
+        Whether the first feature has the index 0, not 1.
+    n_features : int, default=None
+        How many features there are; further ones are left out. None: as many as the
+        widest row has that was read so far.
+    max_features : int, default=2**27
+        How many features there can be, if ``n_features`` does not say: a line with an
+        index beyond is bad. One wrong index would have learners ask for all the memory.
+    missing : {"error", "zero"}, default="error"
+        What becomes of the values nan and inf: they make the line bad, or are zero.
+    keep_text : bool, default=False
+        Whether each chunk has the text of its rows, too.
+    labelled : bool, default=True
+        Whether labels are read; if not, ``Chunk.y`` is None, and lines may begin with
+        an entry.
+    prompt : bool, default=False
+        See :meth:`aucmax.io.text.Text.blocks`.
+
+    Attributes
+    ----------
+    files : list of str
+        What will be read, in this order.
+    size : int or None
+        Bytes of all files together, as they are on disk; None if nobody knows.
+    """
+
+    task: Task | None = None  # nobody but the user knows which labels are positive
+
+    def __init__(
+        self,
+        paths: str | os.PathLike[str] | Sequence[str] | Text,
+        *,
+        dtype: Any = np.float64,
+        zero_based: bool = False,
+        n_features: int | None = None,
+        max_features: int = MAX_FEATURES,
+        missing: Literal["error", "zero"] = "error",
+        keep_text: bool = False,
+        labelled: bool = True,
+        prompt: bool = False,
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        if self._dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype has to be float32 or float64, not {self._dtype}")
+        if missing not in ("error", "zero"):
+            raise ValueError(f"missing has to be 'error' or 'zero', not {missing!r}")
+        for name, number in (
+            ("n_features", n_features),
+            ("max_features", max_features),
+        ):
+            if number is not None and not _is_count(number):
+                raise ValueError(
+                    f"{name} has to be from 1 to {_MOST_FEATURES}, not {number!r}"
+                )
+        self._text = paths if isinstance(paths, Text) else Text(paths)
+        self._prompt = prompt
+        self.files, self.size = self._text.files, self._text.size
+        self._base = 0 if zero_based else 1
+        self._n_features, self._max_features = n_features, max_features
+        self._missing = missing
+        self._keep_text = keep_text
+        self._labelled = labelled
+        self._cut = self._wider = 0
+
+    @property
+    def n_features(self) -> int | None:
+        """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
+        return self._n_features
+
+    def recipe(self) -> dict[str, Any]:
+        """Return, for JSON, how text becomes features: enough to read other files."""
+        return {
+            "format": "svmlight",
+            "zero_based": self._base == 0,
+            "missing": self._missing,
+            "max_features": self._max_features,
+            "dtype": self._dtype.name,
+        }
+
+    def words(self, features: Collection[int]) -> list[Any]:
+        """Return none: features have numbers only."""
+        return []
+
+    def feature_names(self) -> list[str] | None:
+        """Return None: features have numbers only."""
+        return None
+
+    def chunks(self, start: Position = START) -> Iterator[Chunk]:
+        """Read on from ``start``."""
+        width, self._cut, self._wider = self._n_features or 0, 0, 0
+        for block in self._text.blocks(start, self._prompt):
+            self._note_queries(block)
+            chunk = self._chunk(block, width)
+            width = chunk.X.shape[1]
+            if chunk.X.shape[0] or chunk.bad:
+                yield chunk
+        if self._cut:
+            self._note_cut()
+
+    def _note_cut(self) -> None:
+        """Warn of features that are not made use of."""
+        rows = "1 row has" if self._cut == 1 else f"{self._cut:,} rows have"
+        warnings.warn(
+            f"{', '.join(self.files)}: {rows} features beyond the {self._n_features:,} "
+            f"that the model knows, up to number {self._wider - 1 + self._base:,}: "
+            "these do not count.",
+            DataWarning,
+            stacklevel=2,
+        )
+
+    def _note_queries(self, block: Block) -> None:
+        """Warn if the first lines have queries: nothing is ranked query by query."""
+        if block.start.line == 0 and _QUERY.search(block.data[:_FEW].tobytes()):
+            warnings.warn(
+                f"{self.files[0]}: qid is passed over: all rows are ranked together, "
+                "not those of each query.",
+                DataWarning,
+                stacklevel=2,
+            )
+
+    def _chunk(self, block: Block, width: int) -> Chunk:
+        data = block.data
+        n_lines = block.after.line - block.start.line
+        most = count(data, _COLON)
+        masks = np.empty((2, mask_size(data.size)), np.uint8)
+        y = np.empty(n_lines)
+        indptr = np.zeros(n_lines + 1, np.int32)
+        indices = np.empty(most, np.int32)
+        values = np.empty(most, self._dtype)
+        lines, bad = np.empty((n_lines, 3), np.int32), np.empty((n_lines, 3), np.int32)
+        asked = np.empty((16, 4), np.int64)
+        found = np.zeros(8, np.int64)
+        while True:
+            found[_WIDTH] = width
+            _read(
+                data,
+                self._base,
+                self._max_features if self._n_features is None else self._n_features,
+                self._n_features is not None,
+                self._missing == "zero",
+                self._labelled,
+                y,
+                indptr,
+                indices,
+                values,
+                lines,
+                bad,
+                asked,
+                found,
+                masks[0],
+                masks[1],
+            )
+            if found[_ASKED] <= len(asked):
+                break
+            asked = np.empty((found[_ASKED], 4), np.int64)
+        n, nnz, n_bad, n_asked, wide, unsorted, cut, wider = found.tolist()
+        self._cut, self._wider = self._cut + cut, max(self._wider, wider)
+        y, lines, bad = y[:n], lines[:n], bad[:n_bad]
+        wrong = _ask_python(data, asked[:n_asked], y, values)
+        parts = values[:nnz], indices[:nnz], indptr[: n + 1]
+        X = sparse.csr_array(parts, shape=(n, wide))
+        if unsorted:
+            wrong += _sort(X)
+        if wrong:
+            good = np.ones(n, bool)
+            good[wrong] = False
+            bad = np.concatenate([bad, lines[~good]])
+            bad = bad[np.argsort(bad[:, 0])]
+            X, y, lines = X[good], y[good], lines[good]
+            width = max(width, int(X.indices.max(initial=-1)) + 1)
+            X = sparse.csr_array((X.data, X.indices, X.indptr), (len(y), width))
+        X.has_sorted_indices = X.has_canonical_format = True
+        return Chunk(
+            X=X,
+            y=y if self._labelled else None,
+            weight=None,
+            bad=[self._bad_line(block, *line) for line in bad.tolist()],
+            raw=Lines(data.tobytes(), *lines[:, 1:].T) if self._keep_text else None,
+            extra={},
+            after=block.after,
+            done=block.done,
+            file=block.file,
+            line=block.start.line + lines[:, 0],
+        )
+
+    def _bad_line(self, block: Block, line: int, first: int, last: int) -> BadLine:
+        text = block.data[first:last].tobytes()
+        column, problem = self._diagnose(text)
+        return BadLine(block.file, block.start.line + line, column, problem, text)
+
+    def _diagnose(self, text: bytes) -> tuple[str | None, str]:
+        """Return which feature of a bad line is at fault, and what is wrong with it."""
+        label, *entries = text.partition(b"#")[0].split()
+        if b":" in label and not self._labelled:
+            label, entries = b"0", [label, *entries]
+        if b":" in label:
+            return "label", "there is no label; a line begins with one, as in 1 3:0.5"
+        if b"," in label:
+            return "label", f"{_show(label)} is more than one; a row has one label"
+        number = _float(label)
+        if number is None or not np.isfinite(number):
+            return "label", f"{_show(label)} is not a finite number, as a label must be"
+        seen = set()
+        for entry in entries:
+            name, colon, value = entry.partition(b":")
+            if not colon:
+                return None, f"{_show(entry)} is not of the form index:value"
+            if name == b"qid":
+                if not _INTEGER.fullmatch(value):
+                    return "qid", f"{_show(value)} is not an integer, as a qid must be"
+                continue
+            problem = self._index_problem(name) or self._value_problem(value)
+            if problem:
+                return name.decode("ascii", "backslashreplace"), problem
+            column = int(name) - self._base
+            if column in seen:
+                return str(int(name)), "this feature is there twice; add its values up"
+            if self._n_features is None or column < self._n_features:
+                seen.add(column)
+        return None, _PUZZLE
+
+    def _index_problem(self, name: bytes) -> str | None:
+        if not _INTEGER.fullmatch(name):
+            return f"{_show(name)} is not an integer of up to 18 digits, as an index is"
+        index = int(name)
+        if index == 0 and self._base == 1:
+            return (
+                "0 is not an index where features count from 1; if in this file they "
+                f"count from 0: in training, {option('zero_based', True)}"
+            )
+        if index < self._base:
+            return f"{index} is negative, which an index must not be"
+        if self._n_features is None and index - self._base >= self._max_features:
+            remedy = "hash them to fewer"
+            if index - self._base < _MOST_FEATURES:
+                most = option("max_features", index + 1 - self._base)
+                remedy = f"{most}, or {remedy}"
+            return (
+                f"{index} is too large for an index; there can be {self._max_features} "
+                f"features. If there are more: {remedy}"
+            )
+        return None
+
+    def _value_problem(self, value: bytes) -> str | None:
+        number = _float(value)
+        if number is None:
+            return f"the value {_show(value)} is not a number"
+        with np.errstate(over="ignore"):
+            if np.isfinite(self._dtype.type(number)):
+                return None
+        if value[-1] <= _NINE:
+            return f"the value {_show(value)} is too large for {self._dtype}"
+        if self._missing == "error":
+            return (
+                f"the value {_show(value)} is not finite; leave it out, or read it as "
+                f"zero: {option('missing', 'zero')}"
+            )
+        return None
+
+
+def _is_count(number: Any) -> bool:
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    return whole and 0 < number <= _MOST_FEATURES
+
+
+def _float(token: bytes) -> float | None:
+    return float(token) if _NUMBER.fullmatch(token) else None
+
+
+def _show(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _ask_python(
+    data: NDArray[np.uint8],
+    asked: NDArray[np.int64],
+    y: NDArray[np.float64],
+    values: NDArray[Any],
+) -> list[int]:
+    """Fill in what the kernel leaves to Python; return rows where it is not finite."""
+    wrong = []
+    for row, place, first, last in asked.tolist():
+        number = float(data[first:last].tobytes())
+        with np.errstate(over="ignore"):
+            value = values.dtype.type(number)
+        if place >= 0:
+            values[place] = value
+        elif place == _LABEL:
+            y[row] = value = np.float64(number)
+        if not np.isfinite(value):
+            wrong.append(row)
+    return wrong
+
+
+def _sort(X: Any) -> list[int]:
+    """Sort the entries of each row; return rows that have a feature twice."""
+    X.has_sorted_indices = False
+    X.sort_indices()
+    twice = np.flatnonzero(X.indices[1:] == X.indices[:-1]) + 1
+    rows = np.searchsorted(X.indptr, twice, side="right") - 1
+    return np.unique(rows[X.indptr[rows] < twice]).tolist()
+
+
+@inlined
+def _is_space(byte: Any) -> bool:
+    """Tell whether ``bytes.split`` would split here."""
+    return byte == _SPACE or _TAB <= byte <= _RETURN
+
+
+@inlined
+def _is_end(buf: Any, at: int) -> bool:
+    """Tell whether a token ends here."""
+    return at == buf.size or _is_space(byte_at(buf, at)) or byte_at(buf, at) == _HASH
+
+
+@kernel
+def _read_label(buf: Any, at: int) -> tuple[float, int, int]:
+    return read_number(buf, at, buf.size)
+
+
+@kernel
+def _read_query(buf: Any, at: int) -> tuple[bool, int]:
+    """Read "qid:n", of which nobody makes use; return whether it is one."""
+    for byte in b"qid:":
+        if at == buf.size or byte_at(buf, at) != byte:
+            return False, at
+        at += 1
+    _, verdict, at = read_integer(buf, at, buf.size)
+    return verdict == OK, at
+
+
+@kernel
+def _read_entries(
+    buf: Any,
+    at: int,
+    base: int,
+    limit: int,
+    ends: Mask,
+    digits: Mask,
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    k: int,
+    last_column: Any,
+) -> Any:
+    """Read entries as nearly all are: ``digits:digits.digits``, and one blank after it.
+
+    Return where another one begins or the line ends; how many entries there are now,
+    the largest column, and whether these entries are in order.
+    """
+    in_order: Any = True
+    far = buf.size - LOOK
+    while at < far:
+        size = trailing_zeros(look(ends, at))
+        other = ~look(digits, at)
+        colon = trailing_zeros(other)
+        if (colon - 1) & ~7:  # first of all: further on, we might look beyond the end
+            break
+        value, good = read_plain(
+            buf, at + colon + 1, size - colon - 1, other >> np.uint64(colon + 1)
+        )
+        if not good or byte_at(buf, at + colon) != _COLON:
+            break
+        column = np.int64(known_digits(buf, at, colon)) - base
+        if column < 0 or column >= limit:
+            break
+        indices[np.uint64(k)] = column
+        values[np.uint64(k)] = value
+        k += 1
+        in_order &= column > last_column
+        last_column = max(column, last_column)
+        at += size
+        if byte_at(buf, at) != _SPACE:
+            break
+        at += 1
+    return at, k, last_column, in_order
+
+
+@kernel
+def _read(
+    buf: NDArray[np.uint8],
+    base: int,
+    limit: int,
+    leave_out: bool,
+    zero: bool,
+    labelled: bool,
+    y: NDArray[np.float64],
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    lines: NDArray[np.int32],
+    bad: NDArray[np.int32],
+    asked: NDArray[np.int64],
+    found: NDArray[np.int64],
+    ends: Mask,
+    digits: Mask,
+) -> None:
+    """Read whole lines of text into CSR arrays.
+
+    Entries of features from ``limit`` on are left out, or make the line bad. What is no
+    label may be an entry, unless all lines are ``labelled``. Of each
+    row and of each bad line ``lines`` and ``bad`` get the number, from 1, and the place
+    in ``buf``; of each number for Python ``asked`` gets the row, the entry and the
+    place, but only as far as there is room.
+    """
+    stop = buf.size
+    mark_either(buf, _SPACE, _NEWLINE, ends)
+    mark_range(buf, _ZERO, _NINE, digits)
+    at = line = row = n_bad = n_asked = 0
+    k: Any = np.int64(0)  # a literal would have _read_entries compiled once more
+    n_cut: Any = 0
+    wider: Any = 0
+    width, unsorted = found[_WIDTH], False
+    while at < stop:
+        first, first_k, first_asked = at, k, n_asked
+        line += 1
+        last_column, in_order, largest = np.int64(-1), True, np.int64(-1)
+        while (
+            at < stop and byte_at(buf, at) != _NEWLINE and _is_space(byte_at(buf, at))
+        ):
+            at += 1
+        blank = at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH
+        good = not blank
+        if good:
+            token = at
+            label, verdict, at = _read_label(buf, at)
+            good = verdict in (OK, ASK) and _is_end(buf, at)
+            if good:
+                y[row] = label
+            if verdict == ASK:
+                _ask(asked, n_asked, row, _LABEL, token, at)
+                n_asked += 1
+            if not good and not labelled:
+                good, at, n_asked = True, token, first_asked
+        while good:
+            while (
+                at < stop
+                and byte_at(buf, at) != _NEWLINE
+                and _is_space(byte_at(buf, at))
+            ):
+                at += 1
+            if at == stop or byte_at(buf, at) == _NEWLINE or byte_at(buf, at) == _HASH:
+                break
+            at, k, last_column, ascending = _read_entries(
+                buf, at, base, limit, ends, digits, indices, values, k, last_column
+            )
+            in_order &= ascending
+            if _is_end(buf, at):
+                continue
+            index, verdict, colon = read_integer(buf, at, stop)
+            if verdict == NONE:
+                good, at = _read_query(buf, at)
+                good = good and _is_end(buf, at)
+                continue
+            column = index - base
+            token = colon + 1
+            if (
+                verdict == ASK
+                or column < 0
+                or token >= stop
+                or byte_at(buf, colon) != _COLON
+            ):
+                good = False
+                break
+            indices[k] = column
+            at = token + 1
+            digit = byte_at(buf, token) - _ZERO
+            if at < stop and byte_at(buf, at) == _SPACE and 0 <= digit <= 9:
+                values[k] = digit  # many a file has no other values
+                verdict = OK
+            else:
+                number, verdict, at = read_number(buf, token, stop)
+                values[k] = number
+            kept = column < limit
+            if verdict != OK:
+                if verdict == ASK:
+                    _ask(asked, n_asked, row, k if kept else _LEFT_OUT, token, at)
+                    n_asked += 1
+                elif verdict != NONE and zero and byte_at(buf, at - 1) > _NINE:
+                    values[k] = 0.0
+                else:
+                    good = False
+            # The last test is for float32, in which a finite value may be infinite.
+            good = good and _is_end(buf, at) and abs(values[k]) < np.inf
+            if kept:
+                k += 1
+                in_order = in_order and column > last_column
+                last_column = max(column, last_column)
+            elif not leave_out:
+                good = False
+            elif values[k] != 0.0:
+                largest = max(column, largest)
+        while at < stop and byte_at(buf, at) != _NEWLINE:
+            at += 1
+        end = at
+        at += 1
+        if end > first and byte_at(buf, end - 1) == _RETURN:
+            end -= 1
+        if good:
+            lines[row, 0], lines[row, 1], lines[row, 2] = line, first, end
+            row += 1
+            indptr[row] = k
+            width = max(width, last_column + 1)
+            unsorted = unsorted or not in_order
+            n_cut += largest >= 0
+            wider = max(wider, largest + 1)
+        elif not blank:
+            bad[n_bad, 0], bad[n_bad, 1], bad[n_bad, 2] = line, first, end
+            n_bad += 1
+            k, n_asked = first_k, first_asked
+    found[_ROWS], found[_ENTRIES], found[_BAD] = row, k, n_bad
+    found[_ASKED], found[_WIDTH], found[_UNSORTED] = n_asked, width, unsorted
+    found[_CUT], found[_WIDER] = n_cut, wider
+
+
+@inlined
+def _ask(asked: Any, k: int, row: int, place: int, start: int, stop: int) -> None:
+    if k < asked.shape[0]:
+        asked[k, 0], asked[k, 1], asked[k, 2], asked[k, 3] = row, place, start, stop

@@ -1,0 +1,1 @@
+"""Feature maps, pipelines of a map and a learner, kernel machines."""

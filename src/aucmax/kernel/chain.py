@@ -1,0 +1,391 @@
+"""A map and a learner in one estimator: mapped rows come and go, block by block.
+
+``fit`` maps all rows once if their features fit in memory, or if the learner wants them
+at once. Otherwise it goes over the data in passes of ``partial_fit``, and maps a block
+whenever it is its turn.
+
+A stream has to fit the map before anything can be learnt. So its first rows are held
+until there are enough of them, whatever chunks they come in; then they are learnt, and
+the map stays as it is. A model that is asked for scores before that answers with what
+it would be if the stream ended here.
+"""
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import _fit_context, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from aucmax.base.expression import Formula
+from aucmax.base.penalty import kernel_ridge
+from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
+from aucmax.core.rows import Float
+from aucmax.core.validation import check_values, check_whole, row_weights
+from aucmax.kernel.feature_map import FeatureMap
+from aucmax.online.base import OnlineAUC, visits
+
+_STREAM_RIDGE = 1e-5  # for features of one unit, while nobody knows how many rows
+_MOST_BYTES = 1 << 33  # for a learner that wants them all
+_PASSES = 5  # over rows that are mapped anew: more take longer than they are worth
+_PART = 4096  # rows whose features are there at a time
+_FEW = 1000  # rows a map is fitted to, at least
+_ROWS_A_FEATURE = 4  # … and for each of its features
+
+
+class Held(NamedTuple):
+    """The first rows of a stream, with labels and weights in one."""
+
+    X: Any
+    signed: Float
+
+
+class Chain(Ranker):
+    r"""A map and a learner of its features, as one ranker.
+
+    What it takes, gives and promises is as for a linear learner: raw features, dense or
+    sparse; streams, if its learner knows them; one model file.
+
+    Parameters
+    ----------
+    map : transformer
+        Such as :class:`KMeansNystroem` or :class:`RandomFourier`; anything with ``fit``
+        and ``transform`` will do, but only maps of this library can be saved.
+    learner : estimator
+        A linear ranker of this library. If its ``l2`` is "auto", the features of a
+        kernel, which have one unit, get one penalty:
+        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor to the
+        power 1.25 for the samplers of pairs; 1e-5 in a stream.
+    first_rows : int or "auto", default="auto"
+        How many rows of a stream the map is fitted to. "auto" stands for 1000, or four
+        for each component of the map if these are more.
+    memory : float, default=1e9
+        Bytes of features that ``fit`` may hold. If there are more, a learner that has a
+        ``partial_fit`` gets them in parts, as a stream, in five passes at most, and
+        rows are mapped anew in each.
+
+    Attributes
+    ----------
+    map_ : transformer
+        The fitted map.
+    learner_ : estimator
+        The fitted learner.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        As the learner counts.
+
+    See Also
+    --------
+    KernelAUCCV : Chooses the width of the kernel and the penalty.
+    aucmax.named : The chains of the literature, such as "NPSAM".
+
+    Notes
+    -----
+    Features of kernels are float32. A learner that takes all rows at once needs four
+    bytes for each feature of each row, whatever ``memory``.
+
+    In a stream, a feature that was constant in the first rows does not count later
+    either, and one that was tiny counts as what it was then: its scale is settled.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from aucmax import BAM, Chain, KMeansNystroem
+    >>> X, y = make_moons(1000, noise=0.3, random_state=0)
+    >>> round(BAM().fit(X, y).score(X, y), 2)
+    0.93
+    >>> model = Chain(KMeansNystroem(50, random_state=0), BAM()).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    0.97
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "map": [HasMethods(["fit", "transform"])],
+        "learner": [LinearRanker],
+        "memory": [Interval(Real, 0, None, closed="left")],
+        "first_rows": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+    }
+
+    map_: Any
+    learner_: Any
+
+    def __init__(
+        self,
+        map: Any,
+        learner: Any,
+        *,
+        first_rows: int | str = "auto",
+        memory: float = 1e9,
+    ) -> None:
+        self.map = map
+        self.learner = learner
+        self.first_rows = first_rows
+        self.memory = memory
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the map to ``X``, then the learner to its features and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, for the learner. A row of weight zero is not there at
+            all.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, signed = self._rows(X, y, sample_weight, reset=True)
+        self._require_both(signed)
+        mapper = clone(self.map).fit(rows, signed > 0.0)
+        n_pos = float(np.count_nonzero(signed > 0.0))
+        hinge = getattr(self.learner, "_hinge", False)
+        ridge = kernel_ridge(n_pos, len(signed) - n_pos, hinge)
+        learner = self._fresh_learner(ridge)
+        size = 4 * len(signed) * features(mapper, rows[:1]).shape[1]
+        if hasattr(learner, "partial_fit") and size > self.memory:
+            for part in _passes(learner, signed):
+                _learn(learner, features(mapper, rows[part]), signed[part])
+            learner.n_iter_ = _n_passes(learner)
+        else:
+            if size > _MOST_BYTES:
+                raise ValueError(
+                    f"{type(learner).__name__} wants all features at once, {size:,} "
+                    "bytes: take fewer components or rows, or a learner of streams "
+                    "such as PSAM."
+                )
+            weight = None if np.all(np.abs(signed) == 1.0) else np.abs(signed)
+            learner.fit(features(mapper, rows), signed > 0.0, sample_weight=weight)
+        self._forget()
+        self.map_, self.learner_ = mapper, learner
+        return self
+
+    @available_if(lambda self: hasattr(self.learner, "partial_fit"))
+    @_fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from the rows of ``X``, once each, in the order given.
+
+        The map is fitted to the first rows. However a stream is cut into chunks, the
+        result is the same, as far as that is true of the learner.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows of the stream.
+        y : array-like of shape (n_samples,)
+            Their labels; one class alone is fine.
+        classes : array-like of shape (2,), default=None
+            The two labels, needed in the first call if ``y`` has only one of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a row of weight zero is not there at all.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        first = not (hasattr(self, "held_") or hasattr(self, "map_"))
+        rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
+        if not first and classes is not None:
+            same_classes(self.classes_, classes)
+        if first or hasattr(self, "held_"):
+            rows, signed = self._hold(rows, signed)
+        for start in range(0, len(signed), _PART):
+            some = slice(start, start + _PART)
+            _learn(self.learner_, features(self.map_, rows[some]), signed[some])
+        return self
+
+    def _scores(self, X: Any) -> Float:
+        return self._scorer()(X)
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes or rounds, as the learner counts them."""
+        return int(self._as_it_is()[1].n_iter_)
+
+    def _hold(self, X: Any, signed: Float) -> tuple[Any, Float]:
+        """Hold the first rows, or learn them if they are enough; return the others."""
+        held = getattr(self, "held_", Held(X[:0], signed[:0]))
+        room = self._wanted_rows() - len(held.signed)
+        if sparse.issparse(held.X) != sparse.issparse(X):
+            held, X = held._replace(X=sparse.csr_array(held.X)), sparse.csr_array(X)
+        stack = sparse.vstack if sparse.issparse(X) else np.vstack
+        first = X[:room].astype(np.float64)
+        both = first if not len(held.signed) else stack([held.X, first])
+        held = Held(both, np.concatenate([held.signed, signed[:room]]))
+        self._forget()
+        if len(held.signed) < self._wanted_rows():
+            self.held_ = held
+        else:
+            self.map_, self.learner_ = self._learnt(held)
+        return X[room:], signed[room:]
+
+    def _forget(self) -> None:
+        """Let go of rows that are held, and of what they would give."""
+        for name in ("held_", "_now"):
+            self.__dict__.pop(name, None)
+
+    def _learnt(self, held: Held) -> tuple[Any, Any]:
+        """Return a map and a learner that have seen the rows held."""
+        mapper = clone(self.map).fit(held.X, held.signed > 0.0)
+        learner = self._fresh_learner(_STREAM_RIDGE)
+        _learn(learner, features(mapper, held.X), held.signed)
+        return mapper, learner
+
+    def _wanted_rows(self) -> int:
+        if not isinstance(self.first_rows, str):
+            return int(self.first_rows)
+        components = getattr(self.map, "n_components", None) or 0
+        return max(_FEW, _ROWS_A_FEATURE * components)
+
+    def _fresh_learner(self, ridge: float) -> Any:
+        learner = clone(self.learner)
+        if (
+            getattr(self.map, "one_unit", False)
+            and learner.get_params().get("l2") == "auto"
+        ):
+            learner.set_params(l2=ridge)
+        return learner
+
+    def _as_it_is(self) -> tuple[Any, Any]:
+        """Return map and learner; of a stream that has just begun, as if it ended."""
+        if hasattr(self, "held_"):
+            if not hasattr(self, "_now"):
+                self._now = self._learnt(self.held_)
+            return self._now
+        return self.map_, self.learner_
+
+    def _scorer(self) -> Callable[[Any], Float]:
+        """Return what scores validated rows, whatever is learnt in the meantime."""
+        mapper, learner = self._as_it_is()
+        w, intercept = learner.coef_[0].copy(), float(learner.intercept_[0])
+        if isinstance(mapper, FeatureMap):
+            return lambda X: mapper.scores(X, w) + intercept
+        return lambda X: np.asarray(mapper.transform(X) @ w) + intercept
+
+    # What streams, exports and model files ask of an estimator.
+
+    def _formula(self) -> Formula:
+        """Return the score as a formula."""
+        mapper, learner = self._as_it_is()
+        if not isinstance(mapper, FeatureMap):
+            raise TypeError(f"{type(mapper).__name__} is no map of this library.")
+        return mapper.formula(float(learner.intercept_[0]), learner.coef_[0])
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a ``partial_fit`` would go on from what has been learnt."""
+        return hasattr(self, "held_") or hasattr(self.learner_, "state_")
+
+    def _snapshot(self) -> Callable[[Any], Float] | None:
+        """Return what ranks rows as now; None while the map is not settled."""
+        return None if hasattr(self, "held_") else self._scorer()
+
+    def _state_size(self, n_features: int) -> int:
+        return n_features
+
+    def _resize(self, n_features: int) -> None:
+        """Take rows with more features from now on, or fewer."""
+        if hasattr(self, "held_"):
+            X = sparse.csr_array(self.held_.X)
+            X.resize((X.shape[0], n_features))
+            self.held_ = self.held_._replace(X=X)
+            self.__dict__.pop("_now", None)
+        else:
+            self.map_.resize(n_features)
+        self.n_features_in_ = n_features
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fitted parts, or the rows that are held."""
+        if not hasattr(self, "held_"):
+            return {"map": self.map_, "learner": self.learner_}, {}
+        X, signed = self.held_
+        if not sparse.issparse(X):
+            return {}, {"X": X, "signed": signed}
+        names = ("data", "indices", "indptr")
+        parts = {name: getattr(X, name).astype(np.float64) for name in names}
+        return {}, {**parts, "signed": signed}
+
+    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
+        """Take what ``_parts`` gave; raise an error if it does not go together."""
+        if not own:
+            self.map_, self.learner_ = parts["map"], parts["learner"]
+            width = self.map_.n_features_in_
+            if not isinstance(self.map_, FeatureMap) or width != self.n_features_in_:
+                raise ValueError("its map is none of these features.")
+            if self.learner_.n_features_in_ != self.map_.n_features_out:
+                raise ValueError("its learner is none of the map's features.")
+            for part, wanted in ((self.map_, self.map), (self.learner_, self.learner)):
+                if type(part) is not type(wanted):
+                    raise ValueError(f"it has learnt by a {type(part).__name__}.")
+            return
+        signed, d = own["signed"], self.n_features_in_
+        if not all(np.isfinite(array).all() for array in own.values()):
+            raise ValueError("rows that it holds are not finite.")
+        if "X" in own:
+            X = own["X"]
+        else:
+            most = len(own["data"])
+            indices = check_whole("columns", own["indices"], 0, d - 1)
+            indptr = check_whole("row ends", own["indptr"], 0, most)
+            X = sparse.csr_array((own["data"], indices, indptr), shape=(len(signed), d))
+            X.check_format()
+        if X.shape != (*signed.shape, d) or not signed.all():
+            raise ValueError("rows that it holds do not go together.")
+        check_values(X)
+        row_weights(np.abs(signed), len(signed))
+        self.held_ = Held(X, signed)
+
+
+def _n_passes(learner: Any) -> int:
+    """Return how often to map all rows; sums of moments gain nothing by more."""
+    return min(learner.max_iter, _PASSES) if isinstance(learner, OnlineAUC) else 1
+
+
+def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
+    """Yield the rows to be learnt next, in the order of a ``fit``."""
+    shuffled = getattr(learner, "shuffle", False)
+    rng = generator(learner.random_state) if shuffled else None
+    for _ in range(_n_passes(learner)):
+        for order in visits(signed, rng, True):
+            for start in range(0, len(order), _PART):
+                yield order[start : start + _PART]
+
+
+def features(mapper: Any, X: Any) -> Any:
+    """Return the features of validated rows, in float32 if that will do."""
+    if isinstance(mapper, FeatureMap):
+        return mapper.features(X, np.float32 if mapper.one_unit else X.dtype)
+    return mapper.transform(X)
+
+
+def _learn(learner: Any, X: Any, signed: Float) -> None:
+    learner.partial_fit(
+        X, signed > 0.0, classes=[False, True], sample_weight=np.abs(signed)
+    )

@@ -1,0 +1,245 @@
+r"""Features of a Gaussian kernel, by landmarks from k-means.
+
+With landmarks :math:`u_1 \dots u_m` and their kernel matrix :math:`W = U \Lambda U^T`,
+
+.. math:: \phi(x) = \Lambda^{-1/2} U^T (\kappa(x, u_1) \dots \kappa(x, u_m))^T
+
+has :math:`\phi(u_i) \cdot \phi(u_j) = \kappa(u_i, u_j)`; elsewhere it is the kernel of
+what the landmarks span. Directions of next to no eigenvalue are left out.
+
+So a linear model of φ is a sum of m kernels: its scores take no product with U.
+"""
+
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from aucmax.base.expression import Units
+from aucmax.base.ranker import generator
+from aucmax.core.rows import Float
+from aucmax.core.threads import one_blas_thread
+from aucmax.kernel.feature_map import KernelMap
+from aucmax.kernel.row_blocks import Array, Job, by_blocks
+
+_SAMPLE = 20_000  # rows that k-means sees, at most …
+_VALUES = 1 << 26  # … and values, zeros included: it sees dense copies of them
+_TO_START = 4  # rows a landmark that k-means++ sees
+_ROUNDS = 10  # of k-means: more of them move landmarks, but not AUC
+
+
+class KMeansNystroem(KernelMap):
+    r"""Features whose products are a Gaussian kernel's, with k-means landmarks.
+
+    .. math:: \kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))
+
+    Parameters
+    ----------
+    n_components : int or None, default=400
+        Number of landmarks, or None for all distinct rows. There are as many features,
+        or fewer if landmarks are alike.
+    sigma : float or "auto", default="auto"
+        Width of the kernel, in units of the scaled features. With "auto", σ² is the
+        mean squared distance of rows to their mean: the number of features that vary,
+        if they are scaled.
+    width : float, default=1.0
+        A factor of sigma, to be tuned without a thought of units.
+    scale : {"auto", "none"}, default="auto"
+        "auto" divides features by their standard deviations; but not words, that is
+        more features than rows with less than a tenth of the values not zero. "none"
+        takes all features as they are.
+    linear : bool, default=False
+        Whether to put the scaled features themselves before those of the kernel.
+    tol : float, default=1e-7
+        Eigenvalues of W below this share of the largest one are left out. In float32,
+        features of smaller ones would be noise.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that k-means sees, and where it starts.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_columns, n_landmarks)
+        The landmarks, one a column, as rows become by ``centre_`` and ``unit_``.
+    components_ : ndarray of shape (n_landmarks, n_kept)
+        :math:`U \Lambda^{-1/2}`.
+    sigma_ : float
+        Width of the kernel, in units of the scaled features.
+    columns_ : ndarray of shape (n_columns,)
+        The features that vary; others do not count.
+    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
+        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
+        beyond the rows seen, lowest and highest, becomes that.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+
+    See Also
+    --------
+    RandomFourier : Features of the same kernel that do not depend on the data.
+    Chain : A map and a learner in one.
+
+    Notes
+    -----
+    k-means sees at most 20 000 rows, drawn at random, and starts from k-means++ on
+    four rows a landmark. Of more than 3355 features it sees fewer rows, 2²⁶ values in
+    all, but one row a landmark at least. What becomes of a row does not depend on the
+    other rows that are transformed, to the last bit.
+
+    References
+    ----------
+    .. [1] K. Zhang, J. T. Kwok, "Clustered Nyström Method for Large Scale Manifold
+       Learning and Dimension Reduction", IEEE Transactions on Neural Networks 21, 2010.
+    .. [2] M. Khalid, "Large-scale nonlinear AUC maximization", dissertation, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import KMeansNystroem
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> KMeansNystroem(50, random_state=0).fit_transform(X).shape
+    (500, 50)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **KernelMap._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "width": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+    }
+    _results: ClassVar[dict[str, str]] = {
+        **KernelMap._results,
+        "landmarks_": "km",
+        "components_": "mr",
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 400,
+        *,
+        sigma: float | str = "auto",
+        width: float = 1.0,
+        scale: str = "auto",
+        linear: bool = False,
+        tol: float = 1e-7,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sigma = sigma
+        self.width = width
+        self.scale = scale
+        self.linear = linear
+        self.tol = tol
+        self.random_state = random_state
+
+    def _draw(self, X: Any) -> None:
+        rng = generator(self.random_state)
+        if self.n_components is not None:
+            most = max(_VALUES // max(X.shape[1], 1), self.n_components)
+            most = min(_SAMPLE, most)
+            if X.shape[0] > most:
+                X = X[np.sort(rng.choice(X.shape[0], most, replace=False))]
+        Z = np.empty(X.shape)
+        by_blocks(X, self.scaling.apply, lambda block: block, Z)
+        self._take(_landmarks(Z, self.n_components, rng))
+
+    def _take(self, landmarks: Float) -> None:
+        """Take landmarks, as scaled rows, and find their components."""
+        # In one layout, whoever made it: BLAS rounds by that, too.
+        self.landmarks_ = np.ascontiguousarray(landmarks.T)
+        with one_blas_thread():
+            W = kernel_of(self.landmarks_)(landmarks)
+            values, vectors = eigh(W, overwrite_a=True, check_finite=False)
+        kept = values > self.tol * values[-1]
+        found = vectors[:, kept]
+        # Vectors have no sign of their own: the largest number is to be positive.
+        largest = np.abs(found).argmax(axis=0)
+        found *= np.sign(found[largest, np.arange(len(largest))])
+        components = found / np.sqrt(values[kept])
+        self.components_ = np.ascontiguousarray(components)
+
+    def with_width(self, width: float) -> Self:
+        """Return the map with the same landmarks and another width of the kernel.
+
+        Parameters
+        ----------
+        width : float
+            The parameter ``width``.
+
+        Returns
+        -------
+        KMeansNystroem
+            A fitted map.
+        """
+        factor = self.width / width
+        other = copy(self)
+        other.width = width
+        other.sigma_ = self.sigma_ / factor
+        _, _, other.unit_, other.low_, other.high_ = self.scaling.times(factor)
+        other._take(self.landmarks_.T * factor)
+        return other
+
+    def _width(self) -> int:
+        return self.components_.shape[1]
+
+    def _mapper(self, dtype: Any) -> Job:
+        kernel = kernel_of(self.landmarks_.astype(dtype, copy=False))
+        components = self.components_.astype(dtype, copy=False)
+        return lambda Z: kernel(Z) @ components
+
+    def _units(self, w: Float) -> Units:
+        weights = self.components_ @ w
+        return Units.gaussian(self.landmarks_, weights)
+
+    def _scorer(self, w: Float) -> Job:
+        kernel, weights = kernel_of(self.landmarks_), self.components_ @ w
+        return lambda Z: kernel(Z) @ weights
+
+
+def exponents(landmarks: Array) -> Array:
+    """Return what extended rows are multiplied with; see ``extended``."""
+    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
+    return np.vstack([landmarks, squares, np.ones_like(squares)])
+
+
+def extended(Z: Array) -> Array:
+    """Return rows (z, 1, -‖z‖²/2), whose products with (u, -‖u‖²/2, 1) are -‖z-u‖²/2.
+
+    So one product of matrices gives all exponents of a kernel.
+    """
+    out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
+    out[:, :-2] = Z
+    out[:, -2] = 1.0
+    out[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
+    return out
+
+
+def kernel_of(landmarks: Array) -> Job:
+    """Return what gives the Gaussian kernel, σ = 1, of rows and these columns."""
+    right = exponents(landmarks)
+
+    def job(Z: Array) -> Array:
+        K = extended(Z) @ right
+        return np.exp(K, out=K)
+
+    return job
+
+
+def _landmarks(Z: Float, count: int | None, rng: np.random.RandomState) -> Float:
+    """Return the centres of clusters of the rows, or the rows if they are few."""
+    distinct = np.unique(Z, axis=0)
+    if count is None or len(distinct) <= count:
+        return distinct
+    with threadpool_limits(1):  # more threads would add in another order
+        some = Z
+        if len(Z) > _TO_START * count:
+            some = Z[rng.choice(len(Z), _TO_START * count, replace=False)]
+        start, _ = kmeans_plusplus(some, count, random_state=rng, n_local_trials=1)
+        clusters = KMeans(count, init=start, n_init=1, max_iter=_ROUNDS)
+        return np.unique(clusters.fit(Z).cluster_centers_, axis=0)

@@ -1,0 +1,133 @@
+"""Fewer features by a linear map: some of them, random mixtures, or the principal ones.
+
+So Gao et al. make a full covariance of wide data affordable: OPAUCf, OPAUCrp, OPAUCpca.
+A linear ranker of such features is one of the features themselves.
+"""
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from aucmax.base.expression import Formula
+from aucmax.base.ranker import generator, product
+from aucmax.core.rows import Float
+from aucmax.core.threads import one_blas_thread
+from aucmax.kernel.feature_map import FeatureMap
+from aucmax.kernel.row_blocks import Array, by_blocks
+from aucmax.kernel.scaling import only
+
+
+class Projection(FeatureMap):
+    """Fewer features: some of them, random mixtures, or principal components.
+
+    Parameters
+    ----------
+    n_components : int, default=1000
+        Number of features to map to. If no more than that occur, they stay as they are.
+    kind : {"select", "random", "pca"}, default="random"
+        Some features drawn at random; products with Gaussian directions, of variance
+        one over ``n_components``; or principal components, about zero.
+    random_state : int, RandomState instance or None, default=None
+        Draws features or directions, or where the search for components starts.
+
+    Attributes
+    ----------
+    columns_ : ndarray of shape (n_columns,)
+        The features that are kept: those drawn, or all that are not always zero.
+    directions_ : ndarray of shape (n_columns, n_components)
+        What these are multiplied with; no columns if features are only selected.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+
+    See Also
+    --------
+    Chain : A map and a learner in one.
+
+    References
+    ----------
+    .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import Projection
+    >>> X = np.random.default_rng(0).standard_normal((50, 30))
+    >>> Projection(5, kind="pca", random_state=0).fit_transform(X).shape
+    (50, 5)
+    """
+
+    one_unit: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "kind": [StrOptions({"select", "random", "pca"})],
+        "random_state": ["random_state"],
+    }
+    _results: ClassVar[dict[str, str]] = {"columns_": "k", "directions_": "km"}
+
+    directions_: Float
+
+    def __init__(
+        self,
+        n_components: int = 1000,
+        *,
+        kind: str = "random",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kind = kind
+        self.random_state = random_state
+
+    def features(self, X: Any, dtype: Any) -> Array:
+        """Return the features of validated ``X``, in a float type."""
+        X = only(X, self.columns_)
+        if not self.directions_.shape[1]:
+            dense = X.toarray() if sparse.issparse(X) else X
+            return dense.astype(dtype, copy=False)
+        if sparse.issparse(X):
+            return product(X, self.directions_).astype(dtype, copy=False)
+        out = np.empty((X.shape[0], self.n_features_out), dtype)
+        directions = self.directions_.astype(dtype, copy=False)
+        by_blocks(X, None, lambda Z: Z @ directions, out)
+        return out
+
+    def scores(self, X: Any, w: Float) -> Float:
+        """Return the products of the features of validated ``X`` and weights ``w``."""
+        return product(X, self.formula(0.0, w).weights)
+
+    def formula(self, intercept: float, w: Float) -> Formula:
+        """Return the score of weights ``w`` of the features, as a formula."""
+        weights = np.zeros(self.n_features_in_)
+        weights[self.columns_] = self.directions_ @ w if self.directions_.size else w
+        return Formula(intercept, weights)
+
+    @property
+    def n_features_out(self) -> int:
+        """The number of features that rows are mapped to."""
+        return self.directions_.shape[1] or len(self.columns_)
+
+    def _fit(self, X: Any) -> None:
+        rng = generator(self.random_state)
+        used = np.asarray(abs(X).sum(axis=0)).ravel() > 0.0
+        self.columns_ = np.flatnonzero(used)
+        k = len(self.columns_)
+        self.directions_ = np.zeros((k, 0))
+        if k <= self.n_components:
+            return
+        size = self.n_components
+        if self.kind == "select":
+            self.columns_ = np.sort(rng.choice(self.columns_, size, replace=False))
+            self.directions_ = np.zeros((size, 0))
+        elif self.kind == "random":
+            self.directions_ = rng.standard_normal((k, size)) / np.sqrt(size)
+        else:
+            seed = rng.randint(np.iinfo(np.int32).max)
+            search = TruncatedSVD(min(size, X.shape[0]), random_state=seed)
+            with one_blas_thread():
+                found = search.fit(only(X, self.columns_)).components_
+            self.directions_ = np.ascontiguousarray(found.T, np.float64)

@@ -1,0 +1,1 @@
+"""Batch learners of linear scores."""

@@ -1,0 +1,295 @@
+r"""The exact minimum of the pairwise square loss.
+
+.. math:: J(w) = E\,(1 - w \cdot (x^+ - x^-))^2
+          + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
+
+With class means m₊ and m₋, Δ = m₊ - m₋ and class covariances S₊ and S₋, the mean over
+all pairs is 1 - 2 Δ·w + w·(S₊ + S₋ + ΔΔᵀ) w. So the class moments are all there is to
+know: they add up over any partition of the rows
+(:mod:`aucmax.linear.solvers.covariances`), and what is left is a linear system of d
+equations. The papers call it LS-SVM and solve it anew for every set of rows and every
+penalty.
+
+Where the d × d moments would be the larger part of the work, the system is solved by
+conjugate gradients instead, whose products with S₊ and S₋ are two products with X.
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from aucmax.base.class_moments import Tally
+from aucmax.base.penalty import CURVATURE, default_ridge
+from aucmax.base.ranker import LinearRanker, midway, ridge_of
+from aucmax.core.rows import Float, Rows, n_values
+from aucmax.core.threads import one_blas_thread
+from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix_free import AllPairs
+from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
+
+# Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
+# conjugate gradients cost two hundred a stored value, out of memory.
+_WIDEST = 4096
+_ROUNDS = 12_000
+
+
+class LeastSquaresAUC(LinearRanker):
+    r"""The exact linear ranker of the pairwise square loss.
+
+    Solves
+
+    .. math:: \min_w\ E\,(1 - w \cdot (x^+ - x^-))^2
+              + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
+
+    over all pairs of a positive and a negative row, from the class moments of the
+    features alone: one pass over the data, no step size, and the same result for any
+    order and any partition of the rows.
+
+    Parameters
+    ----------
+    l2 : float or "auto", default="auto"
+        Ridge penalty, of the weights of features as given. With "auto" each feature has
+        its own, which depends on no unit and falls with the rows: as in :class:`BAM`,
+        for the square loss. For a whole path, see :class:`LeastSquaresAUCCV`.
+    l1 : float, default=0.0
+        Lasso penalty; above zero, some weights are exactly zero.
+    solver : {"auto", "moments", "cg"}, default="auto"
+        "moments" sums the second moments of all pairs of features and solves the normal
+        equations, in O(n d² + d³); "cg" solves them by conjugate gradients without
+        forming them, in O(nnz) a round, and knows no ``l1`` and no ``partial_fit``.
+        "auto" takes "cg" for ``fit`` if there are more than 4096 features, or if X is
+        so sparse that it is less work.
+    tol : float or None, default=None
+        Relative residual at which conjugate gradients stop; 1e-10 for the minimum as
+        such. None stands for an eighth of the sampling error of :math:`m_+ - m_-`, the
+        right-hand side of the equations: it makes no sense to solve them any better
+        than it is known, and with more features than rows it does harm.
+    max_iter : int, default=10000
+        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most; a
+        ``ConvergenceWarning`` says if they were too few.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Rounds of the solver; 1 for the direct one.
+    state_ : Moments
+        The class moments of all rows seen, a value that adds up and that
+        ``partial_fit`` goes on from; absent after "cg".
+
+    See Also
+    --------
+    LeastSquaresAUCCV : The same with ``l2`` chosen by cross-validation, at hardly more
+        cost.
+    SPAM : The same objective in O(d) memory, row by row.
+
+    Notes
+    -----
+    Moments are kept about the class means and systems are solved for features of unit
+    scale, so that raw features do no harm. If the minimum is not unique, as with copies
+    of a feature and no penalty, a tiny ridge picks one. ``partial_fit`` merges moments:
+    after any stream the result is that of ``fit``, up to rounding.
+
+    References
+    ----------
+    .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013
+       (there LS-SVM, the batch method with the pairwise square loss).
+    .. [2] T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise
+       algorithm for computing sample variances", Stanford University, 1979.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import LeastSquaresAUC
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(LeastSquaresAUC().fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions({"auto", "moments", "cg"})],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    state_: Moments
+    n_iter_: int
+
+    def __init__(
+        self,
+        l2: float | str = "auto",
+        *,
+        l1: float = 0.0,
+        solver: str = "auto",
+        tol: float | None = None,
+        max_iter: int = 10_000,
+    ) -> None:
+        self.l2 = l2
+        self.l1 = l1
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; weight k is the row k times over.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        if hasattr(self, "state_"):
+            del self.state_
+        if not without_moments(
+            rows, len(signed), self.n_features_in_, self.solver, self.l1
+        ):
+            moments = gather(rows, signed, self.n_features_in_)
+            self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
+            return self._solve(moments)
+        tally = self._tally(X, rows, signed)
+        return self._solve_implicitly(AllPairs(rows, signed, tally), tally)
+
+    def _solve_implicitly(self, system: AllPairs, tally: Tally) -> Self:
+        found = system.solve(ridge_of(self.l2, tally), self.tol, self.max_iter)
+        self._warn_above(found.tol, found.left, "the relative residual")
+        self.n_iter_ = found.n_iter
+        return self._finish(found.w, system.mean)
+
+    @available_if(lambda self: self.solver != "cg")
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add the rows of ``X``: the result is that of ``fit`` on all rows so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows of the stream.
+        y : array-like of shape (n_samples,)
+            Their labels; one class alone is fine.
+        classes : array-like of shape (2,), default=None
+            The two labels, needed in the first call if ``y`` has only one of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; a row of weight zero is not there at all.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        if hasattr(self, "coef_") and not hasattr(self, "state_"):
+            raise ValueError(
+                "There are no moments to go on from: fit used conjugate gradients. Use "
+                'solver="moments", or partial_fit from the start.'
+            )
+        rows, signed = self._stream(X, y, classes, sample_weight)
+        moments = gather(rows, signed, self.n_features_in_)
+        if hasattr(self, "state_"):
+            moments = self.state_ + moments
+        if not moments.finite:
+            raise ValueError("Sums over X exceed the range of float64; rescale it.")
+        return self._solve(moments)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_moments(self, moments: Moments, classes: ArrayLike = (0, 1)) -> Self:
+        """Solve for moments that were gathered elsewhere; see :class:`Moments`.
+
+        Parameters
+        ----------
+        moments : Moments
+            Those of all rows to learn from, some of them of either class.
+        classes : array-like of shape (2,), default=(0, 1)
+            The labels that the model is to give, the positive one last.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        labels = np.asarray(classes)
+        if labels.shape != (2,) or labels[0] == labels[1]:
+            raise ValueError(f"classes={classes!r}: there must be two labels.")
+        if not moments.rows.all():
+            positive, negative = moments.rows.tolist()
+            raise ValueError(
+                f"The moments are of {positive:.0f} positive and {negative:.0f} "
+                "negative rows, but both classes are needed: add those of other rows."
+            )
+        if not moments.finite:
+            raise ValueError("The moments are not finite: sums exceed float64.")
+        self.classes_ = labels
+        self.n_features_in_ = moments.mean.shape[1]
+        return self._solve(moments)
+
+    def _start(self, n_features: int) -> Moments:
+        return Moments.empty(n_features)
+
+    def _solve(self, moments: Moments) -> Self:
+        found = Solution(np.zeros(self.n_features_in_))
+        if moments.rows.all():
+            H, delta, varies = moments.quadratic()
+            l2: float | Float
+            if isinstance(self.l2, str):
+                often = moments.nonzero / moments.weight[:, np.newaxis]
+                often = often[:, varies]
+                l2 = default_ridge(moments.weight, often, np.diag(H), CURVATURE)
+            else:
+                l2 = float(self.l2)
+            with one_blas_thread():
+                found = solve_any(H, delta, varies, l2, float(self.l1), self.max_iter)
+        self._warn_above(found.tol, found.left, STILL_CHANGES, "Raise max_iter.")
+        self.state_, self.n_iter_ = moments, found.n_iter
+        return self._finish(found.w, moments.mean)
+
+    def _finish(self, w: Float, mean: Float) -> Self:
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([midway(w, mean)])
+        return self
+
+
+def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
+    """Return whether conjugate gradients are asked for, or less work."""
+    return implicitly(n_values(X), n, d, solver, l1)
+
+
+def implicitly(values: int, n: int, d: int, solver: str, l1: float) -> bool:
+    """Return the same for so many values that are not zero."""
+    if solver == "cg" and l1 > 0.0:
+        raise ValueError('solver="cg" knows no l1 penalty; use "moments", or SPAM.')
+    if solver != "auto" or l1 > 0.0:
+        return solver == "cg"
+    return d > _WIDEST or _ROUNDS * values < n * d**2

@@ -1,0 +1,294 @@
+r"""The exact minimum for every ridge penalty, and the best penalty by cross-validation.
+
+With :math:`H = V \Lambda V^T`, the minimum for a penalty is
+
+.. math:: w = V (\Lambda + \tfrac{l_2}{2} I)^{-1} V^T \Delta,
+
+so that one eigendecomposition serves all penalties. The moments of the rows outside a
+fold are those of all rows less those of the fold, so that K folds need no second pass;
+and the scores of a fold for all penalties are one product of matrices.
+
+Without moments, where there are too many features for them, Lanczos' method takes the
+place of the eigendecomposition: a penalty does not change a Krylov space.
+"""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from aucmax.base.class_moments import NEG, POS, measure
+from aucmax.base.folds import Index, areas, folds, part, path_table, penalties
+from aucmax.base.penalty import squared_sizes
+from aucmax.base.ranker import LinearRanker
+from aucmax.core.rows import Float, Rows
+from aucmax.core.threads import in_threads, one_blas_thread
+from aucmax.linear.least_squares import without_moments
+from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix_free import AllPairs
+from aucmax.linear.solvers.normal_equations import (
+    Solution,
+    solve,
+    solve_krylov_path,
+    solve_path,
+)
+
+# Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
+_TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
+_REMEDY = 'Leave out the smallest of l2s, or use solver="moments".'
+
+
+def spread(H: Float, count: int) -> Float:
+    """Return penalties from one that leaves next to nothing to next to none."""
+    variances = np.diag(H)
+    if not len(variances):
+        return np.ones(count)
+    high = 2.0 * float(np.linalg.eigvalsh(H)[-1])
+    low = max(2e-6 * float(variances.min()), 1e-300)
+    return np.geomspace(high, low, count)
+
+
+def path(moments: Moments, l2s: Float, scale: Float) -> Float:
+    """Return the minimum for each penalty, as columns."""
+    H, delta, varies = moments.quadratic()
+    unit = scale[varies]
+    found = np.zeros((len(varies), len(l2s)))
+    solutions = solve_path(H / np.outer(unit, unit), delta / unit, l2s)
+    found[varies] = solutions / unit[:, np.newaxis]
+    return found
+
+
+class LeastSquaresAUCCV(LinearRanker):
+    r"""The exact ranker of the pairwise square loss, with the best penalty of a path.
+
+    Finds, for every :math:`l_2` of a path, the minimum of
+
+    .. math:: E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2
+
+    on all rows and on all rows but those of a fold, and takes the :math:`l_2` with the
+    highest mean AUC on the folds left out. That costs one pass over the data and one
+    eigendecomposition a fold, however many penalties there are.
+
+    Parameters
+    ----------
+    l2s : int or array-like of shape (n_l2s,), default=50
+        The penalties, of the weights of features as given; or how many to spread over
+        the range from one that leaves next to nothing of the weights to next to none,
+        and these are penalties of the weights times ``scale_``: no unit matters.
+    cv : int, cross-validation generator or iterable, default=5
+        Number of folds (stratified; no more than the smaller class has rows), or
+        whatever else scikit-learn takes for ``cv``.
+    solver : {"auto", "moments", "cg"}, default="auto"
+        As in :class:`LeastSquaresAUC`; here "cg" stands for Lanczos' method.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights for ``l2_``, from all rows.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Always 1.
+    l2_ : float
+        The penalty with the highest mean AUC; of equal ones the largest.
+    l2s_ : ndarray of shape (n_l2s,)
+        All penalties, falling.
+    scale_ : ndarray of shape (n_features,)
+        The root mean square of the differences of pairs, those of zero left out (the
+        same for all features of texts, see :class:`BAM`); ones if penalties were given.
+    scores_ : ndarray of shape (n_l2s, n_folds)
+        AUC on each fold of the weights from the other folds.
+    coef_path_ : ndarray of shape (n_l2s, n_features)
+        The weights for each penalty, from all rows.
+
+    See Also
+    --------
+    LeastSquaresAUC : The same for one penalty, and for streams.
+    aucmax.report.path.path_figure : Draws the path.
+
+    References
+    ----------
+    .. [1] W. Gao, R. Jin, S. Zhu, Z.-H. Zhou, "One-Pass AUC Optimization", ICML 2013
+       (there LS-SVM, the batch method with the pairwise square loss).
+    .. [2] G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th edition, 2013,
+       chapters 8 and 10.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import LeastSquaresAUCCV
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> model = LeastSquaresAUCCV().fit(X, y)
+    >>> print(f"AUC {model.path_['auc'].max():.2f} with l2 {model.l2_:.2g}")
+    AUC 0.91 with l2 0.53
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "cv": ["cv_object"],
+        "solver": [StrOptions({"auto", "moments", "cg"})],
+    }
+    _results: ClassVar[tuple[str, ...]] = (
+        "l2_",
+        "l2s_",
+        "scale_",
+        "scores_",
+        "coef_path_",
+    )
+
+    n_iter_: int
+    l2_: float
+    l2s_: Float
+    scale_: Float
+    scores_: Float
+    coef_path_: Float
+
+    def __init__(
+        self, l2s: int | ArrayLike = 50, *, cv: Any = 5, solver: str = "auto"
+    ) -> None:
+        self.l2s = l2s
+        self.cv = cv
+        self.solver = solver
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the moments and in the AUC of a fold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, rows, signed = self._check(X, y, sample_weight, reset=True)
+        weighted = sample_weight is not None
+        if without_moments(rows, len(signed), self.n_features_in_, self.solver, 0.0):
+            return self._fit_without_moments(X, rows, signed, weighted)
+        d = self.n_features_in_
+        whole = gather(rows, signed, d)
+        self._validate_sums(X, signed, whole.rows, whole.mean, whole.scatter)
+        parts = folds(self.cv, X, signed, "LeastSquaresAUC")
+
+        def outside(fold: tuple[Index, Index]) -> Moments:
+            train, test = fold
+            rest = whole.rows.sum() - np.count_nonzero(signed[test])
+            if np.count_nonzero(signed[train]) == rest:  # all that is not in the fold
+                return whole - gather(rows, signed, d, test)
+            return gather(rows, signed, d, train)
+
+        def score(l2s: Float, scale: Float) -> Float:
+            def one(job: tuple[Moments, Index]) -> Float:
+                W = path(job[0], l2s, scale)
+                return areas(*part(X, signed, job[1]), W, weighted)
+
+            jobs = ((outside(fold), fold[1]) for fold in parts)
+            return np.column_stack(list(in_threads(one, jobs)))
+
+        return self._choose(whole, score)
+
+    def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> Self:
+        """Find the path; ``score(l2s, scale)`` is the AUC of each penalty and fold."""
+        d = self.n_features_in_
+        H, delta, varies = whole.quadratic()
+        diagonal = np.ones(d)
+        diagonal[varies] = np.diag(H)
+        often = whole.nonzero / whole.weight[:, np.newaxis]
+        scale = self._scale(whole.weight, often, diagonal)
+        unit = scale[varies]
+        H, delta = H / np.outer(unit, unit), delta / unit
+        with one_blas_thread():
+            l2s = penalties(self.l2s, lambda count: spread(H, count))
+        scores = score(l2s, scale)
+        with one_blas_thread():
+            best = int(np.argmax(scores.mean(axis=1)))
+            w = np.zeros(d)
+            w[varies] = solve(H, delta, float(l2s[best])) / unit
+            W = path(whole, l2s, scale)
+            return self._finish(l2s, scale, scores, W, w, whole.mean)
+
+    def _scale(self, weight: Float, often: Float, diagonal: Float) -> Float:
+        """Return what the weights are multiplied with before they are penalised."""
+        if not isinstance(self.l2s, Integral):
+            return np.ones(len(diagonal))
+        size = np.sqrt(squared_sizes(weight, often, diagonal))
+        return np.where(size > 0.0, size, 1.0)
+
+    def _fit_without_moments(
+        self, X: Any, rows: Rows, signed: Float, weighted: bool
+    ) -> Self:
+        whole = self._tally(X, rows, signed)
+        system = AllPairs(rows, signed, whole)
+        scale = self._scale(whole.weight, whole.often, system.diagonal)
+        with one_blas_thread():
+            high = 2.0 * system.largest(1.0 / scale)
+            l2s = penalties(
+                self.l2s,
+                lambda count: np.geomspace(high, high * 10**-_DECADES, count),
+            )
+            scores, paths = [], []
+            for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
+                here = np.zeros_like(signed)
+                here[train] = signed[train]
+                tally = measure(rows, here, self.n_features_in_)
+                paths.append(_krylov_path(AllPairs(rows, here, tally), l2s, scale))
+                scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
+            table = np.column_stack(scores)
+            paths.append(_krylov_path(system, l2s, scale))
+        left = max(found.left for found in paths)
+        self._warn_above(_TOL, left, "the relative residual", _REMEDY)
+        W = paths[-1].w
+        w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
+        return self._finish(l2s, scale, table, W, w, system.mean)
+
+    @property
+    def path_(self) -> dict[str, Float]:
+        """The path, ready to plot or to put in a data frame.
+
+        Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
+        "norm" (Euclidean, of the weights times ``scale_``).
+        """
+        return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)
+
+    def _finish(
+        self, l2s: Float, scale: Float, scores: Float, W: Float, w: Float, mean: Float
+    ) -> Self:
+        self.l2s_, self.scale_, self.scores_ = l2s, scale, scores
+        self.l2_ = float(l2s[int(np.argmax(scores.mean(axis=1)))])
+        self.coef_path_ = W.T.copy()
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([-0.5 * float((mean[POS] + mean[NEG]) @ w)])
+        self.n_iter_ = 1
+        return self
+
+
+def _krylov_path(system: AllPairs, l2s: Float, scale: Float) -> Solution:
+    # Squares must not overflow.
+    top = max(float((system.diagonal / scale**2).max()), 1e-300)
+    found = solve_krylov_path(
+        lambda v: system.times(v / scale) / scale / top,
+        system.delta / scale / top,
+        l2s / top,
+        _TOL,
+        _STEPS,
+    )
+    return found._replace(w=found.w / scale[:, np.newaxis])

@@ -1,0 +1,214 @@
+r"""MBA: mini-batch AUC optimisation.
+
+Gultekin, Saha, Ratnaparkhi and Paisley (2018) draw T batches of B pairs of a positive
+and a negative row at random, z = x⁺ - x⁻, and minimise
+
+.. math:: \tfrac{1}{BT} \sum (1 - w \cdot z)^2
+          + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1,
+
+which takes but the mean of z and of zzᵀ over the pairs drawn: no step size, and a cost
+that does not depend on the number of rows. The paper's objective is half of this one,
+so that its λ₁ and λ₂ are l1/2 and l2/2.
+
+Deviation: where there are more features than a d × d matrix can be had for, the same
+minimum is found by conjugate gradients (:mod:`aucmax.linear.solvers.matrix_free`).
+"""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from aucmax.base.class_moments import Tally
+from aucmax.base.ranker import LinearRanker, generator, midway, ridge_of
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows, copy_row, raw_add_row
+from aucmax.core.threads import in_threads, one_blas_thread
+from aucmax.linear.solvers.covariances import check_features
+from aucmax.linear.solvers.matrix_free import SomePairs
+from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
+
+Index = NDArray[np.int64]
+
+_WIDEST = 1024  # features of the direct solution: a second of products by default
+_MAX_ITER = 10_000
+_BLOCK_VALUES = 1 << 18
+
+
+@kernel
+def _differences(X: Any, pos: Index, neg: Index, zero: Float, block: Float) -> None:
+    for k in range(pos.shape[0]):
+        copy_row(X, pos[k], 1.0, zero, block[k])
+        raw_add_row(X, neg[k], -1.0, block[k])
+
+
+def draw(
+    signed: Float, batch_size: int, n_batches: int, rng: np.random.RandomState
+) -> tuple[Index, Index]:
+    """Return the rows of all pairs, each class by the weights of its rows."""
+    sides = []
+    for side in (signed > 0.0, signed < 0.0):
+        rows = np.flatnonzero(side)
+        until = np.cumsum(np.abs(signed[rows]))
+        at = rng.random_sample((n_batches, batch_size)).ravel() * until[-1]
+        found = np.searchsorted(until, at, side="right")
+        sides.append(rows[np.minimum(found, len(rows) - 1)])
+    return sides[0], sides[1]
+
+
+def statistics(X: Rows, pos: Index, neg: Index, d: int) -> tuple[Float, Float]:
+    """Return the mean of zzᵀ and of z over the pairs."""
+    check_features(d, "Second moments")
+    size = max(_BLOCK_VALUES // d, 256)
+    zero = np.zeros(d)
+
+    def part(start: int) -> tuple[Float, Float]:
+        at = slice(start, start + size)
+        block = np.empty((len(pos[at]), d))
+        _differences(X, pos[at], neg[at], zero, block)
+        return block.T @ block, block.sum(axis=0)
+
+    H, delta = np.zeros((d, d)), np.zeros(d)
+    for some_H, some_delta in in_threads(part, range(0, len(pos), size)):
+        H += some_H
+        delta += some_delta
+    return H / len(pos), delta / len(pos)
+
+
+class MBA(LinearRanker):
+    r"""Mini-batch AUC optimisation: the pairwise square loss of a sample of pairs.
+
+    Solves
+
+    .. math:: \min_w\ \hat E\,(1 - w \cdot (x^+ - x^-))^2
+              + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
+
+    where the mean is over ``n_batches`` times ``batch_size`` pairs, drawn at random and
+    with replacement.
+
+    Parameters
+    ----------
+    l2 : float or "auto", default="auto"
+        Ridge penalty, of the weights of features as given; the paper's
+        :math:`\lambda_2` is half of it. With "auto" each feature has its own, which
+        depends on no unit and falls with the rows: as in :class:`BAM`, for the square
+        loss.
+    l1 : float, default=0.0
+        Lasso penalty; above zero, some weights are exactly zero. The paper's
+        :math:`\lambda_1` is half of it.
+    batch_size : int, default=1000
+        Pairs in a batch.
+    n_batches : int, default=100
+        Batches.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        The weights.
+    intercept_ : ndarray of shape (1,)
+        Puts the score zero midway between the mean scores of the classes.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X was a data frame.
+    n_iter_ : int
+        Rounds of the solver; 1 for the direct one.
+
+    See Also
+    --------
+    LeastSquaresAUC : The minimum over all pairs, which one pass over the data gives.
+
+    Notes
+    -----
+    A pair costs O(d²), the solution O(d³); with very many features, pairs are only
+    multiplied with, in O(nnz) a round. The rows are read once more for a check and for
+    the intercept.
+
+    As printed: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
+
+    References
+    ----------
+    .. [1] S. Gultekin, A. Saha, A. Ratnaparkhi, J. Paisley, "MBA: Mini-Batch AUC
+       Optimization", IEEE Transactions on Neural Networks and Learning Systems, 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import MBA
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(MBA(random_state=0).fit(X, y).score(X, y), 2)
+    0.92
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "n_batches": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    n_iter_: int
+
+    def __init__(
+        self,
+        l2: float | str = "auto",
+        *,
+        l1: float = 0.0,
+        batch_size: int = 1000,
+        n_batches: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.l2 = l2
+        self.l1 = l1
+        self.batch_size = batch_size
+        self.n_batches = n_batches
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; float32 and CSR are used as they are.
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows: how often they are drawn.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, signed, tally = self._tallied(X, y, sample_weight)
+        rng = generator(self.random_state)
+        pos, neg = draw(signed, self.batch_size, self.n_batches, rng)
+        with one_blas_thread():
+            found = self._solve(rows, pos, neg, tally)
+        what = STILL_CHANGES if self.l1 > 0.0 else "the relative residual"
+        self._warn_above(found.tol, found.left, what, "Raise l2.")
+        self.n_iter_ = found.n_iter
+        self.coef_ = found.w[np.newaxis]
+        self.intercept_ = np.array([midway(found.w, tally.mean)])
+        return self
+
+    def _solve(self, X: Rows, pos: Index, neg: Index, tally: Tally) -> Solution:
+        l2, l1, d = ridge_of(self.l2, tally), float(self.l1), self.n_features_in_
+        if d > _WIDEST and l1 == 0.0:
+            return SomePairs(X, pos, neg, tally).solve(l2, None, _MAX_ITER)
+        H, delta = statistics(X, pos, neg, d)
+        varies = np.diag(H) > 1e-300
+        H = H[np.ix_(varies, varies)]
+        return solve_any(H, delta[varies], varies, l2[varies], l1, _MAX_ITER)

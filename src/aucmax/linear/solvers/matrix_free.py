@@ -1,0 +1,117 @@
+"""The normal equations without their matrix: products with X, conjugate gradients."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from aucmax.base.class_moments import NEG, NOISE, POS, ROUNDING, TINY, Tally, noise
+from aucmax.core.products import times, transposed_times
+from aucmax.core.rows import Float, Rows, n_rows
+from aucmax.linear.solvers.normal_equations import Solution
+
+
+class Implicit:
+    """H, Δ and the diagonal of H, for pairs of rows that are only multiplied with."""
+
+    delta: Float
+    diagonal: Float
+    varies: NDArray[np.bool_]  # which features do
+    noise: float  # sampling error of Δ, see aucmax.base.class_moments
+
+    def times(self, v: Float) -> Float:
+        """Return H v."""
+        raise NotImplementedError
+
+    def largest(self, unit: float | Float = 1.0) -> float:
+        """Return about the largest eigenvalue of H: the power method, from Δ.
+
+        With ``unit`` that of H for features multiplied with it.
+        """
+        v, size = unit * self.delta, 1.0
+        for _ in range(10):
+            size = float(np.abs(v).max())  # squares must not overflow
+            if size == 0.0:
+                return 1.0
+            v = v / size
+            v /= np.linalg.norm(v)
+            v = unit * self.times(unit * v)
+        return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
+
+    def solve(self, l2: float | Float, tol: float | None, max_iter: int) -> Solution:
+        """Return the minimum of J by conjugate gradients."""
+        safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
+        unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
+        right = unit * self.delta
+        tol = min(NOISE * self.noise, 0.5) if tol is None else tol
+        rounds = 0
+
+        def count(_: Float) -> None:
+            nonlocal rounds
+            rounds += 1
+
+        def product(v: Float) -> Float:
+            return unit * (self.times(unit * v) + 0.5 * l2 * unit * v)
+
+        matrix = LinearOperator((len(unit), len(unit)), product, dtype=np.float64)
+        v, short = cg(matrix, right, rtol=tol, maxiter=max_iter, callback=count)
+        left = 0.0
+        if short:
+            left = float(np.linalg.norm(right - product(v)) / np.linalg.norm(right))
+        return Solution(unit * v, max(rounds, 1), left, tol)
+
+
+class AllPairs(Implicit):
+    """The system of all pairs of a positive and a negative row."""
+
+    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
+        self.X = X
+        self.mean = tally.mean
+        self.delta = self.mean[POS] - self.mean[NEG]
+        self.diagonal = tally.variance.sum(axis=0) + self.delta**2
+        self.noise = noise(tally)
+        # Below that a variance is the rounding error of a feature that is constant.
+        rounding = ROUNDING * (self.mean**2).max(axis=0)
+        self.varies = self.diagonal > np.maximum(rounding, TINY)
+        self.delta[~self.varies] = 0.0
+        self.positive = (y > 0.0).astype(np.intp)
+        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
+
+    def times(self, v: Float) -> Float:
+        """Return H v: covariances are products with scores about the class means."""
+        v = np.where(self.varies, v, 0.0)
+        # A row of weight zero is not there, whatever its values.
+        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
+        middle = np.bincount(self.positive, self.share * score, 2)
+        off = self.share * (score - middle[self.positive])
+        Hv = transposed_times(self.X, off, len(v))
+        Hv += (middle[1] - middle[0]) * self.delta
+        return np.where(self.varies, Hv, 0.0)
+
+
+class SomePairs(Implicit):
+    """The system of the pairs of rows (pos[k], neg[k])."""
+
+    def __init__(
+        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
+    ) -> None:
+        self.X, self.pos, self.neg = X, pos, neg
+        d = tally.mean.shape[1]
+        self.delta = transposed_times(X, self._spread(np.ones(len(pos))), d)
+        everything = AllPairs(X, np.zeros(0), tally)
+        self.varies = everything.varies
+        self.delta[~self.varies] = 0.0
+        self.diagonal = everything.diagonal  # that of the sample is near
+        self.noise = noise(tally, len(pos))
+
+    def _spread(self, u: Float) -> Float:
+        """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
+        n = n_rows(self.X)
+        each = np.bincount(self.pos, u, n) - np.bincount(self.neg, u, n)
+        return each / len(self.pos)
+
+    def times(self, v: Float) -> Float:
+        """Return H v, the mean of z (z·v)."""
+        v = np.where(self.varies, v, 0.0)
+        score = times(self.X, v)
+        along = self._spread(score[self.pos] - score[self.neg])
+        return np.where(self.varies, transposed_times(self.X, along, len(v)), 0.0)

@@ -1,0 +1,218 @@
+"""Values and derivatives of pairwise losses, and objectives for boosting."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucmax.core.rows import Float
+from aucmax.core.validation import row_weights
+from aucmax.losses.pairwise import POINTS, Point, shares
+
+NAMES = tuple(POINTS)
+
+# Gradient and diagonal Hessian by the scores, as boosting wants them.
+Derivatives = tuple[Float, Float]
+
+_LEAST = 1e-12  # Hessian of a row: none is zero over zero to a tree
+
+
+def value(
+    loss: str, y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return the mean of a loss over all pairs of a positive and a negative row.
+
+    Parameters
+    ----------
+    loss : str
+        One of :data:`NAMES`.
+    y : array-like of shape (n,)
+        The positives are above zero: labels 0 and 1, or -1 and 1.
+    score : array-like of shape (n,)
+        Higher for what is to rank higher.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the rows; a pair weighs the product.
+
+    Returns
+    -------
+    float
+        The mean.
+    """
+    return _point(loss, y, score, sample_weight)[0].value
+
+
+def gradient(
+    loss: str, y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Float:
+    """Return the derivative of :func:`value` by each score.
+
+    Parameters
+    ----------
+    loss, y, score, sample_weight
+        As for :func:`value`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        For "hinge", a subgradient.
+    """
+    point, present = _point(loss, y, score, sample_weight)
+    return _everywhere(point.slope, present)
+
+
+def hessian_product(
+    loss: str,
+    y: ArrayLike,
+    score: ArrayLike,
+    v: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> Float:
+    """Return the n × n matrix of second derivatives of :func:`value`, times ``v``.
+
+    Parameters
+    ----------
+    loss, y, score, sample_weight
+        As for :func:`value`; not "hinge".
+    v : array-like of shape (n,)
+        A direction.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The product.
+    """
+    point, present = _point(loss, y, score, sample_weight, curved=True)
+    along = np.asarray(v, dtype=np.float64)
+    if along.shape != present.shape:
+        raise ValueError(f"v has shape {along.shape}, score {present.shape}.")
+    return _everywhere(point.product(along[present]), present)
+
+
+def hessian_diagonal(
+    loss: str, y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Float:
+    """Return the second derivative of :func:`value` by each score alone.
+
+    Parameters
+    ----------
+    loss, y, score, sample_weight
+        As for :func:`value`; not "hinge".
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The diagonal.
+    """
+    point, present = _point(loss, y, score, sample_weight, curved=True)
+    return _everywhere(point.diagonal(), present)
+
+
+def lightgbm_objective(
+    loss: str = "squared_hinge",
+) -> Callable[[Any, Any], Derivatives]:
+    """Return an objective for LightGBM: the pairwise loss over all pairs.
+
+    Both interfaces take it: ``lightgbm.train({"objective": f, ...}, data)``, with the
+    weights of the data set, and ``LGBMClassifier(objective=f)``, without weights.
+
+    Parameters
+    ----------
+    loss : str, default="squared_hinge"
+        One of :data:`NAMES` that is convex and has second derivatives.
+
+    Returns
+    -------
+    callable
+        Gives the gradient and the diagonal of the Hessian, times n/2: as large as those
+        of n rows, so that LightGBM's own defaults fit. The diagonal is at least half of
+        the Hessian, so that leaves are not overestimated by more than a factor of two.
+
+    Notes
+    -----
+    Do not expect a higher AUC than with LightGBM's binary objective. Of 200 trees on
+    five splits, in thousandths, with 95 % intervals of the corrected resampled t-test,
+    the squared hinge was above it by +0.2 (-0.3, +0.8) and +0.3 (-2.4, +2.9) on a9a, at
+    learning rates of 0.05 and 0.1, and by -0.4 (-0.6, -0.2) and -0.4 (-1.1, +0.4) on
+    ijcnn1, where a tenth of the rows is positive: ``benchmarks/bench_boosting.py``.
+    """
+    _check(loss, convex=True)
+
+    def objective(first: Any, second: Any) -> Derivatives:
+        if hasattr(second, "get_label"):  # (scores, data)
+            return _boost(loss, second.get_label(), first, second.get_weight())
+        return _boost(loss, first, second, None)  # (labels, scores)
+
+    return objective
+
+
+def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Derivatives]:
+    """Return an objective for XGBoost: the pairwise loss over all pairs.
+
+    Both interfaces take it: ``xgboost.train(params, data, obj=f)``, with the weights of
+    the data, and ``XGBClassifier(objective=f)``, without weights.
+
+    Parameters
+    ----------
+    loss : str, default="squared_hinge"
+        One of :data:`NAMES` that is convex and has second derivatives.
+
+    Returns
+    -------
+    callable
+        As for :func:`lightgbm_objective`.
+    """
+
+    def objective(first: Any, second: Any) -> Derivatives:
+        if hasattr(second, "get_label"):
+            weight = second.get_weight()  # empty if there is none
+            return _boost(
+                loss, second.get_label(), first, weight if np.size(weight) else None
+            )
+        return _boost(loss, first, second, None)
+
+    _check(loss, convex=True)
+    return objective
+
+
+def _boost(loss: str, y: Any, score: Any, weight: Any) -> Derivatives:
+    point, present = _point(loss, y, np.ravel(score), weight, curved=True)
+    half = 0.5 * np.count_nonzero(present)
+    gradient = _everywhere(half * point.slope, present)
+    return gradient, np.maximum(_everywhere(half * point.diagonal(), present), _LEAST)
+
+
+def _check(loss: str, *, curved: bool = True, convex: bool = False) -> None:
+    known = [
+        name
+        for name in NAMES
+        if not (curved and name == "hinge") and not (convex and name == "sigmoid")
+    ]
+    if loss not in known:
+        raise ValueError(f"loss={loss!r}: it must be one of {', '.join(known)}.")
+
+
+def _point(
+    loss: str, y: Any, score: Any, weight: Any, *, curved: bool = False
+) -> tuple[Point, Any]:
+    """Return the loss at the scores of the rows that count, and which those are."""
+    _check(loss, curved=curved)
+    signed = np.where(np.asarray(y) > 0, 1.0, -1.0)
+    scores = np.asarray(score, dtype=np.float64)
+    if signed.ndim != 1 or scores.shape != signed.shape:
+        raise ValueError(f"y has shape {signed.shape}, score {scores.shape}.")
+    if weight is not None:
+        signed *= row_weights(weight, len(signed))
+    present = signed != 0.0
+    signed, scores = signed[present], scores[present]
+    if not np.isfinite(scores).all():
+        raise ValueError("score contains NaN or infinity.")
+    if not ((signed > 0.0).any() and (signed < 0.0).any()):
+        raise ValueError("Pairs need a positive and a negative row of some weight.")
+    return POINTS[loss](scores, shares(signed)), present
+
+
+def _everywhere(some: Float, present: Any) -> Float:
+    out = np.zeros(len(present))
+    out[present] = some
+    return out

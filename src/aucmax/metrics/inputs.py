@@ -1,0 +1,175 @@
+"""From what the user has to the scores of two classes, or a clear error.
+
+Everything here is a few passes over the arrays: no sort, no ``np.unique``. What is
+slow, finding the words for an error, runs only when there is one.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.core.validation import check_weights
+from aucmax.metrics.ranking import (
+    Scores,
+    Weights,
+    split,
+    weighted_win_fraction,
+    win_fraction,
+)
+
+
+class Classes(NamedTuple):
+    """The scores of each class in row order, and their weights if there are any."""
+
+    pos: Scores
+    neg: Scores
+    w_pos: Weights | None
+    w_neg: Weights | None
+
+
+def classes(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> Classes:
+    """Check the rows and part them by class; rows of weight zero are left out."""
+    positive = positives(y, pos_label)
+    scores = as_scores(score, positive.size)
+    if sample_weight is None:
+        return Classes(*split(scores, positive), None, None)
+    weight = _as_weights(sample_weight, positive)
+    if not weight.all():
+        kept = weight > 0.0
+        scores, positive, weight = scores[kept], positive[kept], weight[kept]
+    return Classes(*split(scores, positive), *split(weight, positive))
+
+
+def area(rows: Classes) -> float:
+    """Return the area under the ROC curve, ties counted half."""
+    pos, neg, w_pos, w_neg = rows
+    if w_pos is None or w_neg is None:
+        return win_fraction(pos, neg)
+    return weighted_win_fraction(pos, neg, w_pos, w_neg)
+
+
+def positives(y: ArrayLike, pos_label: object = None) -> NDArray[np.bool_]:
+    """Return which rows are positive: the larger of two labels, or ``pos_label``."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"y has shape {labels.shape}, but must be one label a row; "
+            "pass np.ravel(y) if it is a single column"
+        )
+    if labels.size == 0:
+        raise ValueError("y is empty: AUC needs rows of both classes")
+    try:
+        return _part(labels, pos_label)
+    except TypeError:
+        raise ValueError(
+            "y holds labels that cannot be compared with each other, such as missing "
+            "values or numbers among strings; drop those rows or map them to 0 and 1"
+        ) from None
+
+
+def _part(labels: NDArray[Any], pos_label: object) -> NDArray[np.bool_]:
+    one = labels[0]
+    is_one = _equal(labels, one)
+    if is_one.all():
+        raise ValueError(
+            f"y holds one class only: all {labels.size} rows are {_show(one)}; "
+            "AUC needs rows of both classes"
+        )
+    other = labels[np.argmin(is_one)]
+    is_other = _equal(labels, other)
+    if np.count_nonzero(is_one) + np.count_nonzero(is_other) < labels.size:
+        raise ValueError(_odd_label(labels, is_one | is_other))
+    wanted = max(one, other) if pos_label is None else pos_label
+    if wanted == one:
+        return is_one
+    if wanted == other:
+        return is_other
+    raise ValueError(
+        f"pos_label={_show(wanted)} does not occur in y, "
+        f"whose classes are {_show(one)} and {_show(other)}"
+    )
+
+
+def as_scores(score: ArrayLike, n_rows: int, name: str = "score") -> Scores:
+    """Return the scores as kernels want them: float32 stays, the rest is float64."""
+    scores = _one_column(score, n_rows, name)
+    if np.isnan(scores).any():
+        row = int(np.argmax(np.isnan(scores)))
+        raise ValueError(
+            f"{name} is NaN at row {row}: it has no place in a ranking; "
+            "drop such rows, or give them the lowest score, -inf"
+        )
+    return scores
+
+
+def _as_weights(sample_weight: ArrayLike, positive: NDArray[np.bool_]) -> Weights:
+    weight = _one_column(sample_weight, positive.size, "sample_weight")
+    check_weights(weight)
+    for one_class, which in ((positive, "positive"), (~positive, "negative")):
+        if not weight[one_class].any():
+            raise ValueError(
+                f"sample_weight is zero at all {np.count_nonzero(one_class)} {which} "
+                "rows: AUC needs some weight in both classes"
+            )
+    return weight.astype(np.float64, copy=False)
+
+
+def _one_column(values: ArrayLike, n_rows: int, name: str) -> Scores:
+    column = np.asarray(values)
+    if column.ndim != 1:
+        single = column.size == n_rows
+        raise ValueError(
+            f"{name} has shape {column.shape}, but must be one number a row; pass "
+            + (f"np.ravel({name})" if single else f"one column, as in {name}[:, 1]")
+        )
+    if column.size != n_rows:
+        raise ValueError(f"{name} has {column.size} rows, but y has {n_rows}")
+    if column.dtype.kind not in "biuf":
+        column = _real_numbers(column, name)
+    single = column.dtype in (np.float16, np.float32)
+    # Contiguous and writeable too: for Numba a read-only array is another type, to be
+    # compiled for once more.
+    return np.require(column, np.float32 if single else np.float64, ["C", "A", "W"])
+
+
+def _real_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Return a column of Python objects as numbers; refuse what is none."""
+    numbers = np.empty(column.size)
+    for row, value in enumerate(column):
+        try:
+            if isinstance(value, str | bytes | complex):
+                raise TypeError
+            numbers[row] = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} is {_show(value)} at row {row}: it must be a real number"
+            ) from None
+    return numbers
+
+
+def _equal(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:
+    return np.asarray(labels == label, dtype=np.bool_)
+
+
+def _odd_label(labels: NDArray[Any], known: NDArray[np.bool_]) -> str:
+    """Say what is wrong with the first label that is neither of the known two."""
+    row = int(np.argmin(known))
+    odd = labels[row]
+    if odd != odd:
+        return f"y is {_show(odd)} at row {row}: drop the rows that have no label"
+    both = [_show(label) for label in np.unique(labels[known])]
+    return (
+        f"y holds more than two classes: {' and '.join(both)}, but at row {row} "
+        f"{_show(odd)}; compare one class with the rest, as in y == {_show(odd)}"
+    )
+
+
+def _show(label: object) -> str:
+    """Return the label as a user would type it: 1 rather than np.int64(1)."""
+    return repr(label.item() if isinstance(label, np.generic) else label)

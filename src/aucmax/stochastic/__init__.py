@@ -1,1 +1,0 @@
-"""Samplers of many passes, one published algorithm a file."""

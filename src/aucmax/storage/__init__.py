@@ -1,0 +1,1 @@
+"""Model files: interface, format, atomic writes, locks."""

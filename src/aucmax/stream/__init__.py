@@ -1,0 +1,1 @@
+"""AUCStream: a race of online learners."""

@@ -1,0 +1,1 @@
+"""Tables: column kinds, number formats, labels, encoding."""

@@ -1,0 +1,259 @@
+"""What each column of a table is, by its first rows.
+
+The rules err on the side of an error that a person can read. A column of numbers in
+which a few cells are none stays one, and the first such cell is a bad line; it never
+becomes a category in silence. What is left out (identifiers, constants, empty columns)
+is said, and can be had by naming the column.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.tables.number_formats import DATES, NUMBERS, find_notation, middle
+
+NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "date"
+IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
+LEFT_OUT = (IDENTIFIER, CONSTANT, EMPTY)
+WANTED = "wanted"
+
+YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
+NO = ("no", "n", "false", "f", "nein", "non", "off")
+
+MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
+
+_MOST = 0.9  # of the values make a column what it is
+_MOSTLY = 0.99  # of the steps from row to row are one, in a column of row numbers
+_FEW_ROWS = 30  # with fewer, that all values differ says nothing
+_SOME = 64  # values of a category that have a column each, whatever the rows …
+_ROWS_A_VALUE, _MANY = 50, 2000  # … or one for so many rows, within this bound
+_WORDS = 4.0  # a value, from which on it is a text
+_LOOKED_AT = 2000  # distinct values, to find how they are written
+_TAIL = 1 << 18  # hashed columns at most, for the values that have none of their own
+_NAMED_ID = re.compile(
+    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
+    re.IGNORECASE,
+)
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file
+
+
+class Sample(NamedTuple):
+    """The first rows of a column."""
+
+    rows: int
+    numbers: NDArray[np.float64] | None  # NaN where missing or no number; or None
+    others: int  # values that are neither numbers nor missing
+    missing: int
+    listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, how often
+    whole: bool  # there are no more rows
+    is_date: bool = False  # by its type
+    is_boolean: bool = False  # likewise
+    declared: bool = False  # as categorical, by its type
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and what becomes of it."""
+
+    name: str
+    role: str
+    distinct: int
+    missing: int  # of the first rows
+    rows: int
+    notation: str = ""  # of numbers and dates
+    fill: float = 0.0  # for a missing number
+    values: list[str] = field(default_factory=list)  # that have a column each
+    tail: int = 0  # columns of all other values
+    words: int = 0  # distinct ones of a text
+    low: float = 0.0  # of the numbers: their range, but for 1 % at either end;
+    high: float = 0.0  # both zero if it is not known
+
+    @property
+    def became(self) -> str:
+        """What became of it, in words."""
+        if self.role in LEFT_OUT:
+            return "left out"
+        if self.role in (CATEGORY, YES_NO):
+            tail = {0: "", 1: ", others pooled"}.get(self.tail, ", others hashed")
+            some = (
+                "1 feature" if len(self.values) == 1 else f"{len(self.values)} features"
+            )
+            return some + tail
+        if self.role == TEXT:
+            return "hashed words"
+        if self.role == DATE:
+            return "time, weekday, hour"
+        written = {"": "", "comma": ", decimal commas"}
+        shown = written.get(self.notation, f", {self.notation}")
+        filled = f", {self.fill:.4g} if missing" if self.missing else ""
+        return f"1 feature{shown}{filled}"
+
+
+class ColumnKind(NamedTuple):
+    """What a column of a table was taken for, and what it became."""
+
+    name: str
+    kind: str
+    features: str
+
+
+_KINDS = {
+    **{NUMBER: "numeric", YES_NO: "boolean", CATEGORY: "categorical", TEXT: "text"},
+    **{DATE: "datetime", IDENTIFIER: "identifier", CONSTANT: "constant"},
+}
+
+
+def column_kinds(roles: Sequence[Mapping[str, Any]]) -> list[ColumnKind]:
+    """Return the kinds of columns, from what a schema says of them."""
+    columns = [Column(**role) for role in roles]
+    return [ColumnKind(c.name, _KINDS.get(c.role, c.role), c.became) for c in columns]
+
+
+def find_role(
+    name: str, sample: Sample, wanted: str | None = None, decimal: str | None = None
+) -> Column:
+    """Return what a column is; ``wanted`` is the role that the user wants it to have.
+
+    A column that is "wanted" without more words is not left out. ``decimal`` is the
+    sign of decimals, if the user says which.
+    """
+    column = _find(name, sample, decimal)
+    if wanted is None or column.role == wanted:
+        return column
+    facts: dict[str, Any] = {
+        key: getattr(column, key) for key in ("name", "distinct", "missing", "rows")
+    }
+    known = sample.rows - sample.missing
+    if wanted == WANTED and column.role not in LEFT_OUT:
+        return column
+    if wanted == NUMBER or (wanted == WANTED and not sample.others):
+        return _as_number(sample, facts)
+    if wanted == DATE:
+        return Column(role=DATE, notation=column.notation or "ymd", **facts)
+    if wanted == TEXT:
+        return _text(sample.listed()[0], facts)
+    return _category(sample, known, facts)
+
+
+def _find(name: str, sample: Sample, decimal: str | None) -> Column:
+    known = sample.rows - sample.missing
+    facts: dict[str, Any] = {
+        **{"name": name, "missing": sample.missing, "rows": sample.rows},
+        "distinct": _distinct(sample),
+    }
+    enough = sample.rows >= _FEW_ROWS
+    if _INDEX.fullmatch(name):
+        return Column(role=IDENTIFIER, **facts)
+    if known == 0 and enough:
+        return Column(role=EMPTY, **facts)
+    if sample.declared and known and not _constant(sample, facts):
+        return _category(sample, known, facts)
+    if sample.is_date:
+        return replace(_as_number(sample, facts), role=DATE, notation="ymd")
+    mostly = sample.others <= (1.0 - _MOST) * known
+    if sample.is_boolean:  # text of the same data has true and false
+        column = _number(name, sample, facts)
+        return replace(column, notation="boolean") if column.role == NUMBER else column
+    if sample.others == 0 or (mostly and decimal is None):
+        return _number(name, sample, facts)
+    values, _ = sample.listed()
+    texts = values[:: max(len(values) // _LOOKED_AT, 1)]
+    notation = find_notation([value.strip() for value in texts], decimal)
+    if mostly and notation not in NUMBERS:
+        return _number(name, sample, facts)
+    if notation:
+        role = DATE if notation in DATES else NUMBER
+        fill = middle(notation, texts)
+        return Column(role=role, notation=notation, fill=fill, **facts)
+    return _words(name, sample, known, texts, facts)
+
+
+def _distinct(sample: Sample) -> int:
+    if sample.others or sample.numbers is None:
+        return len(sample.listed()[0])
+    return len(np.unique(sample.numbers[~np.isnan(sample.numbers)]))
+
+
+def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
+    numbers = np.zeros(0) if sample.numbers is None else sample.numbers
+    numbers = numbers[~np.isnan(numbers)]
+    if _constant(sample, facts):
+        return Column(role=CONSTANT, **facts)
+    if _counts_rows(name, numbers, facts["rows"]):
+        return Column(role=IDENTIFIER, **facts)
+    return _as_number(sample, facts)
+
+
+def _as_number(sample: Sample, facts: dict[str, Any]) -> Column:
+    numbers = np.zeros(0) if sample.numbers is None else sample.numbers
+    numbers = numbers[~np.isnan(numbers)]
+    middle, low, high = 0.0, 0.0, 0.0
+    if len(numbers):
+        middle, low, high = np.quantile(numbers, (0.5, 0.01, 0.99)).tolist()
+    return Column(role=NUMBER, fill=middle, low=low, high=high, **facts)
+
+
+def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
+    """Tell whether all rows, and there are some, have one and the same value."""
+    enough = sample.whole and sample.rows >= _FEW_ROWS
+    return enough and facts["distinct"] == 1 and not sample.missing
+
+
+def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
+    """Tell whether numbers only tell rows apart."""
+    if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
+        return False
+    if len(np.unique(numbers)) < rows:
+        return False
+    # Rows of a sample are neighbours but where a new part of the data begins.
+    steps = np.mean(np.diff(numbers) == 1.0)
+    return bool(steps > _MOSTLY) or bool(_NAMED_ID.fullmatch(name))
+
+
+def _words(
+    name: str, sample: Sample, known: int, texts: list[str], facts: dict[str, Any]
+) -> Column:
+    distinct = facts["distinct"]
+    values, _ = sample.listed()
+    spellings = {value.strip().lower() for value in values}
+    if len(spellings & {*YES}) == 1 and spellings <= {*YES, *NO}:
+        yes = next(iter(spellings & {*YES}))
+        return Column(role=YES_NO, values=[yes], **facts)
+    if _constant(sample, facts):
+        return Column(role=CONSTANT, **facts)
+    words = float(np.mean([len(value.split()) for value in texts]))
+    if words >= _WORDS and distinct > 0.2 * known:
+        return _text(values, facts)
+    if known >= _FEW_ROWS and distinct > 0.95 * known:
+        return Column(role=IDENTIFIER, **facts)
+    return _category(sample, known, facts)
+
+
+def _text(values: list[str], facts: dict[str, Any]) -> Column:
+    words = {word for value in values for word in value.lower().split()}
+    return Column(role=TEXT, words=len(words), **facts)
+
+
+def _category(sample: Sample, known: int, facts: dict[str, Any]) -> Column:
+    values, tail = own_columns(*sample.listed(), known)
+    if sample.missing:
+        values.append(MISSING_VALUE)
+    return Column(role=CATEGORY, values=values, tail=tail, **facts)
+
+
+def own_columns(
+    values: list[str], counts: NDArray[Any], rows: int
+) -> tuple[list[str], int]:
+    """Return the values that get a column each, and how many the others share."""
+    order = sorted(range(len(values)), key=lambda k: (-int(counts[k]), values[k]))
+    often = [k for k in order if counts[k] > 1 or len(values) <= 10]
+    limit = max(_SOME, min(rows // _ROWS_A_VALUE, _MANY))
+    chosen = sorted(values[k] for k in often[:limit])
+    rest = len(values) - len(chosen)
+    if rest <= _SOME:
+        return chosen, 1
+    return chosen, min(1 << (8 * rest).bit_length(), _TAIL)

@@ -1,0 +1,182 @@
+"""How people write numbers and dates, beside the way that programs do.
+
+Only the distinct values of a column are looked at, so that this may take its time.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from aucmax.tables.spans import Float, Spans, dictionary
+
+_BLANKS = (
+    " '\u2019\u00a0\u202f"  # some write 12'000 or, with one of many blanks, 12 000
+)
+_PERCENT = re.compile(r"([-+]?\d+(?:[.,]\d+)?)\s*%")
+_THOUSANDS = re.compile(rf"[-+]?\d{{1,3}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?")
+_COMMA = re.compile(
+    r"[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"
+    rf"|\d{{1,3}}([{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
+)
+# Blanks around it are not part of the pattern: searching would take quadratic time.
+_CURRENCY = re.compile(r"[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b")
+_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_DATE = re.compile(
+    r"(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)"
+    r"(?:[T ]\s*(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,6})\d*)?)?"
+    r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+_BOOLEAN = {"true": 1.0, "false": 0.0}
+_PIVOT = 69  # as in POSIX: 69 to 99 are in the twentieth century, 00 to 68 in the next
+
+NUMBERS = ("percent", "thousands", "comma", "boolean")
+DATES = ("ymd", "dmy", "mdy")
+
+
+def find_notation(values: list[str], decimal: str | None = None) -> str:
+    """Return the notation that most of these values have; "" if there is none.
+
+    ``decimal`` is the sign of decimals, if it is known.
+    """
+    if not values:
+        return ""
+    counts = dict.fromkeys(NUMBERS, 0)
+    dates = plain = money = 0
+    for whole in values:
+        value = _without_currency(whole)
+        money += value != whole
+        plain += _PLAIN.fullmatch(value) is not None
+        counts["percent"] += _PERCENT.fullmatch(value) is not None
+        counts["thousands"] += _THOUSANDS.fullmatch(value) is not None
+        counts["comma"] += _COMMA.fullmatch(value) is not None
+        dates += _DATE.fullmatch(value) is not None
+    most = 0.9 * len(values)
+    if dates >= most:
+        return _order(values)
+    if counts["percent"] and counts["percent"] + plain >= most:
+        return "percent"
+    # 1,234 is a thousand and some, unless others have commas that part decimals.
+    odd = counts["thousands"] < counts["comma"]
+    kinds = ["comma", "thousands"] if odd else ["thousands", "comma"]
+    if decimal is not None:
+        kinds = ["comma"] if decimal == "," else ["thousands"]
+    for kind in kinds:
+        if (counts[kind] or money) and counts[kind] + plain >= most:
+            return kind
+    return ""
+
+
+def _order(values: list[str]) -> str:
+    """Return whether day or month is first where the year is last."""
+    found = [match for value in values if (match := _DATE.fullmatch(value))]
+    if sum(len(match[1]) == 4 for match in found) > len(found) / 2:
+        return "ymd"
+    if any(int(match[1]) > 12 for match in found if len(match[1]) < 3):
+        return "dmy"
+    if any(int(match[3]) > 12 for match in found if len(match[1]) < 3):
+        return "mdy"
+    return "mdy" if found[0][2] == "/" else "dmy"
+
+
+def read(notation: str, spans: Spans) -> tuple[Float, Any]:
+    """Return the values as numbers, NaN if missing, and which of them are none.
+
+    Dates are seconds since 1970, in UTC if they do not say otherwise.
+    """
+    codes, values = dictionary(spans)
+    reader = _READERS[notation]
+    numbers = np.array([*map(reader, values), np.nan])
+    missing = np.array([*(value.strip() == "" for value in values), True])
+    return numbers[codes], np.isnan(numbers[codes]) & ~missing[codes]
+
+
+def middle(notation: str, values: list[str]) -> float:
+    """Return the median of distinct values; zero if none can be read."""
+    numbers = np.array([_READERS[notation](value) for value in values])
+    known = numbers[np.isfinite(numbers)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _number(text: str) -> float:
+    text = text.strip()
+    return float(text) if _PLAIN.fullmatch(text) else np.nan
+
+
+def _percent(text: str) -> float:
+    match = _PERCENT.fullmatch(text.strip())
+    return float(match[1].replace(",", ".")) / 100.0 if match else _number(text)
+
+
+def _thousands(text: str) -> float:
+    text = _without_currency(text.strip())
+    match = _THOUSANDS.fullmatch(text)
+    return float(text.replace(match[1], "")) if match else _number(text)
+
+
+def _comma(text: str) -> float:
+    text = _without_currency(text.strip())
+    match = _COMMA.fullmatch(text)
+    if match:
+        text = text.replace(match[1] or ".", "").replace(",", ".")
+    return _number(text)
+
+
+def _boolean(text: str) -> float:
+    return _BOOLEAN.get(text.strip().lower(), _number(text))
+
+
+def _without_currency(text: str) -> str:
+    """Return the number in an amount of money: -$5 is -5, and 5 EUR is 5."""
+    found = _CURRENCY.search(text)
+    if found is None:
+        return text
+    return text[: found.start()].rstrip() + text[found.end() :].lstrip()
+
+
+def _date(order: str) -> Callable[[str], float]:
+    def seconds(text: str) -> float:
+        match = _DATE.fullmatch(text.strip())
+        if match is None:
+            return np.nan
+        first, _, middle, last, hour, minute, second, fraction, zone = match.groups()
+        parts = dict(zip(order, (first, middle, last), strict=True))
+        if len(first) == 4:
+            parts = dict(zip("ymd", (first, middle, last), strict=True))
+        year = int(parts["y"])
+        if len(parts["y"]) < 3:
+            year += 1900 if year >= _PIVOT else 2000
+        try:
+            moment = datetime(
+                year,
+                int(parts["m"]),
+                int(parts["d"]),
+                int(hour or 0),
+                int(minute or 0),
+                int(second or 0),
+                int((fraction or "0").ljust(6, "0")),
+                tzinfo=UTC,
+            )
+            if zone and zone[0] in "+-":
+                digits = zone[1:].replace(":", "").ljust(4, "0")
+                offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+                moment -= offset if zone[0] == "+" else -offset
+        except (OverflowError, ValueError):  # beyond year 9999; the 31st of February
+            return np.nan
+        return (moment - _EPOCH) / _SECOND
+
+    return seconds
+
+
+_READERS: dict[str, Callable[[str], float]] = {
+    "percent": _percent,
+    "thousands": _thousands,
+    "comma": _comma,
+    "boolean": _boolean,
+    **{order: _date(order) for order in DATES},
+}

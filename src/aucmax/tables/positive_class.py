@@ -1,0 +1,30 @@
+"""Which class is ranked high, where the labels suggest the other one."""
+
+import warnings
+from typing import Any
+
+from numpy.typing import NDArray
+
+from aucmax.core.validation import DataWarning
+from aucmax.tables.label_meanings import higher
+
+
+def check_positive(classes: NDArray[Any], share: float) -> None:
+    """Warn if the labels suggest that the other class is the positive one.
+
+    scikit-learn's rule takes the larger label, ``classes_[1]``. ``aucmax train`` takes
+    the one that the words mean (bad, fraud), else the rarer one; ``share`` is the share
+    of rows that have the larger label.
+    """
+    low, high = classes.tolist()
+    if not (isinstance(low, str) and isinstance(high, str)):
+        return
+    meant = higher(low, high)
+    if meant == low or (meant is None and share > 0.5):
+        why = "by what it means" if meant else f"as {1.0 - share:.1%} of the rows are"
+        warnings.warn(
+            f"{high!r} is ranked high, as the larger label is by scikit-learn's rule. "
+            f"To rank {low!r} high, {why}, fit to y == {low!r}.",
+            DataWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,416 @@
+"""Which columns of a table, be it CSV or Arrow, become which features.
+
+What is a number, what a category, what the label, is a :class:`Schema`; it is all that
+is needed to turn another file into the same features, and what a model stores.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING as REQUIRED
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from itertools import accumulate
+from numbers import Integral
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.tables.column_kinds import (
+    CATEGORY,
+    DATE,
+    LEFT_OUT,
+    NUMBER,
+    OTHER,
+    TEXT,
+    WANTED,
+    YES_NO,
+    Column,
+    Sample,
+    find_role,
+)
+from aucmax.tables.missing_values import check_words
+from aucmax.tables.options import option
+from aucmax.tables.spans import Spans, dictionary
+
+Encode = Literal["auto", "hash", "onehot"]
+Missing = Literal["auto", "error", "impute", "zero"]
+
+# What stands for "nobody knows". Not "none": data on credits mean something by it.
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
+# The numbers that a date becomes.
+OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
+_KINDS = {CATEGORY: "categorical", TEXT: "text", NUMBER: "numeric", DATE: "date"}
+FEWEST_HASHED, MOST_HASHED = 1 << 12, 1 << 18
+MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need memory
+
+
+class Columns(NamedTuple):
+    """What X is made of, sorted by what will become of it."""
+
+    numbers: NDArray[Any]  # a column for each of Schema.numbers
+    categories: list[Spans]  # one for each of Schema.categories
+    texts: list[Spans]
+    others: Sequence[
+        Any
+    ] = ()  # for each of Schema.notated and Schema.dates: Spans or floats
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says about the columns, by name or position."""
+
+    label: str | int | None = None
+    weight: str | int | None = None
+    drop: Sequence[str | int] = ()
+    only: Sequence[str | int] | None = None
+    categorical: Sequence[str | int] = ()
+    text: Sequence[str | int] = ()
+    numeric: Sequence[str | int] = ()
+    date: Sequence[str | int] = ()
+    encode: Encode = "auto"
+    hash_size: int | None = None
+    missing: Missing = "auto"
+    na: Sequence[str] = ()  # words that stand for a missing value, beside MISSING
+    decimal: str | None = None  # the sign, where 1,234 could be one or a thousand
+
+    def __post_init__(self) -> None:
+        check_words(self.na)
+        if self.decimal not in (None, ",", "."):
+            raise ValueError(f"decimal is ',' or '.', not {self.decimal!r}")
+        for name, kinds in (("encode", Encode), ("missing", Missing)):
+            given = getattr(self, name)
+            if given not in get_args(kinds):
+                known = ", ".join(map(repr, get_args(kinds)))
+                raise ValueError(f"{name} is one of {known}, not {given!r}")
+        size = self.hash_size
+        if size is not None and not (
+            isinstance(size, Integral) and 1 <= size < 1 << 31
+        ):
+            raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
+
+    def named(self) -> list[str]:
+        """Return the columns that are called by their names, not by positions."""
+        several = (self.drop, self.only or (), self.categorical, self.text)
+        called = [self.label, self.weight, *(one for some in several for one in some)]
+        return [
+            one
+            for one in called
+            if isinstance(one, str) and not re.fullmatch(r"\s*[+-]?\d+\s*", one)
+        ]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How columns become features."""
+
+    columns: list[str]  # all that the data had, in their order
+    header: bool  # else the names of the columns are their positions
+    numbers: list[str]
+    categories: list[str]
+    texts: list[str]
+    label: str | None
+    label_is_number: bool
+    weight: str | None
+    encode: str
+    hash_size: int
+    missing: Missing
+    means: list[float] = field(default_factory=list)  # of numbers, when imputing
+    values: list[list[str]] = field(default_factory=list)  # one-hot, by category
+    # What "auto" has found; absent in the recipes of old files.
+    tails: list[int] = field(default_factory=list)  # columns of other values, likewise
+    spelt: list[str] = field(default_factory=list)  # categories that are yes or no
+    notated: list[str] = field(default_factory=list)  # numbers in an odd notation
+    dates: list[str] = field(default_factory=list)
+    notation: dict[str, str] = field(default_factory=dict)  # of these two
+    flagged: list[str] = field(default_factory=list)  # numbers with a feature "missing"
+    fills: dict[str, float] = field(default_factory=dict)  # for missing numbers
+    roles: list[dict[str, Any]] = field(default_factory=list)  # see roles.Column
+    na: list[str] = field(default_factory=list)  # words for a missing value
+
+    @property
+    def learns(self) -> bool:
+        """Tell whether a pass over all data has to come first."""
+        imputes = self.missing == "impute" and bool(self.numbers)
+        onehot = self.encode == "onehot" and bool(self.categories)
+        return (imputes and not self.means) or (onehot and not self.values)
+
+    @property
+    def n_onehot(self) -> int:
+        """Return the number of columns of categories."""
+        return sum(map(len, self.values)) + sum(self.tails)
+
+    @property
+    def n_numbers(self) -> int:
+        """Return the number of columns that are numbers, however they came about."""
+        plain = len(self.numbers) + len(self.notated) + len(self.flagged)
+        return plain + len(OF_A_DATE) * len(self.dates)
+
+    @property
+    def hashed(self) -> int:
+        """Return the number of hashed columns of X."""
+        any_hashed = self.texts or (self.categories and self.encode == "hash")
+        return self.hash_size if any_hashed else 0
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of columns of X."""
+        return self.n_numbers + self.n_onehot + self.hashed
+
+    @property
+    def fill(self) -> NDArray[np.float64]:
+        """Return what to put for a missing number."""
+        if self.missing == "auto":  # so that it can be told apart
+            return np.full(len(self.numbers), np.nan)
+        return np.array(self.means or [0.0] * len(self.numbers))
+
+    def needed(self) -> list[str]:
+        """Return the names of the columns without which there are no features."""
+        others = [*self.notated, *self.dates]
+        return [*self.numbers, *others, *self.categories, *self.texts]
+
+    def feature_names(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some columns of X; by default, of all.
+
+        Only those are built: a file of a few bytes can claim billions of features.
+        """
+        dates = [f"{name}: {part}" for name in self.dates for part in OF_A_DATE]
+        flags = [f"{name} is missing" for name in self.flagged]
+        numbers = [*self.numbers, *self.notated, *dates, *flags]
+        tails = self.tails or [0] * len(self.categories)
+        onehot = list(zip(self.categories, self.values, tails, strict=False))
+        sizes = [len(values) + tail for _, values, tail in onehot]
+        starts = list(accumulate(sizes, initial=len(numbers)))
+
+        def name(index: int) -> str:
+            if index < len(numbers):
+                return numbers[index]
+            if index >= starts[-1]:
+                return f"hash_{index - starts[-1]}"
+            group = bisect_right(starts, index) - 1
+            (column, values, tail), place = onehot[group], index - starts[group]
+            if place < len(values):
+                return f"{column}={values[place]}"
+            return f"{column}={OTHER if tail == 1 else f'#{place - len(values)}'}"
+
+        return list(map(name, range(self.n_features) if features is None else features))
+
+    def feature_columns(self) -> list[str]:
+        """Return which column of the data each column of X is made of."""
+        dates = [name for name in self.dates for _ in OF_A_DATE]
+        numbers = [*self.numbers, *self.notated, *dates, *self.flagged]
+        tails = self.tails or [0] * len(self.categories)
+        onehot = [
+            column
+            for column, values, tail in zip(
+                self.categories, self.values, tails, strict=False
+            )
+            for _ in range(len(values) + tail)
+        ]
+        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as values that JSON knows."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, recipe: Mapping[str, Any]) -> "Schema":
+        """Return the schema that ``to_json`` has written."""
+        known = [f.name for f in fields(cls)]
+        required = [f.name for f in fields(cls) if f.default_factory is REQUIRED]
+        if missing := {*required} - recipe.keys():
+            raise ValueError(f"the recipe does not say {', '.join(sorted(missing))}")
+        return cls(**{name: recipe[name] for name in known if name in recipe})
+
+
+def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
+    """Return the position of the column that is called ``wanted``, or stands there."""
+    if isinstance(wanted, str) and wanted in names:
+        return names.index(wanted)
+    try:
+        position = int(wanted)
+    except ValueError:
+        raise ValueError(
+            f"no {what} {wanted!r}{_hint(str(wanted), names)}; there are {_list(names)}"
+        ) from None
+    if not -len(names) <= position < len(names):
+        raise ValueError(
+            f"no {what} {wanted!r}: there are {len(names)} columns, {_list(names)}"
+        )
+    return position % len(names)
+
+
+def _hint(wanted: str, names: Sequence[str]) -> str:
+    """Return a guess at what was meant, in brackets: case counts for little."""
+    spelled = {name.strip().casefold(): name for name in reversed(names)}
+    near = get_close_matches(wanted.strip().casefold(), spelled, n=1)
+    return f" (did you mean {spelled[near[0]]!r}?)" if near else ""
+
+
+def make_schema(
+    names: Sequence[str], samples: Sequence[Sample], wishes: Wishes, header: bool = True
+) -> Schema:
+    """Decide what each column is, by its first rows and by what the user says."""
+
+    def positions(wanted: Iterable[str | int], what: str) -> set[int]:
+        return {find(names, one, what) for one in wanted}
+
+    label = None if wishes.label is None else find(names, wishes.label, "label column")
+    weight = (
+        None if wishes.weight is None else find(names, wishes.weight, "weight column")
+    )
+    if label is not None and label == weight:
+        raise ValueError(f"column {names[label]!r} cannot be label and weight at once")
+    wanted = _wanted(names, wishes)
+    dropped = positions(wishes.drop, "column to drop")
+    if wishes.only is not None:
+        only = positions(wishes.only, "column")
+        dropped |= set(range(len(names))) - only
+        if label in only or weight in only:
+            raise ValueError("the label or the weight is among the columns to use only")
+        wanted = dict.fromkeys(only, WANTED) | wanted
+    features = sorted(set(range(len(names))) - dropped - {label, weight})
+    found = [
+        find_role(names[i], samples[i], wanted.get(i), wishes.decimal) for i in features
+    ]
+    used = [column for column in found if column.role not in LEFT_OUT]
+    if not used:
+        why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
+        raise ValueError("no column is left to make features of" + (why and f": {why}"))
+
+    def named(*roles: str) -> list[str]:
+        return [column.name for column in used if column.role in roles]
+
+    auto, notation = wishes.encode == "auto", {c.name: c.notation for c in used}
+    if wishes.missing == "impute":  # by means, which only plain numbers have
+        notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
+    categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
+    missing = [column.name for column in used if column.missing]
+    return Schema(
+        columns=list(names),
+        header=header,
+        numbers=[name for name in named(NUMBER) if not notation[name]],
+        categories=named(CATEGORY, YES_NO),
+        texts=named(TEXT),
+        label=None if label is None else names[label],
+        label_is_number=label is not None
+        and not samples[label].others
+        and wanted.get(label) != CATEGORY,
+        weight=None if weight is None else names[weight],
+        encode=wishes.encode,
+        hash_size=_hash_size(wishes, used),
+        missing=wishes.missing,
+        values=[column.values for column in categories] if auto else [],
+        tails=[column.tail for column in categories] if auto else [],
+        spelt=named(YES_NO) if auto else [],
+        notated=[name for name in named(NUMBER) if notation[name]],
+        dates=named(DATE),
+        notation={name: kind for name, kind in notation.items() if kind},
+        flagged=[name for name in named(NUMBER) if name in missing]
+        if wishes.missing == "auto"
+        else [],
+        fills={c.name: c.fill for c in used if c.role in (NUMBER, DATE)}
+        if wishes.missing == "auto"
+        else {},
+        roles=[asdict(column) for column in found],
+        na=list(wishes.na),
+    )
+
+
+def _hash_size(wishes: Wishes, columns: Sequence[Column]) -> int:
+    """Return the number of hashed features: some for each word that there may be."""
+    if wishes.hash_size is not None:
+        return wishes.hash_size
+    words = sum(column.words for column in columns)
+    if wishes.encode == "hash" or not words:
+        return MOST_HASHED
+    return min(max(1 << (8 * words).bit_length(), FEWEST_HASHED), MOST_HASHED)
+
+
+def _wanted(names: Sequence[str], wishes: Wishes) -> dict[int, str]:
+    """Return the roles that the user gives to columns."""
+    wanted: dict[int, str] = {}
+    for role, some in (
+        (CATEGORY, wishes.categorical),
+        (TEXT, wishes.text),
+        (NUMBER, wishes.numeric),
+        (DATE, wishes.date),
+    ):
+        for one in some:
+            place = find(names, one, f"{_KINDS[role]} column")
+            if wanted.setdefault(place, role) != role:
+                raise ValueError(
+                    f"column {names[place]!r} cannot be {_KINDS[wanted[place]]} and "
+                    f"{_KINDS[role]} at once"
+                )
+    return wanted
+
+
+def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
+    """Return where the columns of ``schema`` are in a file that has these ``names``.
+
+    Without a header the names are positions; a file that has one column less is one
+    without the label, and its columns are counted as if the label were there.
+    """
+    if not schema.header and schema.label and len(names) == len(schema.columns) - 1:
+        label = schema.columns.index(schema.label)
+        names = [*schema.columns[:label], *schema.columns[label + 1 :]]
+    place = {name: i for i, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for i, name in enumerate(names) if place[name] > i)
+        raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
+    if absent := [name for name in schema.needed() if name not in place]:
+        raise ValueError(
+            f"{file} has no column {_list(absent)}{_hint(absent[0], names)}, which the "
+            f"features are made of; it has {_list(names)}"
+        )
+    return place
+
+
+def _list(names: Sequence[str], most: int = 12) -> str:
+    """Return names to read, not too many of them."""
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
+    """Return the schema with what a pass over all data tells: means and values.
+
+    A missing number is a NaN if its mean is wanted.
+    """
+    imputes = schema.missing == "impute"
+    onehot = schema.encode == "onehot"
+    count = np.zeros(len(schema.numbers))
+    mean = np.zeros(len(schema.numbers))
+    values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
+    for columns in parts:
+        if imputes:
+            known = ~np.isnan(columns.numbers)
+            n = known.sum(axis=0)
+            count += n
+            # Of numbers near the largest ones the mean exists though the sum does not.
+            part = np.where(known, columns.numbers - mean, 0.0) / np.maximum(count, 1.0)
+            mean += part.sum(axis=0)
+        for seen, spans in zip(values, columns.categories, strict=False):
+            seen.update(dictionary(spans)[1])
+        if sum(map(len, values)) > MOST_VALUES:
+            raise ValueError(
+                f"one-hot encoding would make more than {MOST_VALUES} features: "
+                "drop the columns with the most values, or encode by hash"
+            )
+    return replace(
+        schema,
+        means=mean.tolist() if imputes else [],
+        values=[sorted(seen) for seen in values],
+    )
+
+
+def remedy(category: bool) -> str:
+    """Return what to do about a missing value."""
+    if category:
+        return f"{option('missing', 'zero')} takes the line without it"
+    return (
+        f"{option('missing', 'zero')} puts a zero there, and in training "
+        f"{option('missing', 'impute')} the mean of the column"
+    )

@@ -1,0 +1,478 @@
+"""The blend: what it says of itself, tables as they are, and files."""
+
+import os
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, TimeSeriesSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+import aucmax
+from aucmax import BAM, AUCClassifier, AUCStream
+from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.workflows.onnx_graph import to_onnx
+from aucmax.workflows.score import Model
+from helpers.data import gaussian, wide
+
+LIGHT = [BAM(), RandomizedTrees(10), BoostedTrees(10)]
+
+
+def light(**parameters):
+    return AUCClassifier(**{"members": LIGHT, "cv": 3, "random_state": 0, **parameters})
+
+
+def crossed(n=600, seed=0):
+    """Return rows where a linear part and a product of two features count."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    return X, X[:, 0] + 2 * X[:, 1] * X[:, 2] + rng.standard_normal(n) > 1.0
+
+
+def table(n=500, seed=0):
+    """Return a data frame of everything, and labels by its columns."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n),
+            "job": rng.choice(["cook", "nurse", "student"], n),
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 10**6, n), "min"),
+            "noise": rng.choice(["a", "b"], n),
+        }
+    )
+    score = (frame["job"] == "student") * 2.0 + (frame["age"] - 40) / 10
+    frame.loc[::7, "age"] = np.nan
+    return frame, np.where(score + rng.standard_normal(n) > 1.0, "yes", "no")
+
+
+def test_defaults_find_what_is_linear_and_what_is_not():
+    X, y = crossed()
+    new, labels = crossed(2000, seed=1)
+    model = AUCClassifier(random_state=0).fit(X, y)
+    assert model.score(new, labels) > BAM().fit(X, y).score(new, labels) + 0.05
+    assert len(model.leaderboard_) == 5
+    assert sum(line.weight for line in model.leaderboard_) == pytest.approx(1.0)
+    areas = [line.auc for line in model.leaderboard_]
+    assert areas == sorted(areas, reverse=True)
+    worth = {one.column: one for one in model.importances_}
+    assert worth["1"].low > 0.0
+    assert worth["2"].low > 0.0
+    assert worth["4"].low < 0.0 < worth["4"].high
+    assert model.feature_importances_[1] == worth["1"].drop
+    assert "shuffled: 1" in model.explain() or "shuffled: 2" in model.explain()
+
+
+def test_the_score_is_the_blend_of_its_members():
+    X, y = crossed(300)
+    model = light().fit(X, y)
+    mean, unit, w = model._blend
+    parts = [
+        np.mean([one.decision_function(X) for one in models], axis=0)
+        for models in model.members_.values()
+    ]
+    blend = (w / unit) @ (np.array(parts) - mean[:, None])
+    slope, offset = model._odds
+    assert_allclose(model.decision_function(X), slope * blend + offset)
+    p = model.predict_proba(X)
+    assert_allclose(np.log(p[:, 1] / p[:, 0]), model.decision_function(X))
+    assert_array_equal(model.predict(X), p[:, 1] > 0.5)
+
+
+def test_its_own_auc_is_that_of_the_models_of_folds_on_new_rows():
+    new, labels = crossed(3000, seed=99)
+    hits = 0
+    for seed in range(10):
+        model = light().fit(*crossed(200, seed=seed))
+        areas = [roc_auc_score(labels, model._score(new, k)) for k in range(3)]
+        hits += model.auc_.low < np.mean(areas) < model.auc_.high
+        assert model.score(new, labels) > np.mean(areas)  # their mean is better
+    assert hits >= 8  # of ten; less than eight in one of ninety, if 95 % are right
+
+
+def test_probabilities_are_calibrated():
+    X, y = crossed(2000)
+    new, labels = crossed(5000, seed=1)
+    model = light(members=[BAM(), BoostedTrees(80)]).fit(X, y)
+    p = model.predict_proba(new)[:, 1]
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0)):
+        some = (p >= low) & (p < high)
+        assert abs(p[some].mean() - labels[some].mean()) < 0.05
+
+
+def test_any_estimators_are_blended():
+    X, y = crossed(300)
+    members = [
+        ("forest", RandomForestClassifier(20)),
+        LogisticRegression(),
+        GaussianNB(),
+        GaussianNB(var_smoothing=0.1),
+    ]
+    model = light(members=members).fit(X, y)
+    names = {line.member for line in model.leaderboard_}
+    assert names == {"forest", "LogisticRegression", "GaussianNB", "GaussianNB 2"}
+    assert model.score(X, y) > 0.8
+    again = light(members=members).fit(X, y)  # members draw by random_state too
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_members_that_cannot_be():
+    X, y = crossed(60)
+    with pytest.raises(ValueError, match="nothing to blend"):
+        light(members=[]).fit(X, y)
+    with pytest.raises(ValueError, match=r"members has 'BAM', which is no estimator"):
+        light(members=["BAM"]).fit(X, y)
+    with pytest.raises(
+        ValueError, match="KNeighborsClassifier cannot learn from weigh"
+    ):
+        light(members=[KNeighborsClassifier()]).fit(X, y, np.arange(60) + 1.0)
+
+
+def test_what_is_not_ours_is_not_saved(tmp_path):
+    X, y = crossed(100)
+    model = light(members=[GaussianNB(), BAM()]).fit(X, y)
+    with pytest.raises(TypeError, match=r"GaussianNB cannot be saved.*could run code"):
+        model.save(tmp_path / "m.aucmax")
+    assert not os.listdir(tmp_path)
+
+
+def test_files_hold_everything(tmp_path):
+    X, y = crossed(200)
+    X[::9, 3] = np.nan
+    model = light().fit(X, y)
+    model.save(tmp_path / "m.aucmax")
+    again = aucmax.load(tmp_path / "m.aucmax")
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.leaderboard_ == model.leaderboard_
+    assert again.importances_ == model.importances_
+    assert again.auc_ == model.auc_
+    assert again.explain() == model.explain()
+
+
+def test_missing_numbers():
+    X, y = crossed(600)
+    told = np.random.default_rng(1).random(600) < 0.5 * y
+    X[told, 4] = np.nan  # that it is missing says something
+    model = light().fit(X, y)
+    assert model.n_features_in_ == 5
+    with_nan, without = X[:1].copy(), X[:1].copy()
+    with_nan[0, 4], without[0, 4] = np.nan, 0.0
+    assert model.decision_function(with_nan) > model.decision_function(without)
+    with pytest.raises(ValueError, match="infinity at row 0, column 1"):
+        model.decision_function([[0.0, np.inf, 0.0, 0.0, 0.0]])
+    whole = light().fit(X[:, :4], y)
+    with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+        whole.decision_function([[0.0, np.nan, 0.0, 0.0]])
+
+
+def test_tables_as_they_are(tmp_path):
+    frame, y = table()
+    model = light().fit(frame, y)
+    new, labels = table(seed=1)
+    assert model.score(new, labels) > 0.75
+    worth = [one.column for one in model.importances_]
+    assert set(worth) == {"age", "job", "since", "noise"}
+    assert set(worth[:2]) == {"age", "job"}
+    expected = model.decision_function(new)
+    # By name, wherever a column stands; and from Arrow as from pandas.
+    assert_array_equal(model.decision_function(new[new.columns[::-1]]), expected)
+    assert_array_equal(model.decision_function(pa.table(new)), expected)
+    model.save(tmp_path / "m.aucmax")
+    again = aucmax.load(tmp_path / "m.aucmax")
+    assert_array_equal(again.decision_function(new), expected)
+    assert_array_equal(again.predict(new), model.predict(new))
+    again.save(tmp_path / "m2.aucmax")
+    assert (tmp_path / "m2.aucmax").read_bytes() == (tmp_path / "m.aucmax").read_bytes()
+    X, labelled = crossed(100)
+    assert again.fit(X, labelled).decision_function(X).shape == (100,)
+    with pytest.raises(ValueError, match="job"):
+        model.decision_function(new.drop(columns="job"))
+
+
+def test_numbers_of_a_data_frame_are_an_array_with_names():
+    X, y = crossed(200)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = light().fit(frame, y)
+    assert_array_equal(model.feature_names_in_, list("abcde"))
+    expected = light().fit(X, y).decision_function(X)
+    assert_allclose(model.decision_function(frame), expected)
+    assert {one.column for one in model.importances_} == set("abcde")
+
+
+def test_wide_sparse_rows_stay_sparse():
+    X, y = wide(d=3000)
+    model = AUCClassifier(random_state=0).fit(X, y)
+    assert all("linear" in line.member for line in model.leaderboard_)
+    assert model.score(X, y) > 0.99
+    assert model.importances_ == []
+    with pytest.raises(AttributeError, match="permutation_importance"):
+        model.feature_importances_  # noqa: B018
+
+
+def test_weights_and_groups():
+    X, y = crossed(300)
+    weight = np.where(X[:, 3] > 0, 1.0, 0.0)
+    some = weight > 0
+    groups = np.arange(300) // 4
+    model = light().fit(X, y, weight, groups=groups)
+    alone = light().fit(X[some], y[some], np.ones(some.sum()), groups=groups[some])
+    assert_allclose(model.decision_function(X), alone.decision_function(X))
+    with pytest.raises(ValueError, match=r"groups.shape == \(299,\)"):
+        light().fit(X, y, groups=groups[1:])
+
+
+def test_splits_along_time():
+    X, y = crossed(400)
+    model = light(cv=TimeSeriesSplit(4)).fit(X, y)
+    assert model.n_iter_ == 1
+    assert model.score(X, y) > 0.7
+    assert model.importances_ == []
+
+
+def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+    X, y = crossed(200)
+    model = light().fit(X, y)
+    expected = model.decision_function(X)
+
+    def interrupted(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoostedTrees, "_grow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :3], y)
+    assert_array_equal(model.decision_function(X), expected)
+    fresh = light()
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    assert vars(fresh) == vars(light())
+
+
+def test_a_single_split():
+    X, y = crossed(300)
+    rows = np.arange(300)
+    model = light(cv=[(rows[:200], rows[200:])]).fit(X, y)
+    assert model.n_iter_ == 1
+    assert 0.6 < model.auc_.low < model.auc_.high < 1.0
+
+
+def test_a_model_for_each_fold_is_told(capsys):
+    X, y = gaussian(90)
+    light(verbose=True).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9
+    assert lines[0] == "[AUCClassifier] 1 of 9 models: BAM"
+
+
+def test_a_budget_is_stated():
+    X, y = crossed(400)
+    model = light(time_budget=0.01).fit(X, y)  # no time at all: one quick member
+    (line,) = model.leaderboard_
+    assert line.rows <= 300
+    assert roc_auc_score(y, model.decision_function(X)) > 0.7
+    assert model.auc_.value > 0.6
+
+
+def test_csr_rows_of_few_features_are_as_dense_ones():
+    X, y = crossed(200)
+    rows = sparse.csr_array(X)
+    model = light().fit(rows, y)
+    expected = light().fit(X, y).decision_function(X)
+    assert_array_equal(model.decision_function(rows), expected)
+
+
+def coded(n=1500, seed=0):
+    """Return codes of which every other one has many positives."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, 40, n)
+    y = rng.random(n) < np.where(code % 2, 0.7, 0.2)
+    return code, rng.normal(size=n), y
+
+
+FORMS = {
+    "category of integers": lambda code: pd.Series(code).astype("category"),
+    "category of digits": lambda code: pd.Series(code).astype(str).astype("category"),
+    "digits": lambda code: pd.Series(code).astype(str),
+    "with a letter": lambda code: "k" + pd.Series(code).astype(str),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_declared_type_is_the_users_word(form):
+    code, noise, y = coded()
+    new, other, label = coded(seed=1)
+    tables = [
+        pd.DataFrame({"code": FORMS[form](part), "x": rest})
+        for part, rest in ((code, noise), (new, other))
+    ]
+    model = AUCClassifier([BAM()], cv=3, random_state=0).fit(tables[0], y)
+    assert [(c.name, c.kind) for c in model.columns_] == [
+        ("code", "categorical"),
+        ("x", "numeric"),
+    ]
+    assert model.score(tables[1], label) > 0.7
+
+
+def test_categories_of_polars_and_arrow():
+    polars = pytest.importorskip("polars")
+    code, noise, y = coded(300)
+    text = pd.Series(code).astype(str).tolist()
+    frame = polars.DataFrame({"code": text, "x": noise})
+    frame = frame.with_columns(polars.col("code").cast(polars.Categorical))
+    arrow = pa.table({"code": pa.array(text).dictionary_encode(), "x": noise})
+    for table_ in (frame, arrow):
+        model = AUCClassifier([BAM()], cv=3, random_state=0).fit(table_, y)
+        assert model.columns_[0].kind == "categorical"
+
+
+def test_columns_are_what_the_user_says():
+    code, noise, y = coded()
+    frame = pd.DataFrame({"code": code, "x": noise, "leak": y.astype(float)})
+    fit = AUCClassifier([BAM()], cv=3, random_state=0, categorical=["code"])
+    model = fit.set_params(drop=["leak"]).fit(frame, y)
+    assert [c.name for c in model.columns_] == ["code", "x"]
+    assert 0.7 < model.score(frame, y) < 0.9
+    with pytest.raises(ValueError, match="pandas"):
+        AUCClassifier([BAM()], categorical=[0]).fit(frame.to_numpy(), y)
+    with pytest.raises(ValueError, match=r"no column 'cod'.*'code'"):
+        AUCClassifier([BAM()], categorical=["cod"]).fit(frame, y)
+
+
+def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
+    X, y = crossed(700)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["tail"] = [f"N{number}" for number in rng.integers(0, 500, len(y))]
+    model = AUCClassifier(cv=2, random_state=0).fit(frame, y)
+    assert model.n_features_in_ > 2000
+    assert {line.member for line in model.leaderboard_} >= {"boosted trees", "kernel"}
+    assert model.auc_.value > 0.8
+    assert {one.column for one in model.importances_[:3]} <= {"a", "b", "c"}
+    model.save(tmp_path / "model")
+    twin = aucmax.load(tmp_path / "model")
+    assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
+    assert twin.columns_ == model.columns_
+    onnxruntime = pytest.importorskip("onnxruntime")
+    graph = to_onnx(Model.load(tmp_path / "model"))
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    rows = model._encode(frame).toarray()
+    (scores,) = session.run(None, {"X": rows})
+    assert_allclose(scores, model.decision_function(frame), atol=1e-4)
+
+
+def test_a_lazy_frame_is_to_be_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [1.0, 2.0] * 5, "z": ["a", "b"] * 5}).lazy()
+    with pytest.raises(TypeError, match="collect"):
+        AUCClassifier([BAM()], cv=2).fit(frame, [0, 1] * 5)
+
+
+def test_kinds_are_found_from_all_over_a_frame():
+    n = 60_000
+    rng = np.random.default_rng(0)
+    late = np.where(np.arange(n) < 25_000, np.nan, rng.normal(size=n))
+    frame = pd.DataFrame({"late": late, "word": rng.choice(["a", "b"], n)})
+    y = np.nan_to_num(late) + rng.normal(size=n) > 1.0
+    model = AUCClassifier([BAM()], cv=2, random_state=0).fit(frame, y)
+    assert model.columns_[0].kind == "numeric"
+    assert model.score(frame, y) > 0.7
+
+
+def test_the_model_says_which_class_is_positive_and_what_members_learnt_from():
+    X, y = crossed()
+    model = light().fit(X, np.where(y, "legit", "other"))
+    assert "class 'other' high, those of 'legit' low" in model.explain()
+    assert "(400 rows a model)" in model.explain()
+
+
+@pytest.mark.parametrize("estimator", [light(), AUCStream(random_state=0)])
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [(("good", "bad"), True), (("no", "yes"), False), (("fraud", "legit"), True)],
+)
+def test_a_warning_if_the_labels_mean_the_other_class(estimator, labels, warned):
+    X, y = gaussian(100, 3)
+    y = np.where(y > 0, *labels)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        clone(estimator).fit(X, y)
+    texts = [str(one.message) for one in found if "ranked high" in str(one.message)]
+    assert bool(texts) == warned
+    if warned:
+        assert f"To rank {min(labels)!r} high" in texts[0]
+
+
+def test_a_warning_if_the_larger_label_is_the_frequent_one():
+    X, _ = gaussian(200, 3)
+    rare = np.arange(200) % 5 == 0
+    with pytest.warns(
+        UserWarning, match="To rank 'left' high, as 20.0% of the rows are"
+    ):
+        light().fit(X, np.where(rare, "left", "stayed"))
+
+
+def copied(times, seed=0):
+    """Return noise, with each positive so many times."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((300, 6)), rng.random(300) < 0.15
+    order = np.append(np.arange(300), np.repeat(np.flatnonzero(y), times - 1))
+    return X[order], y[order]
+
+
+def test_copies_of_rows_do_not_make_noise_look_good(tmp_path):
+    X, y = copied(10)
+    with pytest.warns(UserWarning, match=r"rows equal another row and have its label"):
+        model = light().fit(X, y)
+    distinct = light().fit(*copied(1))
+    assert model.auc_.low < 0.5 < model.auc_.high
+    assert model.auc_.se > 0.7 * distinct.auc_.se  # nine copies tell nothing new
+    n = np.count_nonzero(copied(1)[1])
+    assert f"{9 * n} rows equal an earlier one; folds keep them" in model.explain()
+    assert "equal an earlier one" not in distinct.explain()
+    model.save(tmp_path / "m.aucmax")
+    assert aucmax.load(tmp_path / "m.aucmax").explain() == model.explain()
+    with pytest.warns(UserWarning, match="equal another row"):
+        again = light().fit(sparse.csr_array(X), y)
+    assert again.auc_ == model.auc_
+
+
+def test_every_row_twice():
+    X, y = copied(1)
+    once = light(members=[BAM()]).fit(X, y).auc_
+    with pytest.warns(UserWarning, match="300 of 600 rows equal another"):
+        twice = light(members=[BAM()]).fit(np.append(X, X, axis=0), np.append(y, y))
+    assert twice.auc_.low < 0.5 < twice.auc_.high
+    assert twice.auc_.value == pytest.approx(once.value, abs=0.01)  # the same folds
+    assert twice.auc_.se == pytest.approx(once.se, rel=0.05)
+
+
+def test_copies_that_a_user_parts():
+    X, y = copied(10)
+    model = light(members=[BAM()], cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    with pytest.warns(UserWarning, match=r"learnt from an equal row.*auc_ is too high"):
+        model.fit(X, y)
+    assert "folds part" in model.explain()
+    groups = np.unique(X[:, 0], return_inverse=True)[1]
+    with pytest.warns(UserWarning, match="folds keep them together"):
+        light(members=[BAM()]).fit(X, y, groups=groups)
+
+
+def test_equal_rows_that_are_observations_are_dealt_as_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (300, 2)).astype(float)  # nine distinct rows
+    y = rng.random(300) < 0.2 + 0.2 * X[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = light(members=[BAM()]).fit(X, y)
+    assert "291 rows equal an earlier one; folds part" in model.explain()
+    # Shares of the values 0, 1, 2: 1/6, 2/6, 3/6 of positives, 4/9, 3/9, 2/9 of others.
+    best = (1 * 2 + 2 * 5.5 + 3 * 8) / 54
+    assert model.auc_.low < best < model.auc_.high

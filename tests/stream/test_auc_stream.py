@@ -1,0 +1,373 @@
+"""AUCStream: against its members run by hand; drift; what is nonlinear."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_circles
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+import aucmax
+from aucmax import OAM, SPAM, AUCStream
+from aucmax.cli.export import to_json
+from aucmax.online.engine import NZ, SQ, SUM
+from aucmax.storage.estimator_state import dump
+from aucmax.stream.auc_stream import _block
+from aucmax.stream.limits import limited
+from aucmax.workflows.score import Model
+from helpers.data import gaussian
+
+PLAIN = "OAM(C=5.0, average=False, buffer_size=10, precondition=False)"
+LEARNERS = {
+    "SPAM()": SPAM(),
+    "OAM(C=2.0, buffer_size=25)": OAM(2.0, buffer_size=25),
+    PLAIN: OAM(5.0, average=False, buffer_size=10, precondition=False),
+    "OAM(C=6.0)": OAM(6.0),
+    "OAM(C=60.0)": OAM(60.0),
+}
+
+
+def stream(n, d=6, share=0.2, seed=0, flip=False):
+    """Return rows in random order; with ``flip``, of the opposite meaning."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    w = np.linspace(1.0, 0.0, d) * (-1.0 if flip else 1.0)
+    return rng.normal(size=(n, d)) + 0.7 * np.outer(y, w), y
+
+
+def streamed(X, y, size=500, **parameters):
+    model = AUCStream(**parameters)
+    for start in range(0, len(y), size):
+        some = slice(start, start + size)
+        model.partial_fit(X[some], y[some], classes=[False, True])
+    return model
+
+
+def by_hand(X, y):
+    """Return the members, and their mean AUC over blocks, done by hand."""
+    members = {name: clone(learner) for name, learner in LEARNERS.items()}
+    start, total, sums = 0, 0.0, dict.fromkeys(members, 0.0)
+    while start < len(y):
+        some = slice(start, start + _block(start, None, X.shape[1]))
+        whole = some.stop <= len(y)
+        rows, positive = X[some], y[some]
+        if start and whole and 0 < positive.sum() < len(positive):
+            pos, neg = positive.sum(), (~positive).sum()
+            u = pos * neg / (pos + neg) * some.stop**2
+            for name, member in members.items():
+                area = roc_auc_score(positive, member.decision_function(rows))
+                sums[name] += u * area
+            total += u
+        elif whole and not start:  # nobody knows anything yet
+            u = positive.sum() * (~positive).sum() / len(positive) * some.stop**2
+            sums = dict.fromkeys(members, 0.5 * u)
+            total = u
+        for member in members.values():
+            member.partial_fit(rows, positive, classes=[False, True])
+        start = some.stop
+    return members, {name: value / total for name, value in sums.items()}
+
+
+def test_the_members_are_themselves_and_judged_before_they_learn():
+    X, y = stream(3000)
+    model = streamed(X, y)
+    members, means = by_hand(X, y)
+    assert model.members_.keys() == members.keys()
+    for name, member in members.items():
+        assert_array_equal(model.members_[name].coef_, member.coef_)
+    for line in model.leaderboard_:
+        assert line.auc == pytest.approx(means[line.member], abs=1e-12)
+        assert line.rows == 2944  # the last block has not ended
+        assert 0.0 < line.se < 0.05
+        assert line.running
+    best = max(means.values())
+    assert [line.behind for line in model.leaderboard_] == pytest.approx(
+        sorted(best - mean for mean in means.values())
+    )
+
+
+def test_the_score_is_the_blend_of_the_members():
+    X, y = stream(3000)
+    model = streamed(X, y)
+    scores = np.array([m.decision_function(X) for m in model.members_.values()])
+    expected = (model._mix / model._unit) @ scores
+    slope, offset = model._odds
+    assert_allclose(model.decision_function(X), slope * expected + offset, rtol=1e-9)
+    assert_allclose(model.coef_ @ X.T + model.intercept_, [model.decision_function(X)])
+    weight = {line.member: line.weight for line in model.leaderboard_}
+    assert_allclose(model._mix, [weight[name] for name in model.members_])
+
+
+def served(X, y, **parameters):
+    """Return the score of each row by the model as of its block's beginning."""
+    half_life = parameters.get("half_life")
+    model, scores, start = AUCStream(**parameters), [], 0
+    while (stop := start + _block(start, half_life, X.shape[1])) <= len(y):
+        if start:
+            scores.append(model.decision_function(X[start:stop]))
+        model.partial_fit(X[start:stop], y[start:stop], classes=[False, True])
+        start = stop
+    return np.concatenate(scores), y[len(y[:start]) - sum(map(len, scores)) : start]
+
+
+@pytest.mark.parametrize("half_life", [None, 500])
+def test_the_auc_reported_is_that_of_the_scores_served(half_life):
+    X, y = stream(3000)
+    scores, positive = served(X, y, half_life=half_life)
+    right, pairs = streamed(X, y, half_life=half_life)._judged
+    assert pairs == positive.sum() * (~positive).sum()
+    assert right / pairs == pytest.approx(roc_auc_score(positive, scores), abs=2e-4)
+
+
+def bursts(n=6000, seed=3):
+    """Return rows of which 2 % are far out, with positives that come in bursts."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < np.repeat(rng.choice([0.002, 0.15], n // 200), 200)
+    X = rng.normal(size=(n, 6)) * np.where(rng.random((n, 1)) < 0.02, 20.0, 1.0)
+    return X + 2.0 * np.outer(y, [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]), y
+
+
+def test_scores_of_all_times_are_on_one_scale():
+    scores, y = (part[1000:] for part in served(*bursts()))
+    windows = [slice(i, i + 200) for i in range(0, len(y), 200) if y[i : i + 200].any()]
+    areas = [roc_auc_score(y[some], scores[some]) for some in windows]
+    within = np.average(areas, weights=[y[some].sum() for some in windows])
+    assert roc_auc_score(y, scores) > within - 0.03
+    expected = 1.0 / (1.0 + np.exp(-scores))
+    assert expected.sum() == pytest.approx(y.sum(), rel=0.3)
+
+
+def test_drift_is_found_and_half_life_named():
+    X, y = stream(9000)
+    turned, label = stream(9000, seed=1)
+    turned = turned[:, ::-1]  # other features matter
+    both = np.vstack([X, turned]), np.concatenate([y, label])
+    with pytest.warns(UserWarning, match="half_life=1000 rows"):
+        changed = streamed(*both)
+    assert changed.drift_.found
+    assert changed.drift_.gain > 3.0 * changed.drift_.se > 0.0
+    order = np.random.default_rng(0).permutation(18_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixed = streamed(both[0][order], both[1][order])
+        forgetful = streamed(*both, half_life=1000)
+    assert not mixed.drift_.found
+    assert forgetful.score(turned, label) > changed.score(turned, label)
+
+
+@pytest.mark.parametrize("value", [1e6, 3.4e38])
+@pytest.mark.parametrize("column", [0, 5], ids=["informative", "noise"])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_one_wild_value_does_not_matter(value, column, layout):
+    X, y = stream(3000)
+    area = streamed(X, y).score(X, y)
+    wild = X.copy()
+    wild[1000, column] = value
+    before = wild.copy()
+    rows = layout(wild)
+    model = streamed(rows, y)
+    assert model.score(X, y) > area - 0.01
+    assert_array_equal(wild, before)
+    one = streamed(rows, y, 177)
+    assert_array_equal(one.coef_, model.coef_)
+    assert AUCStream(random_state=0).fit(rows, y).score(X, y) > area - 0.01
+
+
+def test_a_feature_that_becomes_larger_for_good_is_limited_in_few_rows():
+    X = np.ones((300, 2))
+    X[200:, 0] = 1e7
+    most = np.zeros(2)
+    parts = [limited(some, most, 100.0 * k) for k, some in enumerate(np.split(X, 3))]
+    found = np.vstack(parts)
+    assert_array_equal(found[:, 1], 1.0)
+    assert_array_equal(found[:200, 0], 1.0)
+    assert_array_equal(found[200:, 0], [1e2, 1e4, 1e6, *[1e7] * 97])
+    assert_array_equal(most, [1e7, 1.0])
+    some = np.ones((10, 1))
+    assert limited(some, np.ones(1), 1000.0) is some
+
+
+def test_probabilities_are_those_of_a_calibrated_model():
+    X, y = stream(20_000, share=0.1)
+    model = streamed(X[:15_000], y[:15_000])
+    rival = LogisticRegression().fit(X[:15_000], y[:15_000])
+    losses = [
+        log_loss(y[15_000:], m.predict_proba(X[15_000:])[:, 1]) for m in (model, rival)
+    ]
+    assert losses[0] < losses[1] + 0.003
+    proba = model.predict_proba(X)
+    assert proba.shape == (20_000, 2)
+    assert_allclose(proba.sum(axis=1), 1.0)
+    assert_array_equal(model.predict(X), proba[:, 1] > 0.5)
+
+
+def test_blocks_grow_with_the_rows_within_bounds():
+    rows = (0, 31, 2047, 2048, 65_536, 1 << 20, 10**9)
+    lengths = [32, 32, 64, 128, 4096, 65_536, 65_536]
+    assert [_block(n, None, 10) for n in rows] == lengths
+    assert [_block(n, 5000.0, 10) for n in rows] == [32, 32, 64, 128, 256, 256, 256]
+    assert [_block(n, None, 100_000) for n in rows] == [97, 97, 97, 128, *lengths[4:]]
+
+
+def test_who_cannot_win_drops_out():
+    X, y = stream(80_000, d=3)
+    model = streamed(X, y, 5000, tolerance=0.01)
+    running = [line for line in model.leaderboard_ if line.running]
+    assert [line.member for line in running] == ["SPAM()"]  # the cheapest of equals
+    assert running[0].weight == 1.0
+    assert list(model.members_) == ["SPAM()"]
+    alone = SPAM().partial_fit(X, y)
+    assert_array_equal(model.members_["SPAM()"].coef_, alone.coef_)
+    out = model.leaderboard_[-1]
+    assert (out.running, out.weight) == (False, 0.0)
+    assert 4096 <= out.rows < 80_000
+
+
+def test_a_race_in_which_some_are_out_is_kept_in_files(tmp_path):
+    X, y = stream(40_000, d=3)
+    model = streamed(X[:30_000], y[:30_000], 5000, tolerance=0.01)
+    assert len(model.members_) < 4
+    model.save(tmp_path / "model")
+    twin = aucmax.load(tmp_path / "model")
+    assert twin.leaderboard_ == model.leaderboard_
+    for one in (model, twin):
+        one.partial_fit(X[30_000:], y[30_000:])
+    assert_array_equal(model.coef_, twin.coef_)
+    assert twin.leaderboard_ == model.leaderboard_
+
+
+def test_forgetting_is_weighing_the_past_less():
+    """The class moments are those of rows with weights; the average follows."""
+    X, y = stream(400)
+    for learner in (SPAM(), OAM()):
+        learner.partial_fit(X[:300], y[:300])
+        means = learner.coef_.copy()
+        learner._fade(0.25)
+        assert_allclose(learner._weights(learner.state_)[0], means[0], rtol=1e-12)
+        learner.partial_fit(X[300:], y[300:])
+        weight = np.where(np.arange(400) < 300, 0.25, 1.0)
+        table = learner.state_.table
+        for side, rows in enumerate((y, ~y)):
+            assert table.n[side] == pytest.approx(weight[rows].sum())
+            assert_allclose(table.feat[SUM + side], weight[rows] @ X[rows])
+            about = (X[rows] - table.ref) ** 2
+            assert_allclose(table.feat[SQ + side], weight[rows] @ about, rtol=1e-6)
+        assert_allclose(table.feat[NZ], weight.sum())
+
+
+def test_with_a_half_life_it_follows_a_stream_that_changes():
+    before, after, test = (
+        stream(12_000, seed=1),
+        stream(1000, seed=2, flip=True),
+        stream(2000, seed=3, flip=True),
+    )
+    X, y = (np.concatenate(parts) for parts in zip(before, after, strict=True))
+    faithful = streamed(X, y).score(*test)
+    quick = streamed(X, y, half_life=500.0)
+    fresh = streamed(*after).score(*test)
+    assert quick.score(*test) > max(fresh - 0.02, faithful + 0.1)
+    assert len(quick.members_) == 7
+    assert quick.leaderboard_[0].auc > 0.6  # the race has forgotten, too
+
+
+def test_without_a_change_a_half_life_costs_little():
+    X, y = stream(12_000)
+    test = stream(4000, seed=9)
+    assert streamed(X, y, half_life=3000.0).score(*test) > (
+        streamed(X, y).score(*test) - 0.005
+    )
+
+
+@pytest.fixture(scope="module")
+def circles():
+    return make_circles(6000, noise=0.2, factor=0.5, random_state=0)
+
+
+def test_nonlinear_members(circles):
+    X, y = circles
+    model = streamed(X[:4000], y[:4000], nonlinear=True, random_state=0)
+    assert streamed(X[:4000], y[:4000]).score(X[4000:], y[4000:]) < 0.6
+    assert model.score(X[4000:], y[4000:]) > 0.9
+    assert model.leaderboard_[0].member.startswith("Fourier")
+    with pytest.raises(AttributeError, match="nonlinear member"):
+        _ = model.coef_
+    with pytest.raises(TypeError, match="nonlinear=False"):
+        model._formula()
+
+
+@pytest.mark.parametrize("rows", [300, 4000], ids=["map not settled", "map settled"])
+def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path):
+    X, y = circles if rows > 300 else (sparse.csr_array(circles[0]), circles[1])
+    one = streamed(X[:rows], y[:rows], nonlinear=True, random_state=0)
+    other = streamed(X[:rows], y[:rows], 177, nonlinear=True, random_state=0)
+    one.save(tmp_path / "model")
+    twin = aucmax.load(tmp_path / "model")
+    for model in (one, other, twin):
+        model.partial_fit(X[rows : rows + 500], y[rows : rows + 500])
+    for model in (other, twin):
+        for key, array in dump(one)[1].items():
+            assert_array_equal(array, dump(model)[1][key], err_msg=key)
+    assert_array_equal(one.decision_function(X), twin.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("_unit", np.zeros(5), "cannot be weighed"),
+        ("_unit", np.ones(3), "shape"),
+        ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
+        ("_served", np.zeros((2, 3)), "served"),
+        ("_open", [(np.zeros((6, 3)), np.zeros(3))], "last rows"),
+        ("_mass", np.array([-1.0, 2.0, 1.0]), "negative weights"),
+        ("_most", np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), "negative weights"),
+        ("_mass", np.ones(3, np.int16), "'mass' has type int16, not float64"),
+    ],
+)
+def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path):
+    model = streamed(*stream(200))
+    setattr(model, name, value)
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match=why):
+        aucmax.load(tmp_path / "model")
+
+
+def test_members_of_a_file_must_be_those_of_the_race(tmp_path):
+    model = streamed(*stream(200))
+    model._team[0].learner, model._team[1].learner = (
+        model._team[1].learner,
+        model._team[0].learner,
+    )
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="is no SPAM"):
+        aucmax.load(tmp_path / "model")
+
+
+def test_the_blend_is_exported_as_the_linear_model_that_it_is(tmp_path):
+    X, y = gaussian(300, 5)
+    model = AUCStream().partial_fit(X, y)
+    model.save(tmp_path / "m.aucmax")
+    found = to_json(Model.load(tmp_path / "m.aucmax"))
+    weights = np.zeros(5)
+    for entry in found["weights"]:
+        weights[entry["index"]] = entry["weight"]
+    expected = model.decision_function(X)
+    assert_allclose(X @ weights + found["intercept"], expected)
+
+
+def test_a_member_that_diverges_is_out_and_the_others_go_on(tmp_path):
+    X, y = stream(3000, d=3)
+    model = streamed(X[:600], y[:600])
+    area = model.score(X, y)
+    model._most[:] = 1e8  # else the next value would be limited
+    model.partial_fit([[0.0, 0.0, -1e8]], [True])  # in a feature that says nothing
+    assert model.score(X, y) > area - 0.02
+    model.save(tmp_path / "model")  # in the middle of a block
+    for one in (model, aucmax.load(tmp_path / "model")):
+        one.partial_fit(X[600:], y[600:])
+        out = [line.member for line in one.leaderboard_ if not line.running]
+        assert out == [PLAIN]
+        assert one.score(X, y) > area - 0.02
