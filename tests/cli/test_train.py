@@ -20,7 +20,7 @@ from aucmax.blend.crossfit import Member
 from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.train import parameters, reader_options, remarks
 from aucmax.metrics.decimals import with_interval
-from aucmax.workflows.train import Progress
+from aucmax.workflows.plan import Progress
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import scattered
 
@@ -559,8 +559,8 @@ def table_of(n, columns=3, seed=0):
 
 
 def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("aucmax.workflows.train._BLENDED", 1000.0)
-    monkeypatch.setattr("aucmax.workflows.train._BUDGET", 1.0)
+    monkeypatch.setattr("aucmax.workflows.choose._BLENDED", 1000.0)
+    monkeypatch.setattr("aucmax.workflows.choose._BUDGET", 1.0)
     (tmp_path / "a.csv").write_text(table_of(2000))
     args = ("-o", tmp_path / "m", "--label", "outcome")
     result = invoke("train", tmp_path / "a.csv", *args)
