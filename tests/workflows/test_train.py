@@ -317,7 +317,7 @@ def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
         train(plan, output, observer=Other(), checkpoint_rows=1)
         assert checkpoint.read_text() == "theirs"
         checkpoint.unlink()
-    assert "is not of this run" in Other.warned[0]
+    assert "belongs to another run" in Other.warned[0]
 
 
 def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
@@ -491,9 +491,9 @@ def test_a_model_says_where_it_comes_from(data, tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "no row"),
-        ("+1 1:2\n+1 2:1\n", "one class"),
-        ("hello\n", "no row"),
+        ("", "No rows"),
+        ("+1 1:2\n+1 2:1\n", "both classes are needed"),
+        ("hello\n", "No rows"),
         ("3 1:1\n4 1:2\n5 1:1\n", "positive=.LABELS"),
     ],
 )

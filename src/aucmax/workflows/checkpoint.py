@@ -1,4 +1,4 @@
-"""TODO."""
+"""Checkpoints: model files with the progress of a run, to resume it."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +21,10 @@ from aucmax.workflows.run import Run, file_digests
 
 
 def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
-    """Return the run that a checkpoint has kept, if there is one and it is this one."""
+    """Return the run of a checkpoint, or None if there is no checkpoint.
+
+    Raise an error if the checkpoint belongs to another plan or to other data.
+    """
     if not checkpoint.exists():
         return None
     estimator, recipe = load_with_recipe(checkpoint)
@@ -39,8 +42,8 @@ def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
     differences = settled.differences(theirs)
     if differences:
         raise ValueError(
-            f"{checkpoint} is of another run: {'; '.join(differences)}. Resume with "
-            "the same options and data, or delete that file to begin anew."
+            f"{checkpoint} belongs to another run: {'; '.join(differences)}. Resume "
+            "with the same options and data, or delete the file to start again."
         )
     task = Task.from_json(recipe["task"])
     told = Origin.told(recipe), Spreads.told(recipe)
@@ -48,14 +51,14 @@ def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
 
 
 def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:
-    """Return the plan, the progress and the passes that a checkpoint says."""
+    """Return the plan, the progress and the passes stored in a checkpoint."""
     plan, passes, numbers = said["plan"], said["passes"], dict(said["progress"])
     position = Position(*numbers.pop("position"))
     for number in (passes, *position, *numbers.values()):
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise TypeError(f"{number!r} is no number.")
+            raise TypeError(f"{number!r} is not a number.")
         if not 0 <= number < np.inf:
-            raise ValueError(f"{number!r} is no count.")
+            raise ValueError(f"{number!r} is not a count.")
     if not all(isinstance(number, int) for number in (passes, *position)):
         raise TypeError(f"its position is {position}, of {passes} passes.")
     if not isinstance(plan["algorithm"], str):
@@ -64,7 +67,7 @@ def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:
 
 
 class CheckpointWriter:
-    """Writes a checkpoint when one is due."""
+    """Write a checkpoint when one is due."""
 
     def __init__(
         self,
@@ -76,18 +79,18 @@ class CheckpointWriter:
         resumed: bool,
     ) -> None:
         self._run, self.path, self._observer = run, path, observer
-        self.wrote = resumed  # whether the file is of this run
+        self.wrote = resumed  # whether the file belongs to this run
         self._rows, self._seconds = rows, seconds
         self._steps, self._time = run.progress.steps, monotonic()
 
     def due(self) -> bool:
-        """Return whether it is time."""
+        """Return whether a checkpoint is due."""
         if self._rows is not None:
             return self._run.progress.steps - self._steps >= self._rows
         return monotonic() - self._time >= self._seconds
 
     def write(self, lines: BadLines) -> None:
-        """Write one; what goes wrong here is no reason to stop training."""
+        """Write a checkpoint; warn if that fails, and continue training."""
         run = self._run
         self._steps, self._time = run.progress.steps, monotonic()
         kept = {
@@ -98,11 +101,11 @@ class CheckpointWriter:
         try:
             lines.flush()
             if self.path.exists() and not self.wrote:
-                raise FileExistsError(f"{self.path} is not of this run")
+                raise FileExistsError(f"{self.path} belongs to another run")
             self.wrote = True
             recipe = {**run.recipe(), "checkpoint": kept}
             save_model(run.estimator, self.path, recipe=recipe)
         except OSError as error:
             self._observer.warn(
-                f"No checkpoint could be written: {error}. Training goes on."
+                f"Could not write a checkpoint: {error}. Training continues."
             )

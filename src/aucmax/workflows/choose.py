@@ -1,4 +1,4 @@
-"""TODO."""
+"""Choosing an algorithm from the size of the data, and building it."""
 
 import os
 from typing import Any
@@ -10,42 +10,24 @@ from aucmax.io.chunk import Chunk, Source
 from aucmax.io.table_source import TableSource
 from aucmax.registry import named
 
-_MEMORY_SHARE = 8  # data that would take more than this part of the memory are a stream
-
-
-FAST = "fast"  # in place of a name: what ranks well in little time
-
-
+_MEMORY_SHARE = 8  # of the memory: larger data are learnt as a stream
+FAST = "fast"  # instead of an algorithm name: a good ranker in little time
 AUTOMATIC = ("auto", FAST)
-
-
-_FEW_ROWS = 300  # too few to tell several models apart
-
-
-_WIDE = 2000  # features, beyond which a blend is of linear models only
-
-
-_BLENDED = 1e6  # values that several models take no longer than a minute or two for;
-
-
-_BUDGET = 60.0  # seconds, beyond that …
-
-
+_FEW_ROWS = 300  # too few to compare several models
+_WIDE = 2000  # features; beyond, a blend has linear members only
+_BLENDED = 1e6  # values that a blend handles in a minute or two;
+_BUDGET = 60.0  # seconds, the time budget beyond that …
 _MOST_BLENDED = 1e8  # … up to here
-
-
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
-
-
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 
 
 def choose(source: Source, first: Chunk, fast: bool = False) -> str:
-    """Return the algorithm for who names none, by the size of the data.
+    """Choose an algorithm from the size of the data.
 
-    A blend for a table (not if it is to be ``fast``), with a time budget if it is
-    large; else cross-validated Newton if the data fit in memory, the square loss if
-    they are many for that, a race of streams if they do not fit or come through a pipe.
+    A blend for a table, unless ``fast``; else cross-validated Newton if the data fit in
+    memory, the square loss if they are large for that, and a race of stream learners if
+    they do not fit or come through a pipe.
     """
     if source.size is None:
         return "AUCStream"
@@ -58,7 +40,7 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
         return "AUCStream"
     rows, width = total * X.shape[0], X.shape[1]
     is_table = isinstance(source, TableSource)
-    narrow = width <= _WIDE or is_table  # of texts, linear models do as well
+    narrow = width <= _WIDE or is_table  # for text, linear models are as good
     values = total * stored if is_table else rows * width
     if not fast and rows >= _FEW_ROWS and narrow and values <= _MOST_BLENDED:
         return "AUCClassifier"
@@ -68,13 +50,13 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
 
 
 def default_budget(source: Source, first: Chunk) -> dict[str, float]:
-    """Return the time budget of a blend that nobody asked for, if it needs one."""
+    """Return the time budget of a blend chosen automatically, if it is large."""
     values = (source.size or 0) / max(first.done, 1) * np.prod(first.X.shape)
     return {"time_budget": _BUDGET} if values > _BLENDED else {}
 
 
 def build(name: str, params: dict[str, Any], seed: int) -> Any:
-    """Return an estimator by name, with parameters as given."""
+    """Return an estimator by name, with these parameters and this random seed."""
     estimator = named(name, **params)
     for key in estimator.get_params():
         if key.rpartition("__")[2] == "random_state" and "random_state" not in params:

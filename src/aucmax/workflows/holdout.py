@@ -1,4 +1,4 @@
-"""TODO."""
+"""Held-out rows, and the AUC on them or on test data."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +18,10 @@ from aucmax.workflows.run import Run
 
 
 def held_out(X: Any, share: float, seed: int) -> Positive:
-    """Return which rows to hold out: by what is in them, so equal rows go together."""
+    """Return which rows to hold out.
+
+    Rows are chosen by a hash of their content, so that equal rows stay together.
+    """
     hashes = row_hashes(X, seed)
     chosen: Positive = (hashes >> np.uint64(11)) * 2.0**-53 < share
     return chosen
@@ -27,7 +30,7 @@ def held_out(X: Any, share: float, seed: int) -> Positive:
 def evaluate_held_out(
     run: Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the AUC on rows that were not learnt, with its interval."""
+    """Return the AUC on test or held-out rows, with its confidence interval."""
     width = run.estimator.n_features_in_
     if test:
         batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
@@ -47,12 +50,12 @@ def evaluate_held_out(
             positives.append(positive)
             weights.append(weight)
     if not positives:
-        raise ValueError("There is no row to judge the model by.")
+        raise ValueError("there are no rows to evaluate on.")
     weighted = all(weight is not None for weight in weights)
     positive, weight = np.concatenate(positives), join(weights) if weighted else None
     if positive.all() or not positive.any():
         side = "positive" if positive.all() else "negative"
-        raise ValueError(f"there are {side} rows only to judge by, and no others.")
+        raise ValueError(f"all rows to evaluate on are {side}.")
     interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
     return Judgement(
         "test" if test else "holdout",

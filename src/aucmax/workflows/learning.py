@@ -1,4 +1,4 @@
-"""TODO."""
+"""The loops over the rows: chunk by chunk, or all rows at once."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,18 +21,10 @@ from aucmax.workflows.holdout import held_out
 from aucmax.workflows.plan import Observer, Progress, Stop, StoppedError
 from aucmax.workflows.run import Run
 
-_PATIENCE = 0.2  # seconds to wait for data before looking around
-
-
-_KEPT_ROWS = 1_000_000  # of a pipe, held out: nobody can read them again
-
-
-_ROOM = (
-    8  # one part in so many more features than seen, while their number is not known
-)
-
-
-Score = Callable[[Any], NDArray[np.float64]]  # of rows
+_PATIENCE = 0.2  # seconds to wait for data before asking whether to stop
+_KEPT_ROWS = 1_000_000  # held-out rows of a pipe, which cannot be read again
+_ROOM = 8  # room for 1/8 more features than seen, while their number is unknown
+Score = Callable[[Any], NDArray[np.float64]]
 
 
 def learn_stream(
@@ -42,10 +34,10 @@ def learn_stream(
     observer: Observer,
     stop: Stop,
 ) -> list[Batch]:
-    """Learn chunk by chunk; return the rows held out if they cannot be read again."""
+    """Learn chunk by chunk; return held-out rows that cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
-    with Evaluator(progress) as referee:
+    with Evaluator(progress) as evaluator:
         while progress.passes < run.passes:
             begun, run.begun = run.begun, None
             reading = begun or run.source.chunks(progress.position)
@@ -56,19 +48,19 @@ def learn_stream(
                         if part.held is not None and not again:
                             kept.append(part.held)
                             _check_kept(progress)
-                    _learn(run, part.learnt, referee)
+                    _learn(run, part.learnt, evaluator)
                     progress.position = part.after
                     progress.steps += len(part.learnt.positive)
                     observer.progress(progress, part.done)
-                    if run.estimator.progressive_auc is not None:
+                    if progress.steps and run.estimator.progressive_auc is not None:
                         observer.leaderboard(run.estimator.leaderboard_)
-                # Without a part, a pipe says nothing: is there a wish to stop?
+                # A pipe without new data gives None, so that a stop is noticed.
                 if reason := stop():
-                    referee.wait()
+                    evaluator.wait()
                     saver.write(lines)
                     raise StoppedError(saver.path, reason)
                 if part is not None and saver.due():
-                    referee.wait()
+                    evaluator.wait()
                     saver.write(lines)
             progress.passes += 1
             progress.position = START
@@ -88,20 +80,20 @@ def _check_classes(run: Run) -> None:
             else f"All {progress.rows:,} rows are"
         )
         raise ValueError(
-            f"{rows} of one class, the {side} one; there is "
-            f"nothing to rank. Labels were taken as {run.task}: see --positive."
+            f"{rows} {side}; both classes are needed. The positive label is "
+            f"{run.task}: see --positive."
         )
 
 
 def _check_kept(progress: Progress) -> None:
     if progress.held_out > _KEPT_ROWS:
         raise ValueError(
-            f"More than {_KEPT_ROWS:,} rows of a pipe are to be held out, which is too "
-            "many to keep: use --test FILE."
+            f"More than {_KEPT_ROWS:,} rows of a pipe would be held out in memory: use "
+            "--test FILE instead."
         )
 
 
-def _learn(run: Run, batch: Batch, referee: "Evaluator") -> None:
+def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
     X, positive, weight = batch
     if len(positive) == 0:
         return
@@ -117,27 +109,27 @@ def _learn(run: Run, batch: Batch, referee: "Evaluator") -> None:
         if mixed and estimator.progressive_auc is None:
             score = estimator.scorer()
             if score is not None:
-                referee.rank(X, positive, score)
+                evaluator.rank(X, positive, score)
     estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
     if progress.passes == 0 and estimator.progressive_auc is not None:
         progress.wins, progress.pairs = estimator.progressive_auc
 
 
 def _with_room(run: Run) -> int:
-    """Return how many features to make room for: to grow by a few costs O(d)."""
+    """Return the number of features to make room for; growing costs O(d)."""
     seen = run.progress.features
     if run.source.n_features is not None:
         return seen
-    quadratic = run.estimator.grows_quadratically  # then there is none to spare
+    quadratic = run.estimator.grows_quadratically  # room would cost too much
     return seen if quadratic else seen + seen // _ROOM
 
 
 class Evaluator:
-    """Ranks chunks by the model from before they were learnt, in a second thread."""
+    """Rank chunks by the model as it was before it learnt them, in a second thread."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._pool = ThreadPoolExecutor(1, "aucmax-referee")
+        self._pool = ThreadPoolExecutor(1, "aucmax-evaluator")
         self._open: deque[Future[tuple[float, float]]] = deque()
 
     def __enter__(self) -> "Evaluator":
@@ -151,12 +143,12 @@ class Evaluator:
             self._pool.shutdown(cancel_futures=True)
 
     def rank(self, X: Any, positive: Positive, score: Score) -> None:
-        """Rank the rows of a chunk; nobody changes the arrays."""
+        """Rank the rows of a chunk; the arrays must not change."""
         self.wait()  # chunks take memory
         self._open.append(self._pool.submit(_correct_pairs, X, positive, score))
 
     def wait(self, most: int = 0) -> None:
-        """Wait until ``most`` chunks are not judged; add up the others, in order."""
+        """Wait until at most ``most`` chunks are left; add up the others in order."""
         while len(self._open) > most:
             wins, pairs = self._open.popleft().result()
             self._progress.wins += wins
@@ -164,13 +156,13 @@ class Evaluator:
 
 
 def _correct_pairs(X: Any, positive: Positive, score: Score) -> tuple[float, float]:
-    """Return how many pairs of a chunk are ranked right, and how many there are."""
+    """Return the number of correctly ranked pairs of a chunk, and of all its pairs."""
     pairs = float(positive.sum()) * float((~positive).sum())
     return pairs * auc(positive, score(X)), pairs
 
 
 def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
-    """Read all rows, then fit; return the rows held out."""
+    """Read all rows, then fit; return the held-out rows."""
     learnt, kept, progress = [], [], run.progress
     for part in prefetch(_parts(run, run.begun or run.source.chunks())):
         _note(progress, part, lines)
@@ -197,17 +189,17 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
 
 
 class _Part(NamedTuple):
-    """A chunk, its labels understood."""
+    """A chunk with labels, split into rows to learn and held-out rows."""
 
     learnt: Batch
-    held: Batch | None  # out
+    held: Batch | None
     bad: list[BadLine]
     after: Position
     done: int
 
 
 def _parts(run: Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
-    """Yield the rows to be learnt and those held out; for the thread that reads."""
+    """Yield rows to learn and held-out rows; runs in the reading thread."""
     for chunk in chunks:
         batch, bad = labelled(chunk, run.task)
         held = None

@@ -1,4 +1,4 @@
-"""TODO."""
+"""A training run: its data, labels and estimator."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,16 +20,16 @@ from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose, default_budget
 from aucmax.workflows.plan import Plan, Progress
 
-_N_SCALES = 20  # features whose spreads are kept, to tell which ones have the most say
+_N_SCALES = 20  # features whose scales are stored, for the report on their influence
 
 
 @dataclass
 class Run:
-    """A run under way."""
+    """A training run in progress."""
 
     plan: Plan
     source: Source
-    begun: Iterator[Chunk] | None  # the first pass, if it has been looked into
+    begun: Iterator[Chunk] | None  # the first pass, if its first chunks have been read
     task: Task
     estimator: Any
     passes: int
@@ -40,11 +40,11 @@ class Run:
 
     @property
     def streams(self) -> bool:
-        """Whether the learner sees one chunk after the other."""
+        """Whether the learner is trained chunk by chunk."""
         return hasattr(self.estimator, "partial_fit")
 
     def recipe(self) -> dict[str, Any]:
-        """Return what a model file is to say of its origin."""
+        """Return how a model file describes its training data."""
         progress = self.progress
         return {
             "input": self.source.recipe(),
@@ -66,7 +66,7 @@ class Run:
 
 
 def begin(plan: Plan) -> Run:
-    """Open the data and look at the first rows; choose what has not been said."""
+    """Open the data, read the first rows, choose the algorithm if none is given."""
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     chunks = source.chunks()
@@ -74,12 +74,10 @@ def begin(plan: Plan) -> Run:
     if not seen or seen[-1].X.shape[0] == 0:
         problem = next((str(line) for chunk in seen for line in chunk.bad), None)
         reason = f": {problem}" if problem else "; is it empty?"
-        raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
+        raise ValueError(f"No rows in {', '.join(source.files)}{reason}")
     first = seen[-1]
     if first.y is None:
-        raise ValueError(
-            "There are no labels to learn from: name their --label column."
-        )
+        raise ValueError("No labels to learn from: name the label column with --label.")
     task = _settled(requested_task(plan.positive, source), source, seen, chunks)
     name = plan.algorithm
     name = choose(source, first, name == FAST) if name in AUTOMATIC else full_name(name)
@@ -90,13 +88,13 @@ def begin(plan: Plan) -> Run:
     estimator = build(name, params, plan.seed)
     passes = plan.passes
     if passes is None:
-        # Of the learners of streams, sums of moments gain nothing by a second pass.
+        # Learners that sum moments gain nothing by a second pass.
         learner = getattr(estimator, "learner", estimator)
         again = isinstance(learner, OnlineAUC) and source.size is not None
         passes = learner.max_iter if again else 1
     if hasattr(estimator, "partial_fit"):
         if passes > 1 and source.size is None:
-            raise ValueError("A pipe can be read once only: --passes 1, or use a file.")
+            raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
     elif plan.passes is not None:
         configured(estimator, {"max_iter": passes})
     return Run(
@@ -113,7 +111,7 @@ def begin(plan: Plan) -> Run:
 
 
 def influential_scales(run: Run) -> Spreads:
-    """Return the spreads that people will ask for: of the features that say most."""
+    """Return standard deviations of the most influential features."""
     expression = run.estimator.expression()
     if expression is None:
         return Spreads()
@@ -122,7 +120,7 @@ def influential_scales(run: Run) -> Spreads:
 
 
 def requested_task(positive: str | None, source: Source) -> Task:
-    """Return what the user says is positive, else what is known of the data."""
+    """Return the labels that the user calls positive, else those of the data set."""
     if positive is None and source.task is not None:
         return source.task
     return Task.parse(positive)
@@ -131,15 +129,14 @@ def requested_task(positive: str | None, source: Source) -> Task:
 def _settled(
     task: Task, source: Source, seen: list[Chunk], chunks: Iterator[Chunk]
 ) -> Task:
-    """Return the task, settled by the first rows.
+    """Return the task with the positive label determined by the first rows.
 
-    The first chunk of a pipe is small, and may have one class only: more are read, and
-    added to those ``seen``, until labels say enough or it is as much as of a file. It
-    takes as much to see which label is the rarer one.
+    The first chunk of a pipe is small and may have only one class. More chunks are read
+    and added to ``seen`` until the labels are known, or as much is read as of a file.
     """
     labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
     while source.size is None and seen[-1].after.offset < BLOCK:
-        if not task.halves:  # for which it takes all labels
+        if not task.halves:  # those need all labels
             with suppress(ValueError):
                 found = task.settle(join(labels))
                 if not found.by_rarity:
@@ -153,7 +150,7 @@ def _settled(
 
 
 def first_chunks(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Yield chunks up to the first that has rows."""
+    """Yield chunks up to the first one with rows."""
     for chunk in chunks:
         yield chunk
         if chunk.X.shape[0]:
@@ -161,7 +158,7 @@ def first_chunks(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 def file_digests(source: Source) -> list[str] | None:
-    """Return what tells each file from another of its size; None for a pipe."""
+    """Return a fingerprint of each file; None for a pipe."""
     if source.size is None:
         return None
     return [file_digest(Path(name)) for name in source.files]

@@ -1,12 +1,12 @@
-"""Training from files and streams: any algorithm, bounded memory, no work lost.
+"""Training from files and pipes, with bounded memory and checkpoints.
 
-A learner of streams sees one chunk after the other. Between two chunks all there is to
-know is its state and a :class:`Progress`; a checkpoint is a model file with both, next
-to the model that is to be. As learners do not care how a stream is cut, and readers cut
-it the same way again, a run that goes on from a checkpoint ends with the very bytes it
-would have ended with.
+A stream learner sees one chunk of rows after the other. Between two chunks, its state
+and a :class:`Progress` are all there is to know; a checkpoint is a model file with
+both, next to the model file to be written. Neither learners nor readers depend on how a
+stream is cut into chunks, so a resumed run writes the same bytes as an uninterrupted
+one.
 
-Other learners get all rows at once.
+Batch learners get all rows at once.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aucmax.io.batch import labelled
+from aucmax.io.batch import Batch, labelled
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import reopen
 from aucmax.storage.atomic import (
@@ -29,19 +29,19 @@ from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
-from aucmax.workflows.run import begin, first_chunks, influential_scales
+from aucmax.workflows.run import Run, begin, first_chunks, influential_scales
 
 _SILENT = Observer()
 
 
 class Result(NamedTuple):
-    """A model file that has been written, and how it came about."""
+    """What a run has written."""
 
     estimator: Any
     recipe: dict[str, Any]
     progress: Progress
-    judged: dict[str, Any] | None  # AUC on rows that were not learnt
-    resumed: bool  # whether it went on from a checkpoint
+    judged: dict[str, Any] | None  # AUC on held-out or test rows
+    resumed: bool  # whether it continued from a checkpoint
 
 
 def train(
@@ -55,88 +55,94 @@ def train(
     resume: bool = False,
     observer: Observer = _SILENT,
 ) -> Result:
-    """Train as planned and write the model to ``output``."""
+    """Train as planned and write the model to ``output``.
+
+    Only one process at a time may write to ``output``.
+    """
     if test and plan.holdout:
-        raise ValueError("The model is judged by --holdout or by --test: take one.")
+        raise ValueError("--holdout and --test exclude each other: give one of them.")
     check_writable(output)
     with sole_writer(output):
-        return _train(
-            plan,
-            output,
-            test,
-            quarantine,
-            checkpoint_rows,
-            checkpoint_seconds,
-            resume,
-            observer,
+        checkpoint = output.with_name(output.name + ".checkpoint")
+        refuse_twice(output, checkpoint, quarantine)
+        run, resumed = _run(plan, checkpoint, resume, observer)
+        _check_files(run, output, quarantine, test)
+        saver = CheckpointWriter(
+            run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
         )
+        held = _learn(run, quarantine, saver, observer)
+        recipe, judged = _save(run, output, held, test, saver)
+        return Result(run.estimator, recipe, run.progress, judged, resumed)
 
 
-def _train(
-    plan: Plan,
-    output: Path,
-    test: Sequence[str],
-    quarantine: Path | None,
-    checkpoint_rows: int | None,
-    checkpoint_seconds: float,
-    resume: bool,
-    observer: Observer,
-) -> Result:
-    """Train; nobody else writes to ``output`` meanwhile."""
-    checkpoint = output.with_name(output.name + ".checkpoint")
-    refuse_twice(output, checkpoint, quarantine)
-    run = resumed_run(checkpoint, plan) if resume else None
+def _run(
+    plan: Plan, checkpoint: Path, resume: bool, observer: Observer
+) -> tuple[Run, bool]:
+    """Return the run, and whether it continues from a checkpoint."""
     if not resume and checkpoint.exists():
         raise FileExistsError(
-            f"{checkpoint} is there: a run was interrupted. Go on with --resume, or "
-            "delete that file to begin anew."
+            f"{checkpoint} exists: a run was interrupted. Continue it with --resume, "
+            "or delete the file to start again."
         )
-    if run is None:
-        if resume:
-            observer.warn(
-                f"There is no {checkpoint} to go on from: training begins anew."
-            )
-        run = begin(plan)
-        resumed = False
-    else:
-        resumed = True
-    refuse_overwriting(output, run.source.files)
+    run = resumed_run(checkpoint, plan) if resume else None
+    if run is not None:
+        return run, True
+    if resume:
+        observer.warn(f"There is no checkpoint {checkpoint}: training starts again.")
+    return begin(plan), False
+
+
+def _check_files(
+    run: Run, output: Path, quarantine: Path | None, test: Sequence[str]
+) -> None:
+    """Raise an error if a file cannot be used, before hours of training."""
+    inputs = list(run.source.files)
     if test and "-" not in test:
-        # What is wrong with a name or a column is better known before all is learnt.
-        judges = reopen(test, run.source.recipe())
-        refuse_overwriting(output, judges.files)
-        if quarantine is not None:
-            refuse_overwriting(quarantine, judges.files)
-        for chunk in first_chunks(judges.chunks()):
+        source = reopen(test, run.source.recipe())
+        inputs += source.files
+        for chunk in first_chunks(source.chunks()):
             labelled(chunk, run.task)
-    if quarantine is not None:
-        refuse_overwriting(quarantine, run.source.files)
-    lines = BadLines(plan.on_bad_line, quarantine, run.progress.quarantined)
-    saver = CheckpointWriter(
-        run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
-    )
+    for written in (output, quarantine):
+        if written is not None:
+            refuse_overwriting(written, inputs)
+
+
+def _learn(
+    run: Run, quarantine: Path | None, saver: CheckpointWriter, observer: Observer
+) -> list[Batch]:
+    """Train the learner; return held-out rows that cannot be read again."""
+    lines = BadLines(run.plan.on_bad_line, quarantine, run.progress.quarantined)
     try:
         if run.streams:
             with observer.listening() as stop:
-                held = learn_stream(run, lines, saver, observer, stop)
-        else:
-            held = learn_at_once(run, lines, observer)
+                return learn_stream(run, lines, saver, observer, stop)
+        return learn_at_once(run, lines, observer)
     finally:
         lines.close()
+
+
+def _save(
+    run: Run,
+    output: Path,
+    held: list[Batch],
+    test: Sequence[str],
+    saver: CheckpointWriter,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Write the model, evaluate it, and write it again with its AUC."""
     run.spreads = influential_scales(run)
-    with suppress(OSError, ValueError):  # a file may be gone: names are not worth it
+    with suppress(OSError, ValueError):  # a file may be gone by now
         run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save_model(run.estimator, output, recipe=recipe)
-    if saver.wrote:  # else somebody else has
-        discard(checkpoint)
+    if saver.wrote:
+        discard(saver.path)
     try:
         judged = evaluate_held_out(run, held, test, recipe)
     except ValueError as error:
         raise ValueError(
-            f"{output} is written, but could not be judged: {error}"
+            f"{output} is written, but could not be evaluated: {error}"
         ) from error
     if judged is not None:
         recipe["judged"] = judged
         save_model(run.estimator, output, recipe=recipe)
-    return Result(run.estimator, recipe, run.progress, judged, resumed)
+    return recipe, judged
