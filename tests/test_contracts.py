@@ -1686,7 +1686,7 @@ def edited(path, edit):
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
-        (lambda header: header.update(format="other"), "not one of aucmax"),
+        (lambda header: header.update(format="other"), "not an aucmax model"),
         (lambda header: header.update(version=99), "version 99.*Upgrade"),
         (
             lambda header: header.update(version=1),
@@ -1753,7 +1753,7 @@ def test_foreign_files(tmp_path):
     with pytest.raises(ValueError, match="not an aucmax model file"):
         aucmax.load(path)
     save_file({"coef": np.ones((1, 3))}, path)
-    with pytest.raises(ValueError, match="not one of aucmax"):
+    with pytest.raises(ValueError, match="not an aucmax model"):
         aucmax.load(path)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         aucmax.load(tmp_path / "nowhere.aucmax")

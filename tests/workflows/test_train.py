@@ -333,9 +333,9 @@ def test_a_file_is_written_for_one_purpose(data, tmp_path):
     output = tmp_path / "m.aucmax"
     plan = Plan([path], "SPAM", passes=1, on_bad_line="quarantine")
     for aside in (output, tmp_path / "." / "m.aucmax", f"{output}.checkpoint"):
-        with pytest.raises(FileExistsError, match="for two purposes"):
+        with pytest.raises(FileExistsError, match="two different outputs"):
             train(plan, output, quarantine=Path(aside))
-    with pytest.raises(FileExistsError, match="is read, and would be overwritten"):
+    with pytest.raises(FileExistsError, match="Refusing to overwrite input file"):
         train(plan, output, quarantine=Path(path))
     assert os.listdir(tmp_path) == ["rows.svm"]
 
