@@ -1319,7 +1319,7 @@ def test_who_runs_out_of_rounds_says_so(estimator):
     name = type(estimator).__name__
     found = re.match(
         rf"{name} has not converged within max_iter=1: .* is (\S+), "
-        r"where (\S+) is asked for\. Raise max_iter",
+        r"above tol=(\S+)\. Raise max_iter",
         text,
     )
     assert found, text

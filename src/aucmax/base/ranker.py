@@ -265,8 +265,8 @@ class LinearRanker(Ranker):
         first = not self.resumable
         if first and "coef_" in vars(self):
             raise ValueError(
-                "There is no state to continue from: the weights are the mean of several "
-                "learners, from a cluster. Start again with clone(estimator)."
+                "There is no state to continue from: the weights are the mean of several
+                " "learners, from a cluster. Start again with clone(estimator)."
             )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
@@ -430,8 +430,8 @@ def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     check_classification_targets(y)
     if len(found) < 2:
         raise ValueError(
-            f"Two classes are needed, but there is only one class: {found.tolist()}. If "
-            "the first chunk of a stream has one class, pass classes=[negative, "
+            f"Two classes are needed, but there is only one class: {found.tolist()}. If
+            " "the first chunk of a stream has one class, pass classes=[negative, "
             "positive]."
         )
     kind = type_of_target(y, input_name="y")
