@@ -83,7 +83,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
-        """Return rows ready for scoring; raise an error for values that are not finite."""
+        """Return rows ready for scoring; raise an error if one is not finite."""
         check_values(X, getattr(self, "feature_names_in_", None))
         return X
 
@@ -256,7 +256,7 @@ class LinearRanker(Ranker):
         return product(X, self.coef_[0]) + self.intercept_[0]
 
     def _validate_state(self, state: Any) -> None:
-        """Raise a ValueError if a stored state would make a kernel read out of bounds."""
+        """Raise a ValueError if a kernel would read out of bounds by a stored state."""
 
     def _stream(
         self, X: Any, y: Any, classes: Any, sample_weight: Any
@@ -265,8 +265,8 @@ class LinearRanker(Ranker):
         first = not self.resumable
         if first and "coef_" in vars(self):
             raise ValueError(
-                "There is no state to continue from: the weights are the mean of several
-                " "learners, from a cluster. Start again with clone(estimator)."
+                "There is no state to continue from: the weights are the mean of "
+                "several learners, from a cluster. Start again with clone(estimator)."
             )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
@@ -430,8 +430,8 @@ def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     check_classification_targets(y)
     if len(found) < 2:
         raise ValueError(
-            f"Two classes are needed, but there is only one class: {found.tolist()}. If
-            " "the first chunk of a stream has one class, pass classes=[negative, "
+            f"Two classes are needed, but there is only one class: {found.tolist()}. "
+            "If the first chunk of a stream has one class, pass classes=[negative, "
             "positive]."
         )
     kind = type_of_target(y, input_name="y")
