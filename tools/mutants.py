@@ -55,7 +55,7 @@ MUTANTS = [
         "online/engine/feature_table.py",
         "stats[TO_MEAN] = stats[ROWS] / (pos + neg)",
         "stats[TO_MEAN] = 1.0",
-        "tests/test_contracts.py -k 'constant_factor and SOLAM'",
+        "tests/contracts/test_weights.py -k 'constant_factor and SOLAM'",
     ),
     Mutant(
         "off by one: soft threshold",
@@ -209,14 +209,14 @@ MUTANTS = [
         "core/validation.py",
         "    check_weights(weight, MOST)\n",
         "    check_weights(np.abs(weight), MOST)\n",
-        "tests/test_contracts.py -k 'bad_weights and SPAM'",
+        "tests/contracts/test_weights.py -k 'bad_weights and SPAM'",
     ),
     Mutant(
         "partial_fit starts afresh each time",
         "linear/least_squares.py",
         "moments = self.state_ + moments",
         "moments = moments + moments",
-        "tests/test_contracts.py -k 'chunking and LeastSquaresAUC'",
+        "tests/contracts/test_streams.py -k 'chunking and LeastSquaresAUC'",
     ),
     Mutant(
         "l1 is dropped",
@@ -346,7 +346,7 @@ KERNELS = [
         "online/engine/feature_table.py",
         "ASLEEP * new < mark and",
         "new < 0.0 and",
-        "tests/test_contracts.py -k 'wake_up and SPAM'",
+        "tests/contracts/test_streams.py -k 'wake_up and SPAM'",
     ),
     Mutant(
         "squares of sparse rows leave the cross term out",

@@ -91,6 +91,13 @@ def rare(n=100_000, d=3, seed=0, positives=1):
     return X, y
 
 
+def informative(n, seed, d=3):
+    """Return rows of which the first feature tells the classes apart, alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + 1.3 * rng.standard_normal(n) > 0.6).astype(int)
+
+
 def wide(n=300, d=70_000, seed=0, nnz=20):
     """Return CSR rows with more features than 16 bits can count."""
     rng = np.random.default_rng(seed)
