@@ -157,7 +157,7 @@ class AUCClassifier(Ranker):
     blend better than ``auc_.value`` says. The upper end of the interval allows for it.
     The interval also allows for folds that depend on each other, by how much their
     models differ. On simulated noise and signal of 100 to 400 rows it covered the AUC
-    of the fitted model in 92 % to 100 % of the draws; ``benchmarks/bench_coverage.py
+    of the fitted model in 92 % to 100 % of the draws; ``benchmarks/intervals.py
     classifier`` prints the table. It holds for one fit; to compare many settings by
     ``auc_`` and take the best is not allowed for.
 
