@@ -90,7 +90,7 @@ def edit_header(path, edit):
         (lambda header: header.update(version=99), "version 99.*Upgrade"),
         (
             lambda header: header.update(version=1),
-            "version 1 .*too old: train it again",
+            "version 1 .*too old: train the model again",
         ),
         (lambda header: header.update({"class": "os.system"}), "os.system"),
         (lambda header: header.update({"class": "Pipeline"}), "Pipeline"),
