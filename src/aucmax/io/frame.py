@@ -1,4 +1,4 @@
-"""Data frames of pandas and polars, and tables of Arrow, read as files are."""
+"""Readers of pandas and polars data frames and Arrow tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -56,7 +56,7 @@ class _Table(Batches):
 
 
 def encoded(frame: Any, recipe: dict[str, Any]) -> Any:
-    """Return the features of the rows of a data frame; an error if one is bad."""
+    """Return the features of a data frame; raise an error for a malformed row."""
     source = FrameSource(frame, recipe=recipe, labelled=False)
     parts = []
     for chunk in source.chunks(START):
@@ -70,7 +70,7 @@ def encoded(frame: Any, recipe: dict[str, Any]) -> Any:
 
 
 def to_arrow(frame: Any) -> Any:
-    """Return a data frame as a table of Arrow."""
+    """Convert a data frame to an Arrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
@@ -80,14 +80,16 @@ def to_arrow(frame: Any) -> Any:
     names = [str(name) for name in frame.columns]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ValueError(f"two columns are called {min(twice)!r}: rename one")
+        raise ValueError(
+            f"duplicate column name {min(twice)!r}: rename one of the columns"
+        )
     return pa.table(
         {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
     )
 
 
 def _array(series: Any) -> Any:
-    """Return a column of pandas; of values of several types, their text."""
+    """Return a pandas column; mixed types are converted to text."""
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
