@@ -477,7 +477,7 @@ def test_bad_lines_and_scores_do_not_go_to_one_file(model, data, tmp_path):
     for name in (output, f"{tmp_path}/./out.csv"):
         result = invoke("score", model, data, "-o", output, "--quarantine", name)
         assert result.exit_code == 1
-        assert "is to be written twice, for two purposes" in result.stderr
+        assert "was given for two different outputs" in result.stderr
     assert not output.exists()
     assert invoke("score", model, data, "--quarantine", data).exit_code == 1
     assert data.read_text().startswith(HEADER)
@@ -488,7 +488,7 @@ def test_neither_data_nor_model_are_overwritten(model, data):
         before = output.read_bytes()
         result = invoke("score", model, data, "-o", output)
         assert result.exit_code == 1
-        assert f"{output} is read, and would be overwritten" in result.stderr
+        assert f"Refusing to overwrite input file {output}" in result.stderr
         assert output.read_bytes() == before
 
 

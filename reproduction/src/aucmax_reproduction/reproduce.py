@@ -18,7 +18,7 @@ import numpy as np
 
 import aucmax
 from aucmax.io import datasets as registry
-from aucmax.storage.atomic import sole_writer
+from aucmax.storage.locks import sole_writer
 from aucmax_reproduction import lines, papers
 from aucmax_reproduction.fitting import (
     CEILINGS,
