@@ -281,17 +281,16 @@ class AUCClassifier(Ranker):
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
         rows, signed = self._training_rows(X, y, sample_weight)
         equal = Repeats.among(rows.X, rows.signed > 0.0)
-        rounds = [split_rows(self.cv, signed, groups, seed, equal)]
+        n_rounds, budget = 1, self.time_budget
+        if budget is not None and isinstance(self.cv, Integral):
+            n_rounds = max(_ROWS_TIMES_ROUNDS // len(rows.signed), 1)
+        rounds = [
+            split_rows(self.cv, signed, groups, seed + k, equal)
+            for k in range(min(n_rounds, _MAX_ROUNDS))
+        ]
         self._duplicates = count_duplicates(equal, rounds[0])
-        budget = self.time_budget
         if budget is not None:
             budget = _TRAINING_SHARE * budget - (monotonic() - begun)
-            if isinstance(self.cv, Integral):
-                limit = max(_ROWS_TIMES_ROUNDS // len(rows.signed), 1)
-                rounds += [
-                    split_rows(self.cv, signed, groups, seed + k, equal)
-                    for k in range(1, min(limit, _MAX_ROUNDS))
-                ]
 
         def report(name: str, done: int, total: int) -> None:
             if progress is not None:
@@ -301,13 +300,14 @@ class AUCClassifier(Ranker):
 
         members = self._unfitted_members(rows.X)
         fitted = crossfit(members, rows, rounds, seed, budget, report)
-        found = combine(fitted, rows, rounds[0], equal, seed)
-        self.auc_, self.leaderboard_ = found.auc, found.leaderboard
-        self.members_ = {member.name: member.models for member in found.members}
-        self._blend, self._odds = found.blend, found.calibration
+        result = combine(fitted, rows, rounds[0], equal, seed)
+        self.auc_, self.leaderboard_ = result.auc, result.leaderboard
+        self.members_ = {member.name: member.models for member in result.members}
+        self._blend, self._odds = result.blend, result.calibration
         self.n_iter_ = max(map(len, self.members_.values()))
-        late = monotonic() - begun > (self.time_budget or np.inf)
-        self._importances = [] if late else self._measure(rows, rounds[0], seed)
+        self._importances = []
+        if monotonic() - begun <= (self.time_budget or np.inf):
+            self._importances = self._compute_importances(rows, rounds[0], seed)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Float:
@@ -414,7 +414,7 @@ class AUCClassifier(Ranker):
             return default_team(sparse.issparse(X), self._column_of_feature is not None)
         return named_members(self.members)
 
-    def _measure(
+    def _compute_importances(
         self, rows: TrainingRows, folds: list[Fold], seed: int
     ) -> list[Importance]:
         """Return importances of the columns; empty if they cannot be computed."""
