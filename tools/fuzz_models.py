@@ -30,10 +30,11 @@ from scipy import sparse
 
 import aucmax
 from aucmax.blend.trees import RandomizedTrees
-from aucmax.cli import export, info
+from aucmax.cli import info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
 from aucmax.storage.estimator_state import dump
+from aucmax.workflows.export_onnx import to_json
 from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000
@@ -285,7 +286,7 @@ def use(path: Path) -> None:
     _tried(estimator.predict, X)
     _tried(model.task)
     _tried(_described, path)
-    _tried(export.to_json, model)
+    _tried(to_json, model)
     if model.recipe is not None:
         for suffix, text in ((".csv", TABLE), (".svm", LINES)):
             data = path.with_suffix(suffix)

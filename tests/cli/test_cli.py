@@ -25,7 +25,7 @@ SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
 
 def test_some_is_not_imported_for_a_command_and_can_be_afterwards():
     code = (
-        "import sys; from aucmax.cli.lean import import_scikit_learn\n"
+        "import sys; from aucmax.cli.startup import import_scikit_learn\n"
         "import_scikit_learn(); import aucmax.workflows.train\n"
         "print('pandas' in sys.modules, 'scipy.stats._stats_py' in sys.modules)\n"
         "import pandas; import scipy.stats, scipy.stats.distributions\n"
@@ -141,7 +141,7 @@ def test_errors_of_the_package_need_no_traceback(tmp_path):
     (tmp_path / "model").write_bytes(b"no model")
     with pytest.raises(ValueError, match="not an aucmax model file") as caught:
         aucmax.load(tmp_path / "model")
-    assert errors._is_ours(caught.value)
+    assert errors._raised_here(caught.value)
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])
@@ -285,10 +285,10 @@ def test_warmup_shares_the_work_out_and_tells_of_errors(monkeypatch):
     assert isinstance(failed.exception, TypeError)  # of a list, and a bug
 
 
-def test_warmup_goes_through_every_estimator_and_its_detours():
+def test_warmup_covers_every_estimator_and_its_variants():
     variants = list(warmup._variants(CLASSES))
     assert {type(one).__name__ for one in variants} == set(CLASSES)
-    for parameter, value in warmup._DETOURS.items():
+    for parameter, value in warmup._VARIANTS.items():
         assert any(one.get_params().get(parameter) == value for one in variants)
     variants = list(warmup._variants(["NPSAM"]))
     assert [type(one).__name__ for one in variants] == ["Chain"]

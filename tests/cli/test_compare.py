@@ -67,9 +67,10 @@ def test_people_get_a_table_and_how_to_read_it(table):
     result = invoke(table, *PAIR, "--label", "kind", "--positive", "ham", "--folds", 3)
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
-    for words in ("Positive: ham against rest (210 of 300 rows", "95 % interval",
+    for words in ("Positive: ham against rest (210 of 300 rows", "95 % CI",
                   "Nadeau and Bengio", "300 rows, 6 features", "3 stratified folds",
-                  "is ahead, but these folds cannot tell it from"):  # fmt: skip
+                  "has the highest AUC; the difference to",
+                  "is not significant"):  # fmt: skip
         assert words in text
     assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
 
@@ -145,9 +146,9 @@ def test_one_feature_is_one(tmp_path):
 
 def test_a_log_hears_of_long_work(table, monkeypatch):
     command = (table, "--algorithm", "LeastSquaresAUC", "--label", "kind", "--folds", 2)
-    monkeypatch.setattr("aucmax.cli.progress._SILENCE", np.inf)
+    monkeypatch.setattr("aucmax.cli.terminal._LOG_SECONDS", np.inf)
     assert invoke(*command, "--json").stderr == ""
-    monkeypatch.setattr("aucmax.cli.progress._SILENCE", 0.0)
+    monkeypatch.setattr("aucmax.cli.terminal._LOG_SECONDS", 0.0)
     result = invoke(*command, "--json")
     assert result.stderr.splitlines() == [
         f"LeastSquaresAUC: {done} of 2 fits" for done in range(3)

@@ -48,7 +48,7 @@ def test_a_set_in_detail(tmp_path):
         for fact in (part.sha256, part.url, part.source):
             assert fact in result.stdout
     assert str(tmp_path / "given" / "a9a.test.svm.xz") in result.stdout
-    assert "here:     no" in result.stdout
+    assert "not available locally" in result.stdout
     assert "1 against -1" in result.stdout
 
 

@@ -95,7 +95,7 @@ def test_few_rows_have_few_digits(model, tmp_path):
     result = invoke("evaluate", model, data)
     assert result.exit_code == 0, result.output
     assert re.match(
-        r"AUC \d\.\d\d, 95 % interval \d\.\d\d to \d\.\d\d\n", result.stdout
+        r"AUC \d\.\d\d, 95 % confidence interval \d\.\d\d to \d\.\d\d\n", result.stdout
     )
     assert re.search(r"Average precision \d\.\d\d;", result.stdout)
     rows = fields(invoke("score", model, data).stdout)
@@ -114,9 +114,16 @@ def test_people_get_tables(model, data, scored, tmp_path):
     value, low, high = with_interval(*metrics.auc_interval(y, score)[:3])
     assert len(value) == len("0.123")
     assert result.stdout.startswith(
-        f"AUC {value}, 95 % interval {low} to {high}\n400 rows, "
+        f"AUC {value}, 95 % confidence interval {low} to {high}\n400 rows, "
     )
-    for words in ("Partial AUC", "10 %", "lift", "fpr ≤ 1 %", "model's", "York"):
+    for words in (
+        "Partial AUC",
+        "10 %",
+        "lift",
+        "FPR ≤ 1 %",
+        "predicted class",
+        "York",
+    ):
         assert words in result.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in result.stdout
@@ -145,14 +152,14 @@ def test_a_picture_does_not_cost_the_numbers(model, data, tmp_path, monkeypatch)
     for more in ((), ("--json",)):
         result = invoke("evaluate", model, data, "--plot", picture, *more)
         assert result.exit_code == 1
-        assert "roc.png could not be drawn: no such font" in result.stderr
+        assert "roc.png: no such font" in result.stderr
         assert "auc" in result.stdout.lower()
 
 
 def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
     absent = tmp_path / "absent.csv"
     result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
-    assert "a picture ends in" in result.stderr
+    assert "the name must end in" in result.stderr
 
 
 def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
@@ -176,14 +183,14 @@ def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
         ([line for line in LINES if line.endswith("yes")], [], "rows are positive"),
         ([], [], "There is no row in"),
         (LINES, ["--at", "401"], "k=401, but there are 400 rows only"),
-        (LINES, ["--at", "many"], "--at many: it has to be a number of rows"),
+        (LINES, ["--at", "many"], "--at many: expected a number of rows"),
         (LINES, ["--at", "1.5"], "k=1.5 is neither a share"),
         (LINES, ["--max-fpr", "0"], "--max-fpr must lie in (0, 1]"),
         (LINES, ["--level", "95"], "level must lie between 0 and 1"),
         (LINES, ["--by", "country"], "country"),
         (LINES, ["--plot", "no/folder/a.png"], "folder"),
-        (LINES, ["--plot", "a.foo"], "a picture ends in .png, .svg, .pdf"),
-        (LINES, ["--plot", "roc"], "a picture ends in .png, .svg, .pdf"),
+        (LINES, ["--plot", "a.foo"], "the name must end in .png, .svg, .pdf"),
+        (LINES, ["--plot", "roc"], "the name must end in .png, .svg, .pdf"),
     ],
 )
 def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
@@ -268,13 +275,13 @@ def test_rows_have_weights(weighted):
         )
         assert triple(group["auc"]) == pytest.approx(expected[:3])
     shown = invoke("evaluate", model, data).stdout
-    assert f"Weighted: the rows weigh {weight.sum():,.6g}" in shown
+    assert f"Sum of weights {weight.sum():,.6g}" in shown
     plain = report(model, data, "--weight", "none")
     assert plain["weight"] is None
     assert triple(plain["auc"]) == metrics.auc_interval(y, score)[:3]
     heavy = invoke("evaluate", model, data, "--at", "1000")
     assert heavy.exit_code == 1
-    assert "all rows together weigh" in heavy.stderr
+    assert "weights of all rows sum to" in heavy.stderr
 
 
 def test_weights_of_data_that_the_model_did_not_know(model, weighted, data):
@@ -288,7 +295,7 @@ def test_weights_of_data_that_the_model_did_not_know(model, weighted, data):
         assert message in result.stderr
     result = invoke("evaluate", own, heavy, data)  # data have no weights
     assert result.exit_code == 1
-    assert "some have none" in result.stderr
+    assert "have weights" in result.stderr
     assert report(own, heavy, data, "--weight", "none")["rows"] == 800
 
 
@@ -350,7 +357,7 @@ def test_what_an_error_advises_is_an_option_of_the_command(model, tmp_path):
 
 def test_rows_that_the_model_was_trained_on_are_known_again(model, data, tmp_path):
     mine = model.parent / "train.csv"
-    noted = f"Note: {mine}: these are rows that the model was trained on"
+    noted = f"Note: the model was trained on rows of {mine}"
     assert noted in invoke("evaluate", model, mine).stderr
     copy = tmp_path / "copy.csv.gz"  # under another name, packed, and only a part
     copy.write_bytes(gzip.compress(b"".join(mine.read_bytes().splitlines(True)[:150])))

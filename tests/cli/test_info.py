@@ -99,8 +99,8 @@ def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
     assert found["chosen"]["error"] == model.path_["error"][model.path_["auc"].argmax()]
     text = " ".join(invoke("info", path).stdout.split())
     area = with_interval(*(judged["auc"][key] for key in ("value", "low", "high")))
-    assert f"AUC {area[0]}, 95 % interval {area[1]} to {area[2]}" in text
-    assert f"on {judged['rows']} rows held out" in text
+    assert f"AUC {area[0]}, 95 % confidence interval {area[1]} to {area[2]}" in text
+    assert f"on {judged['rows']} held-out rows" in text
     assert f"l2 = {model.l2_:.4g}: AUC {found['chosen']['auc']:.4f} ± " in text
     # Of a file that does not say, nothing is said; numbers that make no sense are none.
     model.scores_ = np.zeros(())
@@ -202,7 +202,7 @@ def test_what_is_no_model_is_said_to_be_none(verb, tmp_path):
 def test_formats(model):
     result = invoke("export", model, "--format", "xml")
     assert result.exit_code == 1
-    assert "json or onnx, not xml" in result.stderr
+    assert "must be json or onnx, not xml" in result.stderr
 
 
 def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
@@ -215,5 +215,5 @@ def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
     for form in ("onnx", "json"):
         result = invoke("export", path, "-o", tmp_path / f"m.{form}")
         assert result.exit_code == 1
-        text = f"Error: It cannot be written as {form.upper()}: a blend with nonlinear"
+        text = f"Error: Cannot export to {form.upper()}: a blend with nonlinear"
         assert result.stderr.startswith(text)

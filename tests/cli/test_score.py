@@ -23,7 +23,7 @@ import pytest
 from scipy import sparse
 
 import aucmax
-from aucmax.cli.screen import reading
+from aucmax.cli.terminal import ReadingBar
 from aucmax.io.malformed_lines import BadLines
 from aucmax.workflows.score import Model, write_scores
 from helpers.commands import HEADER, fields, invoke, table, write_table
@@ -397,7 +397,7 @@ def test_output_in_small_parts_is_whole_or_an_error(model, data, monkeypatch, ro
         [str(data)],
         None,
         BadLines("fail"),
-        partial(reading, shown=False),
+        partial(ReadingBar, shown=False),
     )
     if room > len(expected):
         assert score() == 50

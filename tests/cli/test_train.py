@@ -18,7 +18,8 @@ import aucmax
 from aucmax import BAM
 from aucmax.blend.crossfit import Member
 from aucmax.blend.trees import RandomizedTrees
-from aucmax.cli.train import parameters, reader_options, remarks
+from aucmax.cli.options import parameters, reader_options
+from aucmax.cli.train import notes
 from aucmax.metrics.decimals import with_interval
 from aucmax.workflows.train import Progress
 from helpers.commands import fields, invoke, table, write_table
@@ -61,8 +62,8 @@ def test_words_for_people(rows, tmp_path):
     result = invoke("train", rows, "-o", model, "--algorithm", "spam", "--passes", "2")
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert "SPAM learnt from 300 rows of 12 features" in said
-    assert "in 2 passes" in said
+    assert "SPAM trained on 300 rows with 12 features" in said
+    assert "2 passes" in said
     assert str(model) in result.stdout.replace("\n", "")
 
 
@@ -87,7 +88,7 @@ def test_bad_lines(rows, tmp_path):
     result = invoke(*command, "--quarantine", aside)
     assert result.exit_code == 0, result.output
     assert aside.read_text() == "+1 3:oops\n"
-    assert "1 bad line was left out" in result.stdout
+    assert "Skipped 1 malformed line." in result.stdout
     assert invoke(*command, "--on-bad-line", "skip").exit_code == 0
     assert invoke(*command, "--on-bad-line", "ignore").exit_code == 2
     assert invoke(*command, "--on-bad-line", "quarantine").exit_code == 2
@@ -366,7 +367,7 @@ def test_the_rare_label_of_the_first_rows_may_be_the_frequent_one(tmp_path):
     command = "train", first, second, "-o", tmp_path / "m.aucmax", "--label", "y"
     result = invoke(*command, "--algorithm", "SPAM")
     assert "Positive: b (10 of 12 rows, 83.3 %)" in " ".join(result.stdout.split())
-    assert "the frequent one of all rows" in " ".join(result.stderr.split())
+    assert "the more frequent one in all rows" in " ".join(result.stderr.split())
 
 
 def test_of_a_pipe_as_many_rows_are_looked_at_as_of_a_file(tmp_path):
@@ -503,10 +504,13 @@ def test_a_blend_says_its_own_auc(quick_team, tmp_path):
     shown = " ".join(invoke(*command).stdout.split())
     own = aucmax.load(tmp_path / "m.aucmax").auc_
     value, low, high = with_interval(*own[:3])
-    assert f"Cross-validated AUC {value}, 95 % interval {low} to {high}: each" in shown
+    assert (
+        f"Cross-validated AUC {value}, 95 % confidence interval {low} to {high}: each"
+        in shown
+    )
     assert json.loads(invoke(*command, "--json").stdout)["auc"] == own._asdict()
     shown = invoke(*command, "--holdout", "0.2").stdout
-    assert "held out" in shown
+    assert "held-out rows" in shown
     assert "Cross-validated" not in shown
 
 
@@ -516,8 +520,8 @@ def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
     command = ("train", data, "-o", model, "--label", "clicked", "--holdout", "0.2")
     result = invoke(*command)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("AUCClassifier learnt from")
-    for words in ("linear", "trees", "when it is shuffled", "interval"):
+    assert result.stdout.startswith("AUCClassifier trained on")
+    for words in ("linear", "trees", "when shuffled", "confidence interval"):
         assert words in result.stdout
     told = json.loads(invoke("info", model, "--json").stdout)
     assert {line["member"] for line in told["leaderboard"]} == {"linear", "trees"}
@@ -525,7 +529,7 @@ def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
     assert columns <= {role["name"] for role in told["columns"]}
     assert told["auc"][0] > 0.5
     shown = invoke("info", model).stdout
-    assert "on rows that it had not seen" in shown
+    assert "cross-validated" in shown
     scored = invoke("score", model, data)
     assert scored.exit_code == 0
     assert len(fields(scored.stdout)) == 500
@@ -579,7 +583,7 @@ def test_members_that_learnt_from_few_rows_are_reported():
         progress=Progress(rows=159_779, positives=2000),
         recipe={"task": {"positive": [1.0], "negative": [0.0]}},
     )
-    (note,) = remarks(result)
+    (note,) = notes(result)
     for words in ("time_budget=60", "341 to 7,407 of 159,779", "--fast"):
         assert words in note
 
@@ -642,4 +646,4 @@ def test_an_auc_too_good_to_be_true_is_reported(tmp_path):
     result = invoke(
         "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
     )
-    assert "is rarely real" in result.stderr
+    assert "is suspicious" in result.stderr

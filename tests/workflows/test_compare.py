@@ -130,7 +130,7 @@ def test_logistic_regression_gets_to_its_minimum_on_a_table():
     X = np.c_[numbers * [1.0, 1e-3, 1e4] + [2020.0, 5.0, 1e6], job]
     dense = compare(X, y, ["balanced-logistic"], folds=3)
     table = compare(sparse.csr_array(X), y, ["balanced-logistic"], folds=3)
-    assert sparse.issparse(experiment._suited(sparse.csr_array(X)))
+    assert sparse.issparse(experiment._in_cheaper_layout(sparse.csr_array(X)))
     for result in (dense, table):
         (row,) = result.rows
         assert not row.warnings
@@ -153,9 +153,11 @@ def test_sparse_and_dense_rows_give_the_same():
 def test_rows_that_are_hardly_sparse_are_made_dense():
     dense = np.ones((10, 4))
     thin = sparse.csr_array(np.eye(10))
-    assert isinstance(experiment._suited(sparse.csr_array(dense)), np.ndarray)
-    assert sparse.issparse(experiment._suited(thin))
-    assert experiment._suited(dense) is dense
+    assert isinstance(
+        experiment._in_cheaper_layout(sparse.csr_array(dense)), np.ndarray
+    )
+    assert sparse.issparse(experiment._in_cheaper_layout(thin))
+    assert experiment._in_cheaper_layout(dense) is dense
 
 
 def test_the_best_comes_first_and_the_others_are_behind_it(toys):
@@ -258,7 +260,7 @@ def test_too_few_rows_of_a_class_are_an_error():
     X, y = informative(50)
     y[:] = False
     y[:3] = True
-    with pytest.raises(ValueError, match="only 3 rows of the smaller class"):
+    with pytest.raises(ValueError, match="smaller class has only 3 rows"):
         compare(X, y, ["SPAM"])
     with pytest.raises(ValueError, match="two folds"):
         compare(X, y, ["SPAM"], folds=1)

@@ -6,8 +6,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from aucmax.cli.progress import fits_bar
-from aucmax.cli.screen import Screen, some, table
+from aucmax.cli.terminal import Screen, fits_bar, plural, table
 from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction import tables
 from aucmax_reproduction.fitting import Effort
@@ -164,8 +163,8 @@ def _show(report: Report, screen: Screen) -> None:
     if failed:
         cell = failed[0].printed
         screen.warn(
-            f"{some(len(failed), 'cell')} failed, as {cell.dataset} {cell.algorithm}: "
-            f"{failed[0].reason}"
+            f"{plural(len(failed), 'cell')} failed, as {cell.dataset} "
+            f"{cell.algorithm}: {failed[0].reason}"
         )
 
 

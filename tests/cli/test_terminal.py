@@ -1,4 +1,4 @@
-"""What people see, in a terminal and without one."""
+"""Terminal output: text, tables and progress bars."""
 
 import io
 from time import perf_counter
@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from aucmax.cli import screen
-from aucmax.cli.screen import Screen, columns_table, reading, seconds, table
+from aucmax.cli import terminal as module
+from aucmax.cli.terminal import (
+    ReadingBar,
+    Screen,
+    columns_table,
+    duration,
+    leaderboard,
+    table,
+)
 from aucmax.stream.auc_stream import Standing
 from helpers.commands import invoke
 
@@ -29,13 +36,13 @@ def able_terminal(monkeypatch):
     ],
 )
 def test_times_as_people_say_them(time, words):
-    assert seconds(time) == words
+    assert duration(time) == words
 
 
 def test_without_a_terminal_a_step_is_a_line(capsys):
     shown = Screen()
-    with shown.step("Training", 10) as advance:
-        advance(10)
+    with shown.step("Training", 10) as bar:
+        bar.show(10)
     out, err = capsys.readouterr()
     assert out.startswith("Training: 0.")
     assert err == ""
@@ -104,15 +111,15 @@ def terminal(monkeypatch):
     def console(**_):
         return Console(file=seen, force_terminal=True, width=100)
 
-    monkeypatch.setattr(screen, "Console", console)
+    monkeypatch.setattr(module, "Console", console)
     return seen
 
 
 def test_a_terminal_sees_how_far_reading_has_come(terminal, tmp_path):
     file = tmp_path / "data"
     file.write_bytes(bytes(1_000_000))
-    with reading([str(file)], passes=2, label="Training") as meter:
-        meter(500_000, 1_234, 1, 0.75)
+    with ReadingBar([str(file)], passes=2, label="Training") as bar:
+        bar(500_000, 1_234, 1, 0.75)
     for words in ("Training", "75 %", "1,234 rows", "AUC 0.7500"):
         assert words in terminal.getvalue()
 
@@ -120,25 +127,25 @@ def test_a_terminal_sees_how_far_reading_has_come(terminal, tmp_path):
 def test_a_terminal_sees_what_goes_on_after_reading(terminal, tmp_path):
     file = tmp_path / "data"
     file.write_bytes(bytes(1_000_000))
-    with reading([str(file)]) as meter:
-        meter(1_000_000, 1_234)
+    with ReadingBar([str(file)]) as bar:
+        bar(1_000_000, 1_234)
         before = len(terminal.getvalue())
-        meter.label("Fitting BAMCV")
+        bar.pulse("Fitting BAMCV")
     assert "Fitting BAMCV" in terminal.getvalue()[before:]
     assert "%" not in terminal.getvalue()[before:].rpartition("Fitting")[2]
 
 
 def test_nobody_knows_how_long_a_pipe_is(terminal):
-    with reading(["-"]) as meter:
-        meter(500_000, 1_234)
+    with ReadingBar(["-"]) as bar:
+        bar(500_000, 1_234)
     assert "1,234 rows" in terminal.getvalue()
     assert "left" not in terminal.getvalue()
     assert "%" not in terminal.getvalue()
 
 
 def test_no_bar_without_a_terminal_or_when_not_wanted(terminal, capsys):
-    with reading(["-"], shown=False) as meter:
-        meter(500_000, 1_234)
+    with ReadingBar(["-"], shown=False) as bar:
+        bar(500_000, 1_234)
     assert terminal.getvalue() == ""
 
 
@@ -147,9 +154,9 @@ def test_a_terminal_sees_how_a_race_stands(terminal):
         Standing("OAM(C=6.0)", 40_000, 0.81234, 0.00321, 0.0, 1.0, True),
         Standing("SPAM()", 16_384, 0.79, 0.0041, 0.0123, 0.0, False),
     ]
-    with reading(["-"]) as meter:
-        meter(500_000, 1_234)
-        meter.board(lines)
+    with ReadingBar(["-"]) as bar:
+        bar(500_000, 1_234)
+        bar.table = leaderboard([line._asdict() for line in lines])
     words = terminal.getvalue()
     for word in ("OAM(C=6.0)", "0.8123 ± 0.0032", "100 %", "0.0123", "out"):
         assert word in words
