@@ -120,13 +120,6 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 def _part(part: Part) -> dict[str, Any]:
     path = registry.locate(part)
-    return {
-        "file": part.file,
-        "path": None if path is None else str(path),
-        "rows": part.rows,
-        "bytes": part.bytes,
-        "sha256": part.sha256,
-        "source": part.source,
-        "url": part.url,
-        "note": part.note,
-    }
+    facts = part._asdict()
+    del facts["name"], facts["classes"]
+    return {"file": part.file, "path": path and str(path), **facts}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,62 +19,41 @@ from sklearn.preprocessing import StandardScaler
 import aucmax
 from aucmax import AUCClassifier, AUCStream
 from aucmax.cli.terminal import Screen, table
-from aucmax.metrics import AUCInterval, AUCTest, auc_interval, auc_test
+from aucmax.metrics import AUCInterval, auc, auc_interval, auc_test
 
 _SPLITS = 3  # of the table: ``seed`` and the next two
 _TEST_ROWS = 200_000  # a confidence interval of about ±0.006 at 1 % positives
 _CHUNK = 50_000
-_CHECKS = 12  # evaluations of the stream during its pass
 _N_FEATURES = 24
 _POSITIVES = 0.01
 _LOGISTIC = "logistic regression, balanced"
 
 Rows = tuple[NDArray[Any], NDArray[Any]]  # X, y
-Checks = list[tuple[int, AUCInterval]]  # rows of the stream so far, AUC
-
-
-class Result(NamedTuple):
-    """A trained model and its scores of the test rows."""
-
-    name: str
-    seconds: float  # of training
-    scores: NDArray[Any]
-    auc: AUCInterval
-    ahead: AUCTest | None  # AUC of aucmax minus that of this baseline
 
 
 class Comparison(NamedTuple):
     """Models trained on the same rows, aucmax first."""
 
-    seed: int
-    train_rows: int
     y: NDArray[Any]  # of the test rows
-    results: list[Result]
+    scores: dict[str, NDArray[Any]]
+    aucs: dict[str, AUCInterval]
+    report: dict[str, Any]  # for JSON
 
-    def add(self, name: str, model: Any, seconds: float, X: NDArray[Any]) -> None:
-        """Evaluate a fitted model on the test rows."""
-        scores = np.asarray(model.decision_function(X))
-        ahead = None
-        if self.results:
-            ahead = auc_test(self.y, self.results[0].scores, scores)
-        area = auc_interval(self.y, scores)
-        self.results.append(Result(name, seconds, scores, area, ahead))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the results without the scores."""
-        return {
-            "seed": self.seed,
-            "train_rows": self.train_rows,
-            "test_rows": self.y.size,
-            "test_positives": int(self.y.sum()),
-            "models": [
-                {"name": result.name, "auc": result.auc.value}
-                | {"low": result.auc.low, "high": result.auc.high}
-                | {"train_seconds": round(result.seconds, 4)}
-                for result in self.results
-            ],
-            "ahead": [r.ahead._asdict() for r in self.results if r.ahead is not None],
-        }
+    @classmethod
+    def of(cls, models: dict[str, Any], seconds: list[float], test: Rows) -> Self:
+        """Evaluate fitted models, whose training took some seconds."""
+        X, y = test
+        scores = {name: model.decision_function(X) for name, model in models.items()}
+        aucs = {name: auc_interval(y, score) for name, score in scores.items()}
+        ours, *others = scores.values()
+        rows = {"test_rows": len(y), "test_positives": int(y.sum())}
+        found = [
+            {"name": name, "auc": area.value, "low": area.low, "high": area.high}
+            | {"train_seconds": round(time, 4)}
+            for (name, area), time in zip(aucs.items(), seconds, strict=True)
+        ]
+        ahead = [auc_test(y, ours, other)._asdict() for other in others]
+        return cls(y, scores, aucs, {**rows, "models": found, "ahead": ahead})
 
 
 def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
@@ -89,10 +68,12 @@ def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
         AUCStream().partial_fit(X.astype(np.float32), y)
     compile_seconds = perf_counter() - start
     splits, blend = _compare_on_digits(seed, screen)
-    stream, checks = _compare_on_stream(rows, seed, screen)
+    stream = _compare_on_stream(rows, seed, screen)
     model, figure = output / "digits.aucmax", output / "demo.png"
     blend.save(model)
-    drawn = _draw(splits[0], stream, checks, figure)
+    drawn = find_spec("matplotlib") is not None
+    if drawn:
+        _draw(splits[0], figure)
     seconds = perf_counter() - start
     screen.print(
         f"""Model:  {model}
@@ -109,15 +90,13 @@ To train on your own data:
         wrap=False,
     )
     if as_json:
-        about = stream.to_json()
-        about["ahead"] = about["ahead"][0]  # one baseline
         report = {
             "version": aucmax.__version__,
             "seed": seed,
             "seconds": round(seconds, 2),
             "compile_seconds": round(compile_seconds, 2),
-            "table": [split.to_json() for split in splits],
-            "stream": about | {"looks": [[n, area.value] for n, area in checks]},
+            "table": [split.report for split in splits],
+            "stream": stream.report | {"ahead": stream.report["ahead"][0]},
             "model": str(model),
             "picture": str(figure) if drawn else None,
         }
@@ -139,52 +118,44 @@ def _compare_on_digits(
         X_train, X_test, y_train, y_test = train_test_split(
             X, digit % 2 == 1, test_size=0.5, stratify=digit, random_state=k
         )
-        split = Comparison(k, len(y_train), y_test, [])
         models = {
             "AUCClassifier": (blend := new_blend(k)),
             "gradient boosting": HistGradientBoostingClassifier(random_state=k),
             _LOGISTIC: _logistic(),
         }
         with screen.step(f"Digits, seed {k}"):
-            for name, model in models.items():
-                split.add(name, model, _fit(model, X_train, y_train), X_test)
-        splits.append(split)
+            seconds = [_fit(model, X_train, y_train) for model in models.values()]
+            splits.append(Comparison.of(models, seconds, (X_test, y_test)))
+        splits[-1].report.update(seed=k, train_rows=len(y_train))
     screen.print("\nA table: AUCClassifier", style="bold")
     screen.print(
         "Handwritten digits, 64 numbers each: which are odd? "
         f"{len(y_train):,} training rows, {len(y_test):,} test rows."
     )
     _show(splits, screen)
-    screen.print(f"\nThe last blend, by model.explain():\n{blend.explain()}\n")
+    screen.print(f"The last blend, by model.explain():\n{blend.explain()}\n")
     return splits, blend
 
 
-def _compare_on_stream(
-    n_rows: int, seed: int, screen: Screen
-) -> tuple[Comparison, Checks]:
+def _compare_on_stream(n_rows: int, seed: int, screen: Screen) -> Comparison:
     """Train on a stream in one pass, and a baseline on all its rows."""
     X_test, y_test = _joined(rare_stream(_TEST_ROWS, seed, part=1))
     ours, seconds, done = AUCStream(), 0.0, 0
-    checks: Checks = []
-    ends = np.unique(np.geomspace(min(1000, n_rows), n_rows, _CHECKS).astype(int))
+    looks: list[tuple[int, float]] = []  # AUC during the pass
     with screen.step("AUCStream, one pass", n_rows) as bar:
         for X, y in rare_stream(n_rows, seed, part=0):
-            inside = ends[(ends > done) & (ends < done + len(y))] - done
-            for part in np.split(np.arange(len(y)), inside):
-                start = perf_counter()
-                ours.partial_fit(X[part], y[part], classes=[False, True])
-                seconds += perf_counter() - start
-                done += len(part)
-                if done in ends:
-                    scores = ours.decision_function(X_test)
-                    checks.append((done, auc_interval(y_test, scores)))
+            start = perf_counter()
+            ours.partial_fit(X, y, classes=[False, True])
+            seconds += perf_counter() - start
+            done += len(y)
+            looks.append((done, auc(y_test, ours.decision_function(X_test))))
             bar.show(done, details=f"{done:,} rows")
-    stream = Comparison(seed, n_rows, y_test, [])
-    stream.add("AUCStream", ours, seconds, X_test)
     with screen.step(_LOGISTIC.capitalize()):
         baseline = _logistic()
-        seconds = _fit(baseline, *_joined(rare_stream(n_rows, seed, part=0)))
-        stream.add(_LOGISTIC, baseline, seconds, X_test)
+        times = [seconds, _fit(baseline, *_joined(rare_stream(n_rows, seed, part=0)))]
+        models = {"AUCStream": ours, _LOGISTIC: baseline}
+        stream = Comparison.of(models, times, (X_test, y_test))
+    stream.report.update(seed=seed, train_rows=n_rows, looks=looks)
     screen.print("\nA stream: AUCStream", style="bold")
     screen.print(
         f"Generated: {n_rows:,} rows, {_N_FEATURES} features of different scales, "
@@ -192,7 +163,7 @@ def _compare_on_stream(
         "raw rows once and keeps none; logistic regression holds all rows in memory."
     )
     _show([stream], screen)
-    return stream, checks
+    return stream
 
 
 def rare_stream(n_rows: int, seed: int, part: int) -> Iterator[Rows]:
@@ -234,16 +205,18 @@ def _fit(model: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def _show(comparisons: list[Comparison], screen: Screen) -> None:
-    """Print the AUC of each model, and the lead of aucmax over each baseline."""
+    """Print the AUC of each model, and the difference to each baseline."""
     grid = table("model", "seed", "AUC", "aucmax is ahead by", "seconds")
-    for comparison in comparisons:
-        for name, seconds, _, area, ahead in comparison.results:
-            lead = ""
-            if ahead is not None:
-                limits = f"{ahead.low:+.4f} to {ahead.high:+.4f}"
-                lead = f"{ahead.difference:+.4f} ({limits})"
-            value, time = f"{area.value:.4f}", f"{seconds:.1f}"
-            grid.add_row(name, str(comparison.seed), value, lead, time)
+    for *_, report in comparisons:
+        for model, test in zip(report["models"], [{}, *report["ahead"]], strict=True):
+            ahead = "{difference:+.4f} ({low:+.4f} to {high:+.4f})" if test else ""
+            grid.add_row(
+                model["name"],
+                str(report["seed"]),
+                f"{model['auc']:.4f}",
+                ahead.format(**test),
+                f"{model['train_seconds']:.1f}",
+            )
     screen.show(grid)
     screen.print(
         "Test AUC; differences with 95 % confidence intervals (DeLong); seconds of "
@@ -252,14 +225,11 @@ def _show(comparisons: list[Comparison], screen: Screen) -> None:
     )
 
 
-def _draw(split: Comparison, stream: Comparison, checks: Checks, path: Path) -> bool:
-    """Write the figure; return False without matplotlib."""
-    if find_spec("matplotlib") is None:
-        return False
-    from aucmax.report.demo import demo_figure
-    from aucmax.report.roc import Curve, save_figure
+def _draw(split: Comparison, path: Path) -> None:
+    from aucmax.report.roc import Curve, roc_figure, save_figure
 
-    curves = [Curve.of(r.name, split.y, r.scores, r.auc) for r in split.results]
-    baseline = stream.results[1].auc.value
-    save_figure(demo_figure(curves, checks, _LOGISTIC, baseline), path)
-    return True
+    curves = [
+        Curve.of(name, split.y, scores, split.aucs[name])
+        for name, scores in split.scores.items()
+    ]
+    save_figure(roc_figure(curves, "aucmax demo: which digits are odd?"), path)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,55 +90,36 @@ class Model(NamedTuple):
     def open(
         self,
         data: Sequence[str],
-        *,
-        keep_text: bool = False,
-        extra: Sequence[str] = (),
-        labelled: bool = True,
-        weight: str | None = None,
-        prompt: bool = False,
         changes: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Source:
         """Return a reader that builds the features this model was trained on.
 
-        ``changes`` are as for :func:`aucmax.io.open_data.reopen`.
+        ``changes`` and ``options`` are as for :func:`aucmax.io.open_data.reopen`.
         """
+        options["n_features"] = self.width
         if self.recipe is not None:
-            return reopen(
-                data,
-                self.recipe["input"],
-                keep_text=keep_text,
-                extra=extra,
-                n_features=self.width,
-                labelled=labelled,
-                weight=weight,
-                prompt=prompt,
-                changes=changes,
-            )
+            return reopen(data, self.recipe["input"], changes=changes, **options)
         changes = dict(changes or {})
-        columns = bool(extra) or weight not in (None, "none")
-        if named_set(data) and not columns:
+        has_columns = bool(options.pop("extra", ()))
+        has_columns |= options.pop("weight", None) not in (None, "none")
+        if named_set(data) and not has_columns:
             return open_data(data, **changes)
         text = Text(data)
         known = guess_format(text)
-        if known != "svmlight" or columns:
+        if known != "svmlight" or has_columns:
             raise ValueError(
                 "The model was trained in Python and does not store how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        missing = changes.pop("missing", "error")
+        options["missing"] = changes.pop("missing", "error")
         if changes:
             raise ValueError(
                 f"{', '.join(sorted(changes))}: svmlight data only accept the option "
                 "'missing'."
             )
-        return SvmlightSource(
-            text,
-            n_features=self.width,
-            missing=missing,
-            labelled=labelled,
-            prompt=prompt,
-        )
+        return SvmlightSource(text, **options)
 
     def score(self, X: Any) -> Scores:
         """Return the score of each row; features unknown to the model are ignored."""
@@ -171,11 +152,19 @@ def scored(
         watch(chunk.done, rows)
 
 
-class Writer(Protocol):
-    """Writes scores, alone or with their rows."""
+class _ScoreWriter:
+    """Writes one score per line; the base class of writers that copy rows."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         """Write the rows of a chunk, and its malformed lines without a score."""
+        for rows, line in _runs(chunk):
+            texts = map(repr, scores[rows].tolist())
+            self._file.write("".join(f"{text}\n" for text in texts).encode())
+            if line is not None:
+                self._file.write(b"\n")
 
     def close(self) -> None:
         """Write the end of the output."""
@@ -214,20 +203,20 @@ def write_scores(
 
 
 def _writer(
-    reopened: Callable[[Sequence[str]], Source],
+    reopened: Callable[[list[str]], Source],
     source: Source,
     output: Path | None,
     file: BinaryIO,
-) -> Writer:
+) -> _ScoreWriter:
     known = source.recipe()["format"]
     to_parquet = output is not None and output.suffix in (".parquet", ".pq")
     if known == "parquet":
-        return _Batches(file, to_parquet)
+        return _ArrowWriter(file, to_parquet)
     if to_parquet:
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if known == "csv":
-        return _Table(file, source, lambda name: reopened([name]))
-    return _Plain(file)
+        return _CsvWriter(file, source, reopened)
+    return _ScoreWriter(file)
 
 
 def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
@@ -240,30 +229,13 @@ def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
     yield slice(first, None), None
 
 
-class _Plain:
-    """Writes one score per line."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        for rows, line in _runs(chunk):
-            texts = map(repr, scores[rows].tolist())
-            self._file.write("".join(f"{text}\n" for text in texts).encode())
-            if line is not None:
-                self._file.write(b"\n")
-
-    def close(self) -> None:
-        pass
-
-
-class _Table:
+class _CsvWriter(_ScoreWriter):
     """Copies the lines of CSV data and appends a field."""
 
     def __init__(
-        self, file: BinaryIO, source: Any, reopened: Callable[[str], Any]
+        self, file: BinaryIO, source: Any, reopened: Callable[[list[str]], Any]
     ) -> None:
-        self._file = file
+        super().__init__(file)
         self._source, self._reopened = source, reopened
         self._names: bytes | None = source.header()
         self._end: bytes | None = None  # of a line, as in the input
@@ -305,7 +277,7 @@ class _Table:
 
     def _compare(self, name: str) -> None:
         """Raise an error if a file has another header than the first one."""
-        other = self._reopened(name)
+        other = self._reopened([name])
         if (other.header(), other.delimiter) != (self._names, self._source.delimiter):
             raise ValueError(
                 f"{name} has other columns than {self._source.files[0]}, or another "
@@ -313,11 +285,12 @@ class _Table:
             )
 
 
-class _Batches:
+class _ArrowWriter(_ScoreWriter):
     """Appends a column to Arrow batches, and writes Parquet or CSV."""
 
     def __init__(self, file: BinaryIO, to_parquet: bool) -> None:
-        self._file, self._to_parquet = file, to_parquet
+        super().__init__(file)
+        self._to_parquet = to_parquet
         self._sink: Any = None
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
