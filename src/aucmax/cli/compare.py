@@ -15,7 +15,7 @@ from aucmax.io.compression import expand
 from aucmax.io.open_data import open_data
 from aucmax.storage.atomic import refuse_overwriting, write_atomically
 from aucmax.tables.labels import Task
-from aucmax.workflows.compare import Comparison, Row, compare, full_name
+from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.workflows.train import wanted_task
 
 _SIGNIFICANT = 0.05
@@ -34,7 +34,7 @@ def run(
 
     ``design`` is ``folds``, ``repeats`` and ``seed``.
     """
-    names = list(dict.fromkeys(map(full_name, algorithms)))
+    names = list(dict.fromkeys(map(full_name, algorithms or DEFAULT)))
     if output is not None:
         if not output.parent.is_dir():
             raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")

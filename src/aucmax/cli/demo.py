@@ -211,7 +211,7 @@ def _show(comparisons: list[Comparison], screen: Screen) -> None:
         for model, test in zip(report["models"], [{}, *report["ahead"]], strict=True):
             ahead = "{difference:+.4f} ({low:+.4f} to {high:+.4f})" if test else ""
             grid.add_row(
-                model["name"],
+                model["name"].partition(",")[0],
                 str(report["seed"]),
                 f"{model['auc']:.4f}",
                 ahead.format(**test),
@@ -220,7 +220,7 @@ def _show(comparisons: list[Comparison], screen: Screen) -> None:
     screen.show(grid)
     screen.print(
         "Test AUC; differences with 95 % confidence intervals (DeLong); seconds of "
-        "training. Logistic regression uses standardised features.\n",
+        "training. Logistic regression: balanced classes, standardised features.\n",
         style="dim",
     )
 

@@ -26,23 +26,25 @@ _MAX_GROUPS = 30  # in a table; JSON contains all
 def run(
     model: Path,
     data: Sequence[str],
-    changes: dict[str, Any],
-    policy: str,
     quarantine: Path | None,
     plot: Path | None,
+    policy: str,
+    changes: dict[str, Any],
     as_json: bool,
     *,
     positive: str | None,
     weight: str | None,
     by: str | None,
     at: str | None,
-    max_fpr: float,
-    level: float,
+    **measures: float,
 ) -> None:
-    """Score the data, compute the measures and print them."""
+    """Score the data, compute the measures and print them.
+
+    ``measures`` are ``max_fpr`` and ``level``.
+    """
     lengths = None if at is None else [_length(word) for word in at.split(",")]
-    check_share("--max-fpr", max_fpr)
-    check_level(level)
+    check_share("--max-fpr", measures["max_fpr"])
+    check_level(measures["level"])
     if plot is not None:
         _check_figure(plot)
     start = perf_counter()
@@ -62,7 +64,7 @@ def run(
     bad = BadLines(policy, quarantine)
     with closing(bad), ReadingBar(source.files) as watch:
         rows = collect(ranker, source, bad, watch, by, positive)
-    found = evaluate(rows, at=lengths, max_fpr=max_fpr, level=level)
+    found = evaluate(rows, at=lengths, **measures)
     screen = Screen(quiet=as_json)
     if as_json:
         report: dict[str, Any] = {"model": str(model), "data": source.files}

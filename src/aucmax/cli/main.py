@@ -3,17 +3,33 @@
 This module imports nothing slow, so that ``aucmax --help`` answers at once. A command
 imports its implementation, ``run`` in the file of its name, when it is called.
 """
+# ruff: noqa: B008 (typer's options are default values)
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from aucmax import __version__
-from aucmax.cli import options as opt
 from aucmax.cli.errors import errors_in_one_line, occupy_closed_streams
-from aucmax.cli.options import flag, option, reader_options
+from aucmax.cli.options import (
+    DATA,
+    JSON,
+    LABEL,
+    MISSING,
+    MODEL,
+    MODEL_INPUT,
+    ON_BAD_LINE,
+    POSITIVE,
+    QUARANTINE,
+    SEED,
+    bad_line_policy,
+    flag,
+    option,
+    parameters,
+    reader_options,
+)
 from aucmax.cli.startup import import_scikit_learn
 
 
@@ -49,12 +65,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
-        bool, flag("--version", "Print the version.", callback=_version, is_eager=True)
-    ] = False,
-    debug: Annotated[
-        bool, flag("--debug", "Show tracebacks of errors (also AUCMAX_DEBUG=1).")
-    ] = False,
+    version: bool = flag(
+        "--version", "Print the version.", callback=_version, is_eager=True
+    ),
+    debug: bool = flag("--debug", "Show tracebacks of errors (also AUCMAX_DEBUG=1)."),
 ) -> None:
     """Accept the options that come before the command."""
 
@@ -64,65 +78,51 @@ def options(
     "--label clicked --holdout 0.1",
 )
 def train(
-    data: opt.Data,
-    output: Annotated[
-        Path,
-        option("MODEL", "Model file to write.", "--output", "-o", dir_okay=False),
-    ],
-    algorithm: Annotated[
-        str,
-        option(
-            "NAME",
-            "SPAM, BAM, NPSAM, … (see aucmax algorithms); auto chooses by data size.",
-        ),
-    ] = "auto",
-    fast: Annotated[
-        bool, flag("--fast", "Train one linear model, not a blend of models.")
-    ] = False,
-    param: Annotated[
-        list[str] | None,
-        option("KEY=VALUE", "Set an estimator parameter (repeatable)."),
-    ] = None,
-    passes: Annotated[int | None, option("N", "Passes over the data.", min=1)] = None,
-    seed: opt.Seed = 0,
-    label: opt.Label = None,
-    positive: opt.Positive = None,
-    missing: opt.Missing = None,
-    reader: Annotated[
-        list[str] | None,
-        option(
-            "KEY=VALUE",
-            "Reader option: format, dtype, drop, only, weight, categorical, text, "
-            "numeric, date, encode=auto|hash|onehot, hash_size, delimiter, decimal, "
-            "na, header, zero_based.",
-            "--input",
-        ),
-    ] = None,
-    holdout: Annotated[
-        float,
-        option("SHARE", "Fraction of rows held out for evaluation.", min=0.0, max=0.9),
-    ] = 0.0,
-    test: Annotated[
-        list[str] | None, option("DATA", "Test data to evaluate on.")
-    ] = None,
-    on_bad_line: opt.OnBadLine = "fail",
-    quarantine: opt.Quarantine = None,
-    checkpoint_rows: Annotated[
-        int | None, option("N", "Write a checkpoint every N rows …", min=1)
-    ] = None,
-    checkpoint_seconds: Annotated[
-        float, option("S", "… or every S seconds.", min=0.0)
-    ] = 30.0,
-    resume: Annotated[
-        bool, flag("--resume", "Resume from the checkpoint of an interrupted run.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        option(
-            "WHERE", "Train on Dask: tcp://HOST:PORT of a scheduler, or local:WORKERS."
-        ),
-    ] = None,
-    as_json: opt.Json = False,
+    data: list[str] = DATA,
+    output: Path = option(
+        ..., "MODEL", "Model file to write.", "--output", "-o", dir_okay=False
+    ),
+    algorithm: str = option(
+        "auto",
+        "NAME",
+        "SPAM, BAM, NPSAM, … (see aucmax algorithms); auto chooses by data size.",
+    ),
+    fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
+    param: list[str] = option(
+        [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
+    ),
+    passes: int | None = option(None, "N", "Passes over the data.", min=1),
+    seed: int = SEED,
+    label: str | None = LABEL,
+    positive: str | None = POSITIVE,
+    missing: str | None = MISSING,
+    reader: list[str] = option(
+        [],
+        "KEY=VALUE",
+        "Reader option: format, dtype, drop, only, weight, categorical, text, numeric, "
+        "date, encode=auto|hash|onehot, hash_size, delimiter, decimal, na, header, "
+        "zero_based.",
+        "--input",
+    ),
+    holdout: float = option(
+        0.0, "SHARE", "Fraction of rows held out for evaluation.", min=0.0, max=0.9
+    ),
+    test: list[str] = option([], "DATA", "Test data to evaluate on."),
+    on_bad_line: str = ON_BAD_LINE,
+    quarantine: Path | None = QUARANTINE,
+    checkpoint_rows: int | None = option(
+        None, "N", "Write a checkpoint every N rows …", min=1
+    ),
+    checkpoint_seconds: float = option(30.0, "S", "… or every S seconds.", min=0.0),
+    resume: bool = flag(
+        "--resume", "Resume from the checkpoint of an interrupted run."
+    ),
+    cluster: str | None = option(
+        None,
+        "WHERE",
+        "Train on Dask: tcp://HOST:PORT of a scheduler, or local:WORKERS.",
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Train a ranker and write it to a model file."""
     import_scikit_learn()
@@ -134,83 +134,71 @@ def train(
     plan = Plan(
         data=data,
         algorithm=FAST if fast else algorithm,
-        params=opt.parameters(param, "--param"),
+        params=parameters(param, "--param"),
         passes=passes,
         seed=seed,
         holdout=holdout,
         positive=positive,
         reader=reader_options(reader, label=label, missing=missing),
-        on_bad_line=opt.bad_line_policy(on_bad_line, quarantine),
+        on_bad_line=bad_line_policy(on_bad_line, quarantine),
     )
-    if cluster is not None:
-        local_only = {
-            "--passes": passes,
-            "--holdout": holdout,
-            "--test": test,
-            "--quarantine": quarantine,
-            "--checkpoint-rows": checkpoint_rows,
-            "--resume": resume,
-            "--on-bad-line": on_bad_line != "fail",
-        }
-        for name, value in local_only.items():
-            if value:
-                raise typer.BadParameter(f"{name} does not work with --cluster.")
-        run_on_cluster(plan, output, cluster, as_json)
+    local: dict[str, Any] = {
+        "test": test,
+        "quarantine": quarantine,
+        "checkpoint_rows": checkpoint_rows,
+        "resume": resume,
+    }
+    if cluster is None:
+        local["checkpoint_seconds"] = checkpoint_seconds
+        if code := run(plan, output, as_json, **local):
+            raise typer.Exit(code)
         return
-    code = run(
-        plan,
-        output,
-        as_json,
-        test=test or (),
-        quarantine=quarantine,
-        checkpoint_rows=checkpoint_rows,
-        checkpoint_seconds=checkpoint_seconds,
-        resume=resume,
-    )
-    if code:
-        raise typer.Exit(code)
+    local |= {
+        "passes": passes,
+        "holdout": holdout,
+        "on_bad_line": on_bad_line != "fail",
+    }
+    for name, value in local.items():
+        if value:
+            flag_name = name.replace("_", "-")
+            raise typer.BadParameter(f"--{flag_name} does not work with --cluster.")
+    run_on_cluster(plan, output, cluster, as_json)
 
 
 @app.command(
     epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city",
 )
 def evaluate(
-    model: opt.Model,
-    data: opt.Data,
-    label: Annotated[
-        str | None, option("COLUMN", "Label column (default: as in training).")
-    ] = None,
-    positive: Annotated[
-        str | None,
-        option("LABELS", "Positive labels, as for train (default: as in training)."),
-    ] = None,
-    weight: Annotated[
-        str | None,
-        option("COLUMN", "Column of row weights, or 'none' (default: as in training)."),
-    ] = None,
-    missing: opt.Missing = None,
-    reader: opt.ModelInput = None,
-    at: Annotated[
-        str | None,
-        option(
-            "K,K,…",
-            "Report precision and lift of the top K: rows (100) or a share (0.01, 1%).",
-            show_default=False,
-        ),
-    ] = None,
-    max_fpr: Annotated[
-        float, option("RATE", "Largest false positive rate of the partial AUC.")
-    ] = 0.1,
-    by: Annotated[
-        str | None, option("COLUMN", "Report the AUC for each value of a column.")
-    ] = None,
-    level: Annotated[float, option("SHARE", "Confidence level.")] = 0.95,
-    plot: Annotated[
-        Path | None, option("FILE", "Plot the ROC curve: .png, .svg or .pdf.")
-    ] = None,
-    on_bad_line: opt.OnBadLine = "fail",
-    quarantine: opt.Quarantine = None,
-    as_json: opt.Json = False,
+    model: Path = MODEL,
+    data: list[str] = DATA,
+    label: str | None = option(
+        None, "COLUMN", "Label column (default: as in training)."
+    ),
+    positive: str | None = option(
+        None, "LABELS", "Positive labels, as for train (default: as in training)."
+    ),
+    weight: str | None = option(
+        None, "COLUMN", "Column of row weights, or 'none' (default: as in training)."
+    ),
+    missing: str | None = MISSING,
+    reader: list[str] = MODEL_INPUT,
+    at: str | None = option(
+        None,
+        "K,K,…",
+        "Report precision and lift of the top K: rows (100) or a share (0.01, 1%).",
+        show_default=False,
+    ),
+    max_fpr: float = option(
+        0.1, "RATE", "Largest false positive rate of the partial AUC."
+    ),
+    by: str | None = option(
+        None, "COLUMN", "Report the AUC for each value of a column."
+    ),
+    level: float = option(0.95, "SHARE", "Confidence level."),
+    plot: Path | None = option(None, "FILE", "Plot the ROC curve: .png, .svg or .pdf."),
+    on_bad_line: str = ON_BAD_LINE,
+    quarantine: Path | None = QUARANTINE,
+    as_json: bool = JSON,
 ) -> None:
     """Evaluate a model on labelled data.
 
@@ -221,43 +209,32 @@ def evaluate(
     import_scikit_learn()
     from aucmax.cli.evaluate import run
 
-    run(
-        model,
-        data,
-        reader_options(reader, label=label, missing=missing),
-        opt.bad_line_policy(on_bad_line, quarantine),
-        quarantine,
-        plot,
-        as_json,
-        positive=positive,
-        weight=weight,
-        by=by,
-        at=at,
-        max_fpr=max_fpr,
-        level=level,
-    )
+    changes = reader_options(reader, label=label, missing=missing)
+    policy = bad_line_policy(on_bad_line, quarantine)
+    reading: dict[str, Any] = {"positive": positive, "weight": weight, "by": by}
+    measures: dict[str, Any] = {"at": at, "max_fpr": max_fpr, "level": level}
+    paths = model, data, quarantine, plot
+    run(*paths, policy, changes, as_json, **reading, **measures)
 
 
 @app.command(
     epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv",
 )
 def score(
-    model: opt.Model,
-    data: opt.Data,
-    output: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Output file, compressed if it ends in .gz, .bz2, .xz or .zst.",
-            "--output",
-            "-o",
-        ),
-    ] = None,
-    missing: opt.Missing = None,
-    reader: opt.ModelInput = None,
-    on_bad_line: opt.OnBadLine = "fail",
-    quarantine: opt.Quarantine = None,
-    as_json: opt.Json = False,
+    model: Path = MODEL,
+    data: list[str] = DATA,
+    output: Path | None = option(
+        None,
+        "FILE",
+        "Output file, compressed if it ends in .gz, .bz2, .xz or .zst.",
+        "--output",
+        "-o",
+    ),
+    missing: str | None = MISSING,
+    reader: list[str] = MODEL_INPUT,
+    on_bad_line: str = ON_BAD_LINE,
+    quarantine: Path | None = QUARANTINE,
+    as_json: bool = JSON,
 ) -> None:
     """Append a column of scores to data.
 
@@ -270,7 +247,7 @@ def score(
     from aucmax.cli.score import run
 
     changes = reader_options(reader, missing=missing)
-    policy = opt.bad_line_policy(on_bad_line, quarantine)
+    policy = bad_line_policy(on_bad_line, quarantine)
     run(model, data, output, changes, policy, quarantine, as_json)
 
 
@@ -279,61 +256,44 @@ def score(
     "--repeats 3 -o folds.csv",
 )
 def compare(
-    data: opt.Data,
-    algorithm: Annotated[
-        list[str] | None,
-        option(
-            "NAME",
-            "Algorithm to compare (repeatable): an estimator of aucmax, "
-            "balanced-logistic or lightgbm.",
-            show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
-        ),
-    ] = None,
-    folds: Annotated[int, option("N", "Number of folds.", min=2)] = 5,
-    repeats: Annotated[
-        int, option("N", "Repetitions of the cross-validation.", min=1)
-    ] = 1,
-    seed: opt.Seed = 0,
-    label: opt.Label = None,
-    positive: opt.Positive = None,
-    missing: opt.Missing = None,
-    reader: Annotated[
-        list[str] | None, option("KEY=VALUE", "Reader option, as for train.", "--input")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Write the AUC of every fold as CSV.",
-            "-o",
-            "--output",
-            dir_okay=False,
-        ),
-    ] = None,
-    as_json: opt.Json = False,
+    data: list[str] = DATA,
+    algorithm: list[str] = option(
+        [],
+        "NAME",
+        "Algorithm to compare (repeatable): an estimator of aucmax, balanced-logistic "
+        "or lightgbm.",
+        show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
+    ),
+    folds: int = option(5, "N", "Number of folds.", min=2),
+    repeats: int = option(1, "N", "Repetitions of the cross-validation.", min=1),
+    seed: int = SEED,
+    label: str | None = LABEL,
+    positive: str | None = POSITIVE,
+    missing: str | None = MISSING,
+    reader: list[str] = option(
+        [], "KEY=VALUE", "Reader option, as for train.", "--input"
+    ),
+    output: Path | None = option(
+        None,
+        "FILE",
+        "Write the AUC of every fold as CSV.",
+        "--output",
+        "-o",
+        dir_okay=False,
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Compare algorithms by cross-validation on the same folds."""
     from aucmax.cli.compare import run
-    from aucmax.workflows.compare import DEFAULT
 
-    reading = reader_options(reader, label=label, missing=missing)
-    code = run(
-        data,
-        algorithm or DEFAULT,
-        positive,
-        reading,
-        output,
-        as_json,
-        folds=folds,
-        repeats=repeats,
-        seed=seed,
-    )
-    if code:
+    options = reader_options(reader, label=label, missing=missing)
+    design = {"folds": folds, "repeats": repeats, "seed": seed}
+    if code := run(data, algorithm, positive, options, output, as_json, **design):
         raise typer.Exit(code)
 
 
 @app.command(epilog="Example: aucmax info clicks.aucmax")
-def info(model: opt.Model, as_json: opt.Json = False) -> None:
+def info(model: Path = MODEL, as_json: bool = JSON) -> None:
     """Describe a model file.
 
     Shows its class and parameters, the training data, its AUC and the largest weights.
@@ -345,17 +305,12 @@ def info(model: opt.Model, as_json: opt.Json = False) -> None:
 
 @app.command(epilog="Example: aucmax export clicks.aucmax -o clicks.json")
 def export(
-    model: opt.Model,
-    output: Annotated[
-        Path | None, option("FILE", "Output file.", "--output", "-o")
-    ] = None,
-    form: Annotated[
-        str | None,
-        option("NAME", "json or onnx (default: by file name, or json).", "--format"),
-    ] = None,
-    as_json: Annotated[
-        bool, flag("--json", "Print a summary of the output file as JSON.")
-    ] = False,
+    model: Path = MODEL,
+    output: Path | None = option(None, "FILE", "Output file.", "--output", "-o"),
+    form: str | None = option(
+        None, "NAME", "json or onnx (default: by file name, or json).", "--format"
+    ),
+    as_json: bool = flag("--json", "Print a summary of the output file as JSON."),
 ) -> None:
     """Export a model as JSON or ONNX.
 
@@ -369,7 +324,7 @@ def export(
 
 
 @app.command()
-def algorithms(as_json: opt.Json = False) -> None:
+def algorithms(as_json: bool = JSON) -> None:
     """List the algorithms from the literature, by name."""
     from aucmax.cli.algorithms import run
 
@@ -378,13 +333,13 @@ def algorithms(as_json: opt.Json = False) -> None:
 
 @app.command()
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Describe this data set.")
-    ] = None,
-    fetch: Annotated[
-        bool, flag("--fetch", "Download the data set if it is not available locally.")
-    ] = False,
-    as_json: opt.Json = False,
+    name: str | None = typer.Argument(
+        None, metavar="NAME", help="Describe this data set."
+    ),
+    fetch: bool = flag(
+        "--fetch", "Download the data set if it is not available locally."
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """List the public data sets known by name."""
     from aucmax.cli.datasets import run
@@ -396,12 +351,11 @@ def datasets(
 
 @app.command(epilog="Example: aucmax warmup AUCStream")
 def warmup(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Algorithms to compile (default: all)."),
-    ] = None,
-    jobs: opt.Jobs = 2,
-    as_json: opt.Json = False,
+    names: list[str] = typer.Argument(
+        None, metavar="NAME", help="Algorithms to compile (default: all)."
+    ),
+    jobs: int = option(2, "N", "Number of processes.", min=1),
+    as_json: bool = JSON,
 ) -> None:
     """Compile kernels ahead of time."""
     from aucmax.cli.warmup import run
@@ -411,20 +365,16 @@ def warmup(
 
 @app.command()
 def demo(
-    output: Annotated[
-        Path,
-        option(
-            "FOLDER",
-            "Folder for the model file and the figure.",
-            file_okay=False,
-            writable=True,
-        ),
-    ] = Path("aucmax-demo"),
-    rows: Annotated[
-        int, option("N", "Rows of the generated stream.", min=1000)
-    ] = 1_000_000,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
+    output: Path = option(
+        "aucmax-demo",
+        "FOLDER",
+        "Folder for the model file and the figure.",
+        file_okay=False,
+        writable=True,
+    ),
+    rows: int = option(1_000_000, "N", "Rows of the generated stream.", min=1000),
+    seed: int = SEED,
+    as_json: bool = JSON,
 ) -> None:
     """Compare AUCClassifier and AUCStream with baselines."""
     from aucmax.cli.demo import run

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -11,49 +11,34 @@ import typer
 _LISTS = {"drop", "only", "categorical", "text", "numeric", "date", "na"}
 
 
-def option(metavar: str, text: str, *names: str, **rules: Any) -> Any:
+def option(default: Any, metavar: str, text: str, *names: str, **rules: Any) -> Any:
     """Return a typer option with a metavar and a help text."""
-    return typer.Option(*names, metavar=metavar, help=text, **rules)
+    return typer.Option(default, *names, metavar=metavar, help=text, **rules)
 
 
 def flag(name: str, text: str, **rules: Any) -> Any:
     """Return a typer option that takes no value."""
-    return typer.Option(name, help=text, **rules)
+    return typer.Option(False, name, help=text, **rules)
 
 
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)
-]
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        help="Files, folders, globs, - for standard input, or the name of a data set "
-        "(see aucmax datasets).",
-        show_default=False,
-    ),
-]
-Jobs = Annotated[int, option("N", "Number of processes.", min=1)]
-Json = Annotated[bool, flag("--json", "Print the results as JSON.")]
-OnBadLine = Annotated[
-    str, option("ACTION", "What to do with malformed lines: fail or skip.")
-]
-Quarantine = Annotated[
-    Path | None, option("FILE", "Write malformed lines to FILE.", dir_okay=False)
-]
-Seed = Annotated[int, option("N", "Random seed.", min=0)]
-Label = Annotated[str | None, option("COLUMN", "Label column (name or 0-based index).")]
-Positive = Annotated[
-    str | None,
-    option("LABELS", "Labels to rank high, separated by commas; or '>3', or @half."),
-]
-Missing = Annotated[
-    str | None, option("ACTION", "Missing values: auto, error, impute or zero.")
-]
-# Options of data that a model reads: the model fixes how features are built.
-ModelInput = Annotated[
-    list[str] | None, option("KEY=VALUE", "Reader option, e.g. delimiter=;", "--input")
-]
+MODEL = typer.Argument(metavar="MODEL", help="Model file.", show_default=False)
+DATA = typer.Argument(
+    metavar="DATA",
+    help="Files, folders, globs, - for standard input, or the name of a data set (see "
+    "aucmax datasets).",
+    show_default=False,
+)
+JSON = flag("--json", "Print the results as JSON.")
+ON_BAD_LINE = option("fail", "ACTION", "What to do with malformed lines: fail or skip.")
+QUARANTINE = option(None, "FILE", "Write malformed lines to FILE.", dir_okay=False)
+SEED = option(0, "N", "Random seed.", min=0)
+LABEL = option(None, "COLUMN", "Label column (name or 0-based index).")
+POSITIVE = option(
+    None, "LABELS", "Labels to rank high, separated by commas; or '>3', or @half."
+)
+MISSING = option(None, "ACTION", "Missing values: auto, error, impute or zero.")
+# A model fixes how features are built; few options of its data can be set.
+MODEL_INPUT = option([], "KEY=VALUE", "Reader option, e.g. delimiter=;", "--input")
 
 
 def bad_line_policy(action: str, quarantine: Path | None) -> str:
@@ -67,10 +52,10 @@ def bad_line_policy(action: str, quarantine: Path | None) -> str:
     return action if quarantine is None else "quarantine"
 
 
-def parameters(settings: Sequence[str] | None, name: str) -> dict[str, Any]:
+def parameters(settings: Sequence[str], name: str) -> dict[str, Any]:
     """Parse KEY=VALUE settings of the option ``name``; values are JSON or text."""
     found: dict[str, Any] = {}
-    for setting in settings or ():
+    for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:
             raise ValueError(f"{name} {setting}: expected KEY=VALUE.")
@@ -83,14 +68,14 @@ def parameters(settings: Sequence[str] | None, name: str) -> dict[str, Any]:
     return found
 
 
-def reader_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
+def reader_options(settings: Sequence[str], **flags: Any) -> dict[str, Any]:
     """Return the options of a reader, from --input settings and other options."""
     from aucmax.io.open_data import OURS
 
     options = parameters(settings, "--input")
     if internal := OURS & options.keys():
         raise ValueError(f"--input {min(internal)}: there is no such option.")
-    for setting in settings or ():  # lists are text: a column may be named true or 007
+    for setting in settings:  # lists are text: a column may be named true or 007
         name, _, value = setting.partition("=")
         if name in _LISTS and not isinstance(options[name], list):
             options[name] = value.split(",")
