@@ -81,7 +81,7 @@ def test_people_get_a_table_and_how_to_read_it(table):
         (["nowhere.csv"], "nowhere.csv"),
         (["{table}", "--label", "kind", "--algorithm", "SPA"], "no algorithm 'SPA'"),
         (["{table}", "--label", "kind", "--folds", "200"], "only 90 rows"),
-        (["{table}", "--label", "kind", "-o", "no/where.csv"], "no such folder"),
+        (["{table}", "--label", "kind", "-o", "no/where.csv"], "no does not exist"),
         (["{table}", "--label", "nothing"], "nothing"),
     ],
 )

@@ -13,7 +13,7 @@ from aucmax.cli.terminal import ReadingBar, Screen, fits_bar, plural, table
 from aucmax.io.collect import collect
 from aucmax.io.compression import expand
 from aucmax.io.open_data import open_data
-from aucmax.storage.atomic import refuse_overwriting, write_atomically
+from aucmax.storage.atomic import check_writable, refuse_overwriting, write_atomically
 from aucmax.tables.labels import Task
 from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.workflows.train import wanted_task
@@ -36,9 +36,8 @@ def run(
     """
     names = list(dict.fromkeys(map(full_name, algorithms or DEFAULT)))
     if output is not None:
-        if not output.parent.is_dir():
-            raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
         refuse_overwriting(output, expand(data))
+        check_writable(output)
     X, y, task = _load(data, positive, reader)
     fits = design["folds"] * design["repeats"] * len(names)
     with fits_bar() as watch:
@@ -98,15 +97,13 @@ def _show(result: Comparison, title: str, task: Task, screen: Screen) -> None:
 
 def _cells(row: Row) -> list[str]:
     if row.auc is None:
-        return [row.algorithm, "failed", "", "", "", ""]
-    cells = [row.algorithm, f"{row.auc.mean:.4f}"]
-    cells += [f"{row.auc.low:.4f}–{row.auc.high:.4f}"]
-    if row.behind is None or row.p_holm is None:
-        cells += ["", ""]
-    else:
+        return [row.algorithm, "failed"]
+    area, limits = f"{row.auc.mean:.4f}", f"{row.auc.low:.4f}–{row.auc.high:.4f}"
+    difference = p_value = ""
+    if row.behind is not None and row.p_holm is not None:
+        difference = f"{row.behind.mean:+.4f}"
         p_value = "< 0.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}"
-        cells += [f"{row.behind.mean:+.4f}", p_value]
-    return [*cells, f"{row.seconds:.3f}"]
+    return [row.algorithm, area, limits, difference, p_value, f"{row.seconds:.3f}"]
 
 
 def _explanation(result: Comparison) -> str:
@@ -127,16 +124,10 @@ def _conclusion(result: Comparison) -> str:
     if len(ranked) < 2:
         return ""
     best, *others = ranked
-    similar = [
-        row.algorithm
-        for row in others
-        if row.p_holm is not None and row.p_holm >= _SIGNIFICANT
-    ]
+    similar = [row.algorithm for row in others if (row.p_holm or 0.0) >= _SIGNIFICANT]
     if not similar:
         return f"{best.algorithm} is significantly better than the others."
-    names = ", ".join(similar)
-    if len(similar) == len(others) > 1:
-        names = "the others"
+    names = "the others" if len(similar) == len(others) > 1 else ", ".join(similar)
     return (
         f"{best.algorithm} has the highest AUC; the difference to {names} is not "
         "significant."

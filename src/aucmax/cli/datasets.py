@@ -92,17 +92,15 @@ def _description(entry: Entry) -> list[str]:
         f"labels:     {', '.join(labels)}",
     ]
     for part in entry.parts.values():
-        lines += [
-            "",
-            f"{part.name}: {part.rows:,} rows",
-            f"  file:     {registry.locate(part) or 'not available locally'}",
-            f"  source:   {part.source}",
-            f"  SHA-256:  {part.sha256} of {part.file}, {part.bytes:,} bytes",
-        ]
-        if part.url is not None:
-            lines.append(f"  URL:      {part.url}")
-        if part.note:
-            lines.append(f"  note:     {part.note}")
+        facts = {
+            "file": registry.locate(part) or "not available locally",
+            "source": part.source,
+            "SHA-256": f"{part.sha256} of {part.file}, {part.bytes:,} bytes",
+            "URL": part.url,
+            "note": part.note,
+        }
+        lines += ["", f"{part.name}: {part.rows:,} rows"]
+        lines += [f"  {k + ':':9} {text}" for k, text in facts.items() if text]
     return lines
 
 

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import aucmax
 from aucmax import AUCClassifier, AUCStream
 from aucmax.cli.terminal import Screen, table
-from aucmax.metrics import AUCInterval, auc, auc_interval, auc_test
+from aucmax.metrics import auc, auc_interval, auc_test, roc_curve
+from aucmax.workflows.compare import build
 
 _SPLITS = 3  # of the table: ``seed`` and the next two
 _TEST_ROWS = 200_000  # a confidence interval of about ±0.006 at 1 % positives
@@ -36,7 +34,6 @@ class Comparison(NamedTuple):
 
     y: NDArray[Any]  # of the test rows
     scores: dict[str, NDArray[Any]]
-    aucs: dict[str, AUCInterval]
     report: dict[str, Any]  # for JSON
 
     @classmethod
@@ -53,7 +50,7 @@ class Comparison(NamedTuple):
             for (name, area), time in zip(aucs.items(), seconds, strict=True)
         ]
         ahead = [auc_test(y, ours, other)._asdict() for other in others]
-        return cls(y, scores, aucs, {**rows, "models": found, "ahead": ahead})
+        return cls(y, scores, {**rows, "models": found, "ahead": ahead})
 
 
 def run(output: Path, rows: int, seed: int, as_json: bool) -> None:
@@ -121,7 +118,7 @@ def _compare_on_digits(
         models = {
             "AUCClassifier": (blend := new_blend(k)),
             "gradient boosting": HistGradientBoostingClassifier(random_state=k),
-            _LOGISTIC: _logistic(),
+            _LOGISTIC: build("balanced-logistic", k, is_sparse=False),
         }
         with screen.step(f"Digits, seed {k}"):
             seconds = [_fit(model, X_train, y_train) for model in models.values()]
@@ -151,7 +148,7 @@ def _compare_on_stream(n_rows: int, seed: int, screen: Screen) -> Comparison:
             looks.append((done, auc(y_test, ours.decision_function(X_test))))
             bar.show(done, details=f"{done:,} rows")
     with screen.step(_LOGISTIC.capitalize()):
-        baseline = _logistic()
+        baseline = build("balanced-logistic", seed, is_sparse=False)
         times = [seconds, _fit(baseline, *_joined(rare_stream(n_rows, seed, part=0)))]
         models = {"AUCStream": ours, _LOGISTIC: baseline}
         stream = Comparison.of(models, times, (X_test, y_test))
@@ -192,11 +189,6 @@ def _joined(chunks: Iterator[Rows]) -> Rows:
     return np.concatenate(X), np.concatenate(y)
 
 
-def _logistic() -> Any:
-    balanced = LogisticRegression(class_weight="balanced", max_iter=1000)
-    return make_pipeline(StandardScaler(), balanced)
-
-
 def _fit(model: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Fit a model; return the seconds taken."""
     start = perf_counter()
@@ -228,8 +220,9 @@ def _show(comparisons: list[Comparison], screen: Screen) -> None:
 def _draw(split: Comparison, path: Path) -> None:
     from aucmax.report.roc import Curve, roc_figure, save_figure
 
-    curves = [
-        Curve.of(name, split.y, scores, split.aucs[name])
-        for name, scores in split.scores.items()
-    ]
+    curves = []
+    for model in split.report["models"]:
+        fpr, tpr, _ = roc_curve(split.y, split.scores[model["name"]])
+        limits = model["auc"], model["low"], model["high"]
+        curves.append(Curve(model["name"], fpr, tpr, *limits))
     save_figure(roc_figure(curves, "aucmax demo: which digits are odd?"), path)

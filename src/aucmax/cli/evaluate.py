@@ -15,7 +15,7 @@ from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
-from aucmax.storage.atomic import refuse_overwriting, refuse_twice
+from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
 from aucmax.workflows.evaluate import Evaluation, collect, evaluate
 from aucmax.workflows.score import Model
 
@@ -117,27 +117,19 @@ def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     )
     tops = table("top", rows, "precision", interval, "lift", "recall")
     for top in found.tops:
+        k = f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k)
         precision, low, high = with_interval(*top.precision)
-        tops.add_row(
-            f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k),
-            f"{top.rows:,.0f}",
-            precision,
-            f"{low}–{high}",
-            f"{top.lift:.3g}",
-            _percent(top.recall),
-        )
+        lift, recall = f"{top.lift:.3g}", _percent(top.recall)
+        tops.add_row(k, f"{top.rows:,.0f}", precision, f"{low}–{high}", lift, recall)
     screen.show(tops)
     points = table("threshold for", "score ≥", "TPR", "FPR", "precision", rows)
     for purpose, wanted, point in found.points:
-        predicted = purpose == "threshold"
-        points.add_row(
-            "predicted class" if predicted else f"FPR ≤ {_percent(wanted)}",
-            "> 0" if predicted else f"{point.threshold:.5g}",
-            _percent(point.tpr),
-            _percent(point.fpr),
-            f"{point.precision:.{places}f}" if point.rows else "–",
-            f"{point.rows:,.0f}",
-        )
+        name, threshold = f"FPR ≤ {_percent(wanted)}", f"{point.threshold:.5g}"
+        if purpose == "threshold":
+            name, threshold = "predicted class", "> 0"
+        rates = _percent(point.tpr), _percent(point.fpr)
+        precision = f"{point.precision:.{places}f}" if point.rows else "–"
+        points.add_row(name, threshold, *rates, precision, f"{point.rows:,.0f}")
     screen.show(points)
     if by is not None:
         screen.show(_groups(found, by, interval))
@@ -179,8 +171,7 @@ def _check_figure(path: Path) -> None:
     """Raise an error before the data are read if the figure cannot be written."""
     if path.suffix.lower() not in _FIGURES:
         raise ValueError(f"--plot {path}: the name must end in {', '.join(_FIGURES)}.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: there is no such folder.")
+    check_writable(path)
     if find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib: pip install 'aucmax[plot]'")
 

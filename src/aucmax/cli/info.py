@@ -191,21 +191,17 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
 
 
 def _weights_table(entries: list[dict[str, Any]]) -> Table:
-    if entries[0]["standardised"] is None:
-        grid = table("feature", "weight")
-        for entry in entries:
-            grid.add_row(entry["feature"], f"{entry['weight']:.6g}")
-        return grid
-    grid = table("feature", "weight × standard deviation", "weight")
+    scaled = entries[0]["standardised"] is not None
+    grid = table("feature", "weight", *["weight × standard deviation"] * scaled)
     for entry in entries:
-        weight = f"{entry['weight']:.6g}"
-        grid.add_row(entry["feature"], f"{entry['standardised']:+.4g}", weight)
+        influence = [f"{entry['standardised']:+.4g}"] if scaled else []
+        grid.add_row(entry["feature"], f"{entry['weight']:.6g}", *influence)
     return grid
 
 
 def _cross_validated(value: float, low: float, high: float) -> str:
-    area, lower, upper = with_interval(value, low, high)
-    return f"{area}, 95 % confidence interval {lower} to {upper}, cross-validated"
+    texts = with_interval(value, low, high)
+    return "{}, 95 % confidence interval {} to {}, cross-validated".format(*texts)
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

@@ -12,24 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax import __version__
+from aucmax.cli import options as opt
 from aucmax.cli.errors import errors_in_one_line, occupy_closed_streams
-from aucmax.cli.options import (
-    DATA,
-    JSON,
-    LABEL,
-    MISSING,
-    MODEL,
-    MODEL_INPUT,
-    ON_BAD_LINE,
-    POSITIVE,
-    QUARANTINE,
-    SEED,
-    bad_line_policy,
-    flag,
-    option,
-    parameters,
-    reader_options,
-)
+from aucmax.cli.options import flag, option, parameters, reader_options
 from aucmax.cli.startup import import_scikit_learn
 
 
@@ -78,7 +63,7 @@ def options(
     "--label clicked --holdout 0.1",
 )
 def train(
-    data: list[str] = DATA,
+    data: list[str] = opt.DATA,
     output: Path = option(
         ..., "MODEL", "Model file to write.", "--output", "-o", dir_okay=False
     ),
@@ -92,10 +77,10 @@ def train(
         [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
     ),
     passes: int | None = option(None, "N", "Passes over the data.", min=1),
-    seed: int = SEED,
-    label: str | None = LABEL,
-    positive: str | None = POSITIVE,
-    missing: str | None = MISSING,
+    seed: int = opt.SEED,
+    label: str | None = opt.LABEL,
+    positive: str | None = opt.POSITIVE,
+    missing: str | None = opt.MISSING,
     reader: list[str] = option(
         [],
         "KEY=VALUE",
@@ -108,8 +93,8 @@ def train(
         0.0, "SHARE", "Fraction of rows held out for evaluation.", min=0.0, max=0.9
     ),
     test: list[str] = option([], "DATA", "Test data to evaluate on."),
-    on_bad_line: str = ON_BAD_LINE,
-    quarantine: Path | None = QUARANTINE,
+    on_bad_line: str = opt.ON_BAD_LINE,
+    quarantine: Path | None = opt.QUARANTINE,
     checkpoint_rows: int | None = option(
         None, "N", "Write a checkpoint every N rows …", min=1
     ),
@@ -122,7 +107,7 @@ def train(
         "WHERE",
         "Train on Dask: tcp://HOST:PORT of a scheduler, or local:WORKERS.",
     ),
-    as_json: bool = JSON,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Train a ranker and write it to a model file."""
     import_scikit_learn()
@@ -140,7 +125,7 @@ def train(
         holdout=holdout,
         positive=positive,
         reader=reader_options(reader, label=label, missing=missing),
-        on_bad_line=bad_line_policy(on_bad_line, quarantine),
+        on_bad_line=opt.bad_line_policy(on_bad_line, quarantine),
     )
     local: dict[str, Any] = {
         "test": test,
@@ -169,8 +154,8 @@ def train(
     epilog="Example: aucmax evaluate clicks.aucmax today.csv --at 100,0.01 --by city",
 )
 def evaluate(
-    model: Path = MODEL,
-    data: list[str] = DATA,
+    model: Path = opt.MODEL,
+    data: list[str] = opt.DATA,
     label: str | None = option(
         None, "COLUMN", "Label column (default: as in training)."
     ),
@@ -180,25 +165,21 @@ def evaluate(
     weight: str | None = option(
         None, "COLUMN", "Column of row weights, or 'none' (default: as in training)."
     ),
-    missing: str | None = MISSING,
-    reader: list[str] = MODEL_INPUT,
+    missing: str | None = opt.MISSING,
+    reader: list[str] = opt.MODEL_INPUT,
     at: str | None = option(
         None,
         "K,K,…",
         "Report precision and lift of the top K: rows (100) or a share (0.01, 1%).",
         show_default=False,
     ),
-    max_fpr: float = option(
-        0.1, "RATE", "Largest false positive rate of the partial AUC."
-    ),
-    by: str | None = option(
-        None, "COLUMN", "Report the AUC for each value of a column."
-    ),
+    max_fpr: float = option(0.1, "RATE", "Largest FPR of the partial AUC."),
+    by: str | None = option(None, "COLUMN", "Report AUC for each value of a column."),
     level: float = option(0.95, "SHARE", "Confidence level."),
-    plot: Path | None = option(None, "FILE", "Plot the ROC curve: .png, .svg or .pdf."),
-    on_bad_line: str = ON_BAD_LINE,
-    quarantine: Path | None = QUARANTINE,
-    as_json: bool = JSON,
+    plot: Path | None = option(None, "FILE", "Plot the ROC curve (.png, .svg, .pdf)."),
+    on_bad_line: str = opt.ON_BAD_LINE,
+    quarantine: Path | None = opt.QUARANTINE,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Evaluate a model on labelled data.
 
@@ -210,19 +191,18 @@ def evaluate(
     from aucmax.cli.evaluate import run
 
     changes = reader_options(reader, label=label, missing=missing)
-    policy = bad_line_policy(on_bad_line, quarantine)
+    policy = opt.bad_line_policy(on_bad_line, quarantine)
     reading: dict[str, Any] = {"positive": positive, "weight": weight, "by": by}
     measures: dict[str, Any] = {"at": at, "max_fpr": max_fpr, "level": level}
-    paths = model, data, quarantine, plot
-    run(*paths, policy, changes, as_json, **reading, **measures)
+    run(model, data, quarantine, plot, policy, changes, as_json, **reading, **measures)
 
 
 @app.command(
     epilog="Example: aucmax score clicks.aucmax today.csv.gz -o today-scored.csv",
 )
 def score(
-    model: Path = MODEL,
-    data: list[str] = DATA,
+    model: Path = opt.MODEL,
+    data: list[str] = opt.DATA,
     output: Path | None = option(
         None,
         "FILE",
@@ -230,11 +210,11 @@ def score(
         "--output",
         "-o",
     ),
-    missing: str | None = MISSING,
-    reader: list[str] = MODEL_INPUT,
-    on_bad_line: str = ON_BAD_LINE,
-    quarantine: Path | None = QUARANTINE,
-    as_json: bool = JSON,
+    missing: str | None = opt.MISSING,
+    reader: list[str] = opt.MODEL_INPUT,
+    on_bad_line: str = opt.ON_BAD_LINE,
+    quarantine: Path | None = opt.QUARANTINE,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Append a column of scores to data.
 
@@ -247,7 +227,7 @@ def score(
     from aucmax.cli.score import run
 
     changes = reader_options(reader, missing=missing)
-    policy = bad_line_policy(on_bad_line, quarantine)
+    policy = opt.bad_line_policy(on_bad_line, quarantine)
     run(model, data, output, changes, policy, quarantine, as_json)
 
 
@@ -256,7 +236,7 @@ def score(
     "--repeats 3 -o folds.csv",
 )
 def compare(
-    data: list[str] = DATA,
+    data: list[str] = opt.DATA,
     algorithm: list[str] = option(
         [],
         "NAME",
@@ -266,10 +246,10 @@ def compare(
     ),
     folds: int = option(5, "N", "Number of folds.", min=2),
     repeats: int = option(1, "N", "Repetitions of the cross-validation.", min=1),
-    seed: int = SEED,
-    label: str | None = LABEL,
-    positive: str | None = POSITIVE,
-    missing: str | None = MISSING,
+    seed: int = opt.SEED,
+    label: str | None = opt.LABEL,
+    positive: str | None = opt.POSITIVE,
+    missing: str | None = opt.MISSING,
     reader: list[str] = option(
         [], "KEY=VALUE", "Reader option, as for train.", "--input"
     ),
@@ -281,7 +261,7 @@ def compare(
         "-o",
         dir_okay=False,
     ),
-    as_json: bool = JSON,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Compare algorithms by cross-validation on the same folds."""
     from aucmax.cli.compare import run
@@ -293,7 +273,7 @@ def compare(
 
 
 @app.command(epilog="Example: aucmax info clicks.aucmax")
-def info(model: Path = MODEL, as_json: bool = JSON) -> None:
+def info(model: Path = opt.MODEL, as_json: bool = opt.JSON) -> None:
     """Describe a model file.
 
     Shows its class and parameters, the training data, its AUC and the largest weights.
@@ -305,7 +285,7 @@ def info(model: Path = MODEL, as_json: bool = JSON) -> None:
 
 @app.command(epilog="Example: aucmax export clicks.aucmax -o clicks.json")
 def export(
-    model: Path = MODEL,
+    model: Path = opt.MODEL,
     output: Path | None = option(None, "FILE", "Output file.", "--output", "-o"),
     form: str | None = option(
         None, "NAME", "json or onnx (default: by file name, or json).", "--format"
@@ -324,7 +304,7 @@ def export(
 
 
 @app.command()
-def algorithms(as_json: bool = JSON) -> None:
+def algorithms(as_json: bool = opt.JSON) -> None:
     """List the algorithms from the literature, by name."""
     from aucmax.cli.algorithms import run
 
@@ -333,13 +313,9 @@ def algorithms(as_json: bool = JSON) -> None:
 
 @app.command()
 def datasets(
-    name: str | None = typer.Argument(
-        None, metavar="NAME", help="Describe this data set."
-    ),
-    fetch: bool = flag(
-        "--fetch", "Download the data set if it is not available locally."
-    ),
-    as_json: bool = JSON,
+    name: str | None = typer.Argument(None, metavar="NAME", help="Set to describe."),
+    fetch: bool = flag("--fetch", "Download the data set if necessary."),
+    as_json: bool = opt.JSON,
 ) -> None:
     """List the public data sets known by name."""
     from aucmax.cli.datasets import run
@@ -355,7 +331,7 @@ def warmup(
         None, metavar="NAME", help="Algorithms to compile (default: all)."
     ),
     jobs: int = option(2, "N", "Number of processes.", min=1),
-    as_json: bool = JSON,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Compile kernels ahead of time."""
     from aucmax.cli.warmup import run
@@ -373,8 +349,8 @@ def demo(
         writable=True,
     ),
     rows: int = option(1_000_000, "N", "Rows of the generated stream.", min=1000),
-    seed: int = SEED,
-    as_json: bool = JSON,
+    seed: int = opt.SEED,
+    as_json: bool = opt.JSON,
 ) -> None:
     """Compare AUCClassifier and AUCStream with baselines."""
     from aucmax.cli.demo import run

@@ -9,17 +9,8 @@ afterwards.
 
 import sys
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
-
-
-class _HidePandas(MetaPathFinder):
-    """Import hook that reports pandas as not installed."""
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _import_later(name: str) -> None:
@@ -40,9 +31,8 @@ def import_scikit_learn() -> None:
     if "scipy.stats" not in sys.modules:
         _import_later("scipy.stats")
     if "pandas" not in sys.modules:
-        hook = _HidePandas()
-        sys.meta_path.insert(0, hook)
+        sys.modules["pandas"] = None  # type: ignore[assignment] # as if not installed
         try:
             import sklearn.utils.fixes  # noqa: F401
         finally:
-            sys.meta_path.remove(hook)
+            del sys.modules["pandas"]

@@ -187,27 +187,25 @@ def table(first: str, *others: str) -> Table:
 
 
 def columns_table(roles: Sequence[Mapping[str, Any]]) -> Table | None:
-    """Return the kinds of the columns; None if all are plain numbers, and many.
+    """Return the kinds of the columns, without plain numeric ones if they are many.
 
-    If there are many plain numeric columns, they are only counted.
+    None if there is nothing to show.
     """
-    plain = [
-        one["role"] == NUMBER and not (one["missing"] or one.get("notation"))
-        for one in roles
+    shown = [
+        r for r in roles if r["role"] != NUMBER or r["missing"] or r.get("notation")
     ]
-    few = sum(plain) <= _MAX_NUMERIC
-    shown = [one for one, hidden in zip(roles, plain, strict=True) if few or not hidden]
+    if len(roles) - len(shown) <= _MAX_NUMERIC:
+        shown = list(roles)
     if not shown:
         return None
     grid = table("column", "kind", "distinct", "missing", "features")
-    for place in (1, 4):
-        grid.columns[place].justify = "left"
+    grid.columns[1].justify = grid.columns[4].justify = "left"
     shown = shown[:_MAX_COLUMNS]
-    for one, (name, kind, features) in zip(shown, column_kinds(shown), strict=True):
-        share = 100.0 * one["missing"] / max(one["rows"], 1)
-        missing = f"{share:.3g} %" if one["missing"] else ""
-        style = "dim" if one["role"] in LEFT_OUT else ""
-        grid.add_row(name, kind, f"{one['distinct']:,}", missing, features, style=style)
+    for role, (name, kind, features) in zip(shown, column_kinds(shown), strict=True):
+        share = 100.0 * role["missing"] / max(role["rows"], 1)
+        missing = f"{share:.3g} %" if role["missing"] else ""
+        cells = name, kind, f"{role['distinct']:,}", missing, features
+        grid.add_row(*cells, style="dim" if role["role"] in LEFT_OUT else "")
     if rest := len(roles) - len(shown):
         grid.add_row(f"… {rest:,} more")
     return grid
@@ -229,13 +227,12 @@ def leaderboard(members: Sequence[Mapping[str, Any]]) -> Table:
 def _race(members: Sequence[Mapping[str, Any]]) -> Table:
     grid = table("member", "rows", "progressive AUC", "behind", "weight")
     for one in members:
-        area = f"{one['auc']:.4f} ± {one['se']:.4f}"
-        weight = f"{100.0 * one['weight']:.0f} %" if one["running"] else "out"
+        area, rows = f"{one['auc']:.4f} ± {one['se']:.4f}", f"{one['rows']:,}"
         behind = f"{one['behind']:.4f}" if one["behind"] else ""
-        style = "" if one["running"] else "dim"
-        grid.add_row(
-            one["member"], f"{one['rows']:,}", area, behind, weight, style=style
-        )
+        weight, style = f"{100.0 * one['weight']:.0f} %", ""
+        if not one["running"]:
+            weight, style = "out", "dim"
+        grid.add_row(one["member"], rows, area, behind, weight, style=style)
     return grid
 
 

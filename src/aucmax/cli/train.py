@@ -41,9 +41,8 @@ def run(plan: Plan, output: Path, as_json: bool, **options: Any) -> int:
     """
     screen, start = Screen(quiet=as_json), perf_counter()
     with ReadingBar(local_files(plan.data), plan.passes) as bar:
-        observer = _Display(bar, screen)
         try:
-            result = train(plan, output, observer=observer, **options)
+            result = train(plan, output, observer=_Display(bar, screen), **options)
         except StoppedError as stopped:
             screen.warn(
                 f"Stopped. The state is saved in {stopped.checkpoint}: run the same "
@@ -93,9 +92,7 @@ def _client(where: str) -> Iterator[None]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise ImportError(
-            "--cluster needs Dask: pip install 'aucmax[cluster]'"
-        ) from None
+        raise ImportError("Dask is missing: pip install 'aucmax[cluster]'") from None
 
     kind, _, number = where.partition(":")
     if kind != "local":
@@ -113,12 +110,8 @@ def _client(where: str) -> Iterator[None]:
         raise ValueError(
             f"--cluster {where}: expected local:N, with N the number of workers."
         )
-    with (
-        LocalCluster(
-            n_workers=int(number), threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster),
-    ):
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=int(number), **options) as cluster, Client(cluster):
         yield
 
 

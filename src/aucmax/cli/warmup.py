@@ -20,14 +20,9 @@ from aucmax.registry import CLASSES, full_name, named
 
 _FLOATS = (np.float32, np.float64)
 # Parameters that select other kernels, for estimators that have them.
-_VARIANTS = {
-    "l1": 1e-3,
-    "norm": "l1",
-    "rank": 2,
-    "covariance": "diag",
-    "solver": "cg",
-    "loss": "logistic",
-}
+_VARIANTS: dict[str, Any] = dict(
+    l1=1e-3, norm="l1", rank=2, covariance="diag", solver="cg", loss="logistic"
+)
 
 
 def run(names: Sequence[str], jobs: int, as_json: bool = False) -> None:
@@ -80,17 +75,13 @@ def compile_kernels(names: Iterable[str]) -> None:
 
 def compile_readers() -> None:
     """Read a few rows of each format that has kernels."""
-    csv = 'y,a,b,c\n1,2.5,red,some words\n0,1,blue,"other, words"\n'
-    csv_options = {"label": "y", "text": ["c"], "missing": "zero"}
-    formats: list[tuple[str, str, dict[str, Any]]] = [
-        ("rows.svm", "+1 1:1 3:2.5\n-1 2:1e30\n", {}),
-        ("rows.csv", csv, csv_options),
-    ]
     with TemporaryDirectory() as folder:
-        for name, text, options in formats:
-            path = Path(folder) / name
-            path.write_text(text)
-            for dtype in _FLOATS:
+        svm, csv = Path(folder, "rows.svm"), Path(folder, "rows.csv")
+        svm.write_text("+1 1:1 3:2.5\n-1 2:1e30\n")
+        csv.write_text('y,a,b,c\n1,2.5,red,some words\n0,1,blue,"other, words"\n')
+        columns: dict[str, Any] = {"label": "y", "text": ["c"], "missing": "zero"}
+        for dtype in _FLOATS:
+            for path, options in ((svm, {}), (csv, columns)):
                 for chunk in open_data([str(path)], dtype=dtype, **options).chunks():
                     SPAM().partial_fit(chunk.X, chunk.y)
 

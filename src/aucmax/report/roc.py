@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from aucmax.metrics import AUCInterval, roc_curve
 from aucmax.metrics.decimals import with_interval
 from aucmax.storage.atomic import write_atomically
 
@@ -34,14 +33,6 @@ class Curve(NamedTuple):
     auc: float
     low: float
     high: float
-
-    @classmethod
-    def of(
-        cls, name: str, y: ArrayLike, score: ArrayLike, area: AUCInterval
-    ) -> "Curve":
-        """Return the curve of scores whose AUC is known."""
-        fpr, tpr, _ = roc_curve(y, score)
-        return cls(name, fpr, tpr, area.value, area.low, area.high)
 
 
 def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> Any:

@@ -141,29 +141,13 @@ def compare(
     seed: int = 0,
     watch: Callable[[str, int], None] = lambda algorithm, done: None,
 ) -> Comparison:
-    """Compare algorithms by their AUC on the same folds.
+    """Compare algorithms by their AUC on the same stratified folds, best first.
 
-    Parameters
-    ----------
-    X : array or CSR of shape (n_rows, n_features)
-        Features. CSR with many nonzero values is made dense, for all algorithms.
-    y : array of bool of shape (n_rows,)
-        Whether each row is positive.
-    algorithms : sequence of str
-        Names of aucmax estimators, "balanced-logistic" (logistic regression with
-        balanced class weights on standardised features) or "lightgbm", each with its
-        default parameters.
-    folds, repeats : int
-        Number of stratified folds, and of repetitions.
-    seed : int, default=0
-        Random seed of the folds and of all algorithms.
-    watch : callable
-        Called with the name of the current algorithm and the number of fits done.
-
-    Returns
-    -------
-    Comparison
-        Best first. An algorithm that failed has an ``error`` and no AUC.
+    ``algorithms`` are names of aucmax estimators, "balanced-logistic" (logistic
+    regression with balanced class weights on standardised features) or "lightgbm", each
+    with its default parameters. ``watch`` is called with the name of the current
+    algorithm and the number of fits done. An algorithm that fails has an ``error`` and
+    no AUC.
     """
     names = list(dict.fromkeys(map(full_name, algorithms)))
     least = int(min(y.sum(), len(y) - y.sum()))

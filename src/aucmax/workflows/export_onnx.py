@@ -62,7 +62,7 @@ def to_onnx(model: Model) -> bytes:
     try:
         from onnx import TensorProto, checker, helper
     except ImportError:
-        raise ImportError("ONNX needs a package: pip install 'aucmax[onnx]'") from None
+        raise ImportError("onnx is missing: pip install 'aucmax[onnx]'") from None
     graph = _Graph()
     try:
         score = _score(graph, "X", model.estimator)

@@ -187,11 +187,18 @@ def write_scores(
     # prompt: a program that writes to the pipe may wait for the scores.
     reopened = partial(model.open, labelled=False, changes=changes)
     source = reopened(data, keep_text=True, prompt=True)
+    known, rows = source.recipe()["format"], 0
+    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
+    if to_parquet and known != "parquet":
+        raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if output is not None:
         refuse_overwriting(output, source.files)
-    rows = 0
     with _opened(output) as file, watch(source.files) as meter:
-        writer = _writer(reopened, source, output, file)
+        if known == "csv":
+            writer: _ScoreWriter = _CsvWriter(file, source, reopened)
+        else:
+            is_arrow = known == "parquet"
+            writer = _ArrowWriter(file, to_parquet) if is_arrow else _ScoreWriter(file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk if bad.in_place else chunk._replace(bad=[]), scores)
@@ -200,23 +207,6 @@ def write_scores(
             rows += scores.size
         writer.close()
     return rows
-
-
-def _writer(
-    reopened: Callable[[list[str]], Source],
-    source: Source,
-    output: Path | None,
-    file: BinaryIO,
-) -> _ScoreWriter:
-    known = source.recipe()["format"]
-    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
-    if known == "parquet":
-        return _ArrowWriter(file, to_parquet)
-    if to_parquet:
-        raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
-    if known == "csv":
-        return _CsvWriter(file, source, reopened)
-    return _ScoreWriter(file)
 
 
 def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
@@ -370,8 +360,6 @@ def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
     try:
         import zstandard
     except ImportError:
-        raise ImportError(
-            "Files .zst need a package: pip install 'aucmax[data]'"
-        ) from None
+        raise ImportError("zstandard is missing: pip install 'aucmax[data]'") from None
     writer = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
     return cast("AbstractContextManager[Any]", writer)
