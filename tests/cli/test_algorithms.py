@@ -138,4 +138,4 @@ def test_onnx_of_a_blend_gives_the_same_scores(tmp_path):
     np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-4, atol=1e-5)
     said = invoke("export", path, "-o", tmp_path / "m.json")
     assert said.exit_code == 1
-    assert "more than one formula" in said.stderr
+    assert "not one linear or kernel expression" in said.stderr

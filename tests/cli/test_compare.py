@@ -133,7 +133,7 @@ def test_threshold_labels_and_data_are_not_overwritten(tmp_path):
     before = data.read_bytes()
     result = invoke(*command, "-o", data)
     assert result.exit_code == 1
-    assert "would be overwritten" in result.stderr
+    assert "Refusing to overwrite" in result.stderr
     assert data.read_bytes() == before
 
 

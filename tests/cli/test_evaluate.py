@@ -224,7 +224,7 @@ def test_data_are_not_overwritten(model, tmp_path, flag):
     before = data.read_bytes()
     result = invoke("evaluate", model, data, flag, data)
     assert result.exit_code == 1
-    assert "would be overwritten" in result.stderr
+    assert "Refusing to overwrite" in result.stderr
     assert data.read_bytes() == before
 
 
