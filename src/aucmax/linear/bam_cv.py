@@ -30,6 +30,7 @@ from aucmax.core.threads import in_threads, one_blas_thread, one_thread
 from aucmax.linear.bam import LOSSES, Landscape, cut_short, minimise, survey
 from aucmax.linear.bam_scaled import Scaled, better, deviation
 from aucmax.losses.pairwise import shares
+from aucmax.storage.storable import Spec
 
 AUTO = ("squared_hinge", "logistic")
 
@@ -170,12 +171,15 @@ class BAMCV(LinearRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        "l2_",
-        "scale_",
-        "l2s_",
-        "loss_scores_",
-        "coef_path_",
+    stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
+        (
+            "l2_",
+            "scale_",
+            "l2s_",
+            "loss_scores_",
+            "coef_path_",
+        ),
+        Spec(finite=False),
     )
 
     n_iter_: int
