@@ -1,4 +1,4 @@
-"""Models from a cluster, against those of one machine."""
+"""Models trained on a cluster, compared with one machine."""
 
 import numpy as np
 import pandas as pd
@@ -82,7 +82,7 @@ def test_conjugate_gradients(how):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("how", ["one", "odd", "many"])
-def test_a_path_with_cross_validation(how, weighted):
+def test_least_squares_path(how, weighted):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
     cv = PredefinedSplit(fold_of(np.arange(len(y)), 4))
@@ -117,7 +117,7 @@ def test_aucs_of_histograms_keep_their_bound(monkeypatch):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("how", ["odd", "many"])
-def test_newton(loss, how):
+def test_bam(loss, how):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     alone = BAM(loss=loss, tol=1e-6).fit(X, y, weight)
@@ -129,7 +129,7 @@ def test_newton(loss, how):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_newton_with_cross_validation(weighted):
+def test_bam_cv(weighted):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
     cv = PredefinedSplit(fold_of(np.arange(len(y)), 3))
@@ -175,7 +175,7 @@ def test_a_class_without_weight_is_an_error(kind):
         cluster.fit(kind(), *blocks(X, y, [100], 1.0 - y))
 
 
-def test_newton_on_wide_sparse_rows():
+def test_wide_sparse_rows():
     rng = np.random.default_rng(0)
     X = sparse.random_array((300, 20_000), density=1e-3, format="csr", random_state=rng)
     y = (X @ rng.standard_normal(20_000) + 0.1 * rng.standard_normal(300) > 0) * 1
@@ -230,13 +230,13 @@ def test_data_frames_have_names():
     assert value == alone.score(frame[list("abcdef")], frame["label"])
 
 
-def test_an_ordinary_estimator_comes_back(tmp_path):
+def test_the_fitted_estimator_can_be_saved_and_refitted(tmp_path):
     X, y = table()
     model = cluster.fit(LeastSquaresAUC(), *map(_delayed, blocks(X, y, [50, 60])))
     model.save(tmp_path / "model.aucmax")
     loaded = aucmax.load(tmp_path / "model.aucmax")
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-    model.partial_fit(X, y)  # goes on from moments
+    model.partial_fit(X, y)  # continues from the class moments
     again = cluster.fit(BAM(), *blocks(X, y, [50]))
     assert cluster.fit(again, *blocks(X[:, :3], y, [50])).n_features_in_ == 3
 
@@ -257,7 +257,7 @@ def test_partitions_do_not_change_folds():
     assert np.all(np.abs(counts - 20_000) < 800)
 
 
-def test_a_row_of_no_weight_may_hold_anything():
+def test_values_of_rows_of_zero_weight_do_not_matter():
     X, y = table()
     weight = np.ones(len(y))
     weight[3] = 0.0
@@ -285,7 +285,7 @@ def test_a_row_of_no_weight_may_hold_anything():
         (lambda X, y: ([X[0][:0]], [y[0][:0]]), "all partitions are empty"),
     ],
 )
-def test_errors_say_where(change, message):
+def test_errors_name_the_partition(change, message):
     parts = blocks(*table(), [100])
     with pytest.raises(ValueError, match=message):
         cluster.fit(LeastSquaresAUC(), *change(*parts))
@@ -323,7 +323,7 @@ def test_other_columns_are_an_error():
         cluster.fit(LeastSquaresAUC(), [frame[:100], other], [y[:100], y[100:]])
 
 
-def test_what_cannot_be_fitted():
+def test_unsupported_estimators_and_parameters():
     parts = blocks(*table(), [100])
     with pytest.raises(TypeError, match="SOLAM cannot be fitted on a cluster"):
         cluster.fit(SOLAM(), *parts)
@@ -344,7 +344,7 @@ def test_threads_give_the_same():
 
 
 @pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
-def test_learners_of_streams_are_averaged(kind, tmp_path):
+def test_online_learners_are_averaged(kind, tmp_path):
     X, y = table(4000)
     weight = np.random.default_rng(0).integers(0, 5, len(y))
     cuts = [1200, 1200, 3000]

@@ -1,4 +1,4 @@
-"""Exact AUC of scores on a cluster, against that of one machine."""
+"""Scores and AUC on a cluster, compared with one machine."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def labelled_scores(n, ties, seed=0):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("n", [2, 50, 3000])
-def test_as_on_one_machine(n, ties):
+def test_equal_to_one_machine(n, ties):
     y, score, weight = labelled_scores(n, ties)
     weight[n // 2 : n // 2 + n // 10] = 0.0
     parts = blocks(score, y, [n // 3, n // 3, n - 1], weight)
@@ -82,7 +82,7 @@ def test_scores_are_lazy():
         ([[0, 1]], [[1.0, 2.0], [3.0]], "1 partitions"),
     ],
 )
-def test_errors_say_where(y, score, message):
+def test_errors_name_the_partition(y, score, message):
     y, score = list(map(np.asarray, y)), list(map(np.asarray, score))
     with pytest.raises(ValueError, match=message):
         cluster.auc(y, score)

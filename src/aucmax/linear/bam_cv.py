@@ -145,8 +145,9 @@ class BAMCV(LinearRanker):
     0.828 on a split of covtype_sample, 0.681 instead of 0.675 on halves of
     higgs_sample.
 
-    Memory, beside X, is some hundred numbers a row, as six minima are sought at a time,
-    and up to 1024 features, if X is not too sparse, d² numbers for each penalty.
+    Paths of different folds and losses run in threads, one per core. Memory, beside X,
+    is about twenty numbers per row and thread, and up to 1024 features, if X is not too
+    sparse, d² numbers for each penalty.
 
     References
     ----------
