@@ -115,10 +115,7 @@ class DistributedRows:
         ]
 
     def _computed(self, tasks: list[Any]) -> list[Any]:
-        # Vectors as long as the rows are part of the graph on purpose.
-        limit = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-        with dask.config.set(limit):
-            found = list(dask.compute(*tasks))
+        found = list(dask.compute(*tasks))
         number = next(self._passes)
         if self._watch is not None:
             self._watch(number)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import dask
+
 from aucmax.cluster.distributed_rows import DistributedRows, PassCallback
 from aucmax.cluster.fit_bam import fit_bam, fit_bam_cv
 from aucmax.cluster.fit_least_squares import fit_least_squares, fit_least_squares_cv
@@ -85,5 +87,9 @@ def fit_rows(estimator: Any, fitting: Fit, rows: DistributedRows) -> Any:
     estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
     if rows.names is not None:
         estimator.feature_names_in_ = rows.names
-    fitting(estimator, rows)
+    # Vectors as long as the rows are part of the graphs on purpose. The setting is
+    # global, so it is made here and not in the threads of cross-validation.
+    limit = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    with dask.config.set(limit):
+        fitting(estimator, rows)
     return estimator
