@@ -18,7 +18,9 @@ from aucmax.core.rows import Float
 
 _GATHERED = 1 << 25  # scores on the client, at most: 256 MB
 _BINS, _BINS_PER_SCALE = 8192, 512.0  # in all, and per standard deviation
-_GROUP = 1 << 20  # scores that a worker computes at a time
+# Scores that a worker computes at a time: 64 kB. Dask's workers return larger arrays to
+# the system at once, and new pages would take as long as the work.
+_GROUP = 1 << 13
 
 
 class _Request(NamedTuple):
@@ -50,19 +52,25 @@ def _block_scores(block: Block, request: _Request) -> list[Any]:
         k = W.shape[1]
         here = np.flatnonzero(fold == number)
         if request.exact:
-            scores = np.ascontiguousarray(product(block.X[here], W).T)
-            found.append(_Gathered(scores, block.signed[here]))
+            found.append(_Gathered(_scores(block.X[here], W), block.signed[here]))
             continue
         counts = np.zeros((k, 2, _BINS), np.uint32 if request.whole else np.float64)
         per_scale = _BINS_PER_SCALE / request.scale[number]
-        size = max(_GROUP // k, 1)
+        size = max(_GROUP // k, 64)
         for start in range(0, len(here), size):
             group = here[start : start + size]
-            scores = np.ascontiguousarray(product(block.X[group], W).T)
+            scores = _scores(block.X[group], W)
             signed = block.signed[group]
             _count(scores, signed, request.centre[number], per_scale, counts)
         found.append(counts)
     return found
+
+
+def _scores(X: Any, W: Float) -> Float:
+    """Return the scores of the rows for each column of W, a row each."""
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+        return W.T @ X.T
+    return np.ascontiguousarray(product(X, W).T)
 
 
 @kernel
