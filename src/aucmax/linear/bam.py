@@ -11,9 +11,8 @@ backtracking on the scores; conjugate gradients are preconditioned, by the class
 covariances if there are not too many features and by their diagonal if there are.
 """
 
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,17 +25,16 @@ from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Rows, n_rows, n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import (
     Coordinates,
     FullCoordinates,
+    Iterate,
     Minimum,
     Objective,
-    Place,
     Ridge,
-    Solver,
     descend,
-    together,
 )
 from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
@@ -68,7 +66,7 @@ class Landscape:
 
     def __init__(
         self,
-        X: Rows,
+        X: Matrix,
         varies: NDArray[np.bool_],
         weight: Float,
         mean: Float,
@@ -102,21 +100,21 @@ class Landscape:
         return Objective(self.X, share, LOSSES[loss], 0.0, self.mean.mean(axis=0))
 
 
-def solver(
+def minimise(
     objective: Objective,
     at: Coordinates,
     tol: float,
     max_iter: int,
-    start: Place | None = None,
-) -> Solver[Minimum]:
+    start: Iterate | None = None,
+) -> Minimum:
     """Return the minimum of J, with a good start if it is not convex."""
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
         easy = objective.with_loss(POINTS["logistic"])
-        near = yield from descend(easy, at, _NEAR, max_iter)
+        near = descend(easy, at, _NEAR, max_iter)
         first = near.n_iter
-        start = yield from objective.place(near.w)
-    best = yield from descend(objective, at, tol, max(max_iter - first, 1), start)
+        start = objective.iterate(near.w)
+    best = descend(objective, at, tol, max(max_iter - first, 1), start)
     return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 
@@ -137,24 +135,22 @@ def with_covariances(n: int, d: int, values: int) -> bool:
 def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
     """Return the class moments of the features, or raise an error if they are none."""
     n, d = n_rows(rows), ranker.n_features_in_
+    matrix = LocalMatrix(rows, d)
     if with_covariances(n, d, n_values(rows)):
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
-        return by_moments(Landscape, rows, moments)
+        return by_moments(matrix, moments)
     tally = ranker._tally(X, rows, signed)
-    return by_tally(Landscape, rows, tally, AllPairs(rows, signed, tally))
+    return by_tally(tally, AllPairs(matrix, signed, tally))
 
 
-Land = TypeVar("Land", bound=Landscape)
-
-
-def by_moments(kind: type[Land], rows: Any, moments: Moments) -> Land:
+def by_moments(X: Matrix, moments: Moments) -> Landscape:
     """Return the landscape of features whose covariances are known."""
     H, _, varies = moments.quadratic()
     scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
     weight = moments.weight[:, np.newaxis]
-    found = kind(
-        rows,
+    found = Landscape(
+        X,
         varies,
         moments.weight,
         moments.mean,
@@ -165,10 +161,10 @@ def by_moments(kind: type[Land], rows: Any, moments: Moments) -> Land:
     return found
 
 
-def by_tally(kind: type[Land], rows: Any, tally: Tally, system: AllPairs) -> Land:
+def by_tally(tally: Tally, system: AllPairs) -> Landscape:
     """Return the landscape of features that are too many for covariances."""
     weight, _, mean, variance, often = tally
-    found = kind(rows, system.varies, weight, mean, variance, often)
+    found = Landscape(system.X, system.varies, weight, mean, variance, often)
     found.system = system
     return found
 
@@ -309,20 +305,10 @@ class BAM(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         land = survey(self, X, rows, signed)
-        objective = land.objective(shares(signed), self.loss)
-        return self._minimise(
-            land,
-            objective,
-            lambda solvers: together(rows, self.n_features_in_, solvers),
-        )
+        return self._minimise(land, shares(signed))
 
-    def _minimise(
-        self,
-        land: Landscape,
-        objective: Objective,
-        run: Callable[[list[Solver[Minimum]]], list[Minimum]],
-    ) -> Self:
-        """Find the minimum; ``run`` gives solvers the products that they ask for."""
+    def _minimise(self, land: Landscape, share: Float) -> Self:
+        """Find the minimum over the rows of non-zero ``share``."""
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(
@@ -332,8 +318,8 @@ class BAM(LinearRanker):
                 else float(self.l2)
             )
             at = land.coordinates(l2)
-            one = solver(objective.with_ridge(l2), at, self.tol, self.max_iter)
-            (found,) = run([one])
+            objective = land.objective(share, self.loss).with_ridge(l2)
+            found = minimise(objective, at, self.tol, self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)

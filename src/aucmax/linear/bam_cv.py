@@ -13,7 +13,7 @@ and there are few of them (german) and wrong where there are many (a9a). Few row
 tell, so the deviations stay unless the other scale is clearly better.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,10 +26,9 @@ from aucmax.base.folds import Index, area, folds, left_out, path_table, penaltie
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float
-from aucmax.core.threads import one_blas_thread
-from aucmax.linear.bam import LOSSES, Landscape, cut_short, solver, survey
+from aucmax.core.threads import in_threads, one_blas_thread, one_thread
+from aucmax.linear.bam import LOSSES, Landscape, cut_short, minimise, survey
 from aucmax.linear.bam_scaled import Scaled, better, deviation
-from aucmax.linear.solvers.newton import Solver, together
 from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
@@ -54,10 +53,9 @@ class Fold(NamedTuple):
         here[self.train] = self.signed[self.train]
         return shares(here)
 
-    def area(self, scores: Float) -> Solver[float]:
+    def area(self, scores: Float) -> float:
         """Return the AUC on the rows left out."""
         return area(scores[self.test], self.signed[self.test], self.weighted)
-        yield  # on a cluster, it has to be asked for
 
 
 class Path(NamedTuple):
@@ -67,9 +65,6 @@ class Path(NamedTuple):
     areas: list[float]  # on the rows left out
     n_iter: int  # the most that a penalty took
     left: float  # the largest gradient at which steps ran out
-
-
-Run = Callable[[list[Solver[Path]]], list[Path]]
 
 
 class BAMCV(LinearRanker):
@@ -150,8 +145,9 @@ class BAMCV(LinearRanker):
     0.828 on a split of covtype_sample, 0.681 instead of 0.675 on halves of
     higgs_sample.
 
-    Memory, beside X, is some hundred numbers a row, as six minima are sought at a time,
-    and up to 1024 features, if X is not too sparse, d² numbers for each penalty.
+    Paths of different folds and losses run in threads, one per core. Memory, beside X,
+    is about twenty numbers per row and thread, and up to 1024 features, if X is not too
+    sparse, d² numbers for each penalty.
 
     References
     ----------
@@ -238,32 +234,23 @@ class BAMCV(LinearRanker):
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        return self._search(
-            land,
-            parts,
-            shares(signed),
-            lambda solvers: together(rows, self.n_features_in_, solvers),
-        )
+        return self._search(land, parts, shares(signed))
 
     def _search(
-        self, land: Landscape, parts: Sequence[Any], everything: Any, run: Run
+        self, land: Landscape, parts: Sequence[Fold], everything: Float
     ) -> Self:
-        """Find the path; ``run`` gives solvers the products that they ask for.
-
-        ``parts`` are folds, as :class:`Fold` is one, and ``everything`` the shares of
-        all rows.
-        """
+        """Find the path; ``everything`` are the shares of all rows."""
         losses, lands = self._losses(), self._lands(land)
         with one_blas_thread():
             # The first loss chooses the scale for all.
             some = losses[:1] if len(lands) > 1 else losses
-            areas, left = self._areas(lands, some, parts, run)
+            areas, left = self._areas(lands, some, parts)
             best = int(len(lands) > 1 and better(areas[1], areas[0]))
             scaled = lands[best]
-            (rest,), more = self._areas([scaled], losses[len(some) :], parts, run)
+            (rest,), more = self._areas([scaled], losses[len(some) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.spread)
-            (path,) = run([self._path(scaled, self.loss_, l2s, None, everything)])
+            path = self._path(scaled, self.loss_, l2s, None, everything)
         # One warning for all of the fits, with the worst of them.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
@@ -294,25 +281,35 @@ class BAMCV(LinearRanker):
         return found
 
     def _areas(
-        self, lands: list[Scaled], losses: list[str], parts: Sequence[Any], run: Run
+        self, lands: list[Scaled], losses: list[str], parts: Sequence[Fold]
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, land.spread) for land in lands]
-        paths = [
-            self._path(land, loss, some, fold)
+        jobs = [
+            (land, loss, some, fold)
             for land, some in zip(lands, l2s, strict=True)
             for loss in losses
             for fold in parts
         ]
-        found = run(paths)
+
+        def one(job: tuple[Scaled, str, Float, Fold]) -> Path:
+            with one_thread():  # one per path, not more within it
+                return self._path(*job)
+
+        found = list(in_threads(one, jobs))
         areas = np.array([path.areas for path in found])
         shape = len(lands), len(losses), len(parts), len(l2s[0])
         left = max((path.left for path in found), default=0.0)
         return areas.reshape(shape).swapaxes(2, 3), left
 
     def _path(
-        self, land: Scaled, loss: str, l2s: Float, fold: Any, everything: Any = None
-    ) -> Solver[Path]:
+        self,
+        land: Scaled,
+        loss: str,
+        l2s: Float,
+        fold: Fold | None,
+        everything: Float | None = None,
+    ) -> Path:
         """Return the minima for all penalties, each from the one before."""
         tol = max(self.tol, _ROUGH) if fold else self.tol
         share = fold.shares() if fold else everything
@@ -321,11 +318,11 @@ class BAMCV(LinearRanker):
         for l2 in l2s.tolist():
             ridge = l2 * land.square
             with_ridge, at = objective.with_ridge(ridge), land.coordinates(ridge)
-            one = yield from solver(with_ridge, at, tol, self.max_iter, start)
-            start = one.place
+            one = minimise(with_ridge, at, tol, self.max_iter, start)
+            start = one.iterate
             path.weights.append(one.w)
             if fold:
-                path.areas.append((yield from fold.area(start.scores)))
+                path.areas.append(fold.area(start.scores))
             path = path._replace(
                 n_iter=max(path.n_iter, one.n_iter),
                 left=max(path.left, cut_short(one, tol, self.max_iter)),

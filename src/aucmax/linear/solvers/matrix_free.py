@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from aucmax.base.class_moments import NEG, NOISE, POS, ROUNDING, TINY, Tally, noise
-from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Float, Rows, n_rows
+from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.normal_equations import Solution
 
 
@@ -63,7 +63,7 @@ class Implicit:
 class AllPairs(Implicit):
     """The system of all pairs of a positive and a negative row."""
 
-    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
+    def __init__(self, X: Matrix, y: Float, tally: Tally) -> None:
         self.X = X
         self.mean = tally.mean
         self.delta = self.mean[POS] - self.mean[NEG]
@@ -80,10 +80,10 @@ class AllPairs(Implicit):
         """Return H v: covariances are products with scores about the class means."""
         v = np.where(self.varies, v, 0.0)
         # A row of weight zero is not there, whatever its values.
-        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
+        score = np.where(self.share > 0.0, self.X.times(v), 0.0)
         middle = np.bincount(self.positive, self.share * score, 2)
         off = self.share * (score - middle[self.positive])
-        Hv = transposed_times(self.X, off, len(v))
+        Hv = self.X.transposed_times(off)
         Hv += (middle[1] - middle[0]) * self.delta
         return np.where(self.varies, Hv, 0.0)
 
@@ -94,10 +94,10 @@ class SomePairs(Implicit):
     def __init__(
         self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
     ) -> None:
-        self.X, self.pos, self.neg = X, pos, neg
-        d = tally.mean.shape[1]
-        self.delta = transposed_times(X, self._spread(np.ones(len(pos))), d)
-        everything = AllPairs(X, np.zeros(0), tally)
+        self.X = LocalMatrix(X, tally.mean.shape[1])
+        self.n, self.pos, self.neg = n_rows(X), pos, neg
+        self.delta = self.X.transposed_times(self._spread(np.ones(len(pos))))
+        everything = AllPairs(self.X, np.zeros(0), tally)
         self.varies = everything.varies
         self.delta[~self.varies] = 0.0
         self.diagonal = everything.diagonal  # that of the sample is near
@@ -105,13 +105,12 @@ class SomePairs(Implicit):
 
     def _spread(self, u: Float) -> Float:
         """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
-        n = n_rows(self.X)
-        each = np.bincount(self.pos, u, n) - np.bincount(self.neg, u, n)
+        each = np.bincount(self.pos, u, self.n) - np.bincount(self.neg, u, self.n)
         return each / len(self.pos)
 
     def times(self, v: Float) -> Float:
         """Return H v, the mean of z (z·v)."""
         v = np.where(self.varies, v, 0.0)
-        score = times(self.X, v)
+        score = self.X.times(v)
         along = self._spread(score[self.pos] - score[self.neg])
-        return np.where(self.varies, transposed_times(self.X, along, len(v)), 0.0)
+        return np.where(self.varies, self.X.transposed_times(along), 0.0)
