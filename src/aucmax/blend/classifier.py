@@ -787,7 +787,8 @@ def is_mixed(X: Any) -> bool:
 def _encoder(frame: Any, overrides: dict[str, list[Any]]) -> tuple[Any, Any, list[str]]:
     """Return the feature rows of a table, its encoder, the column of each feature."""
     try:
-        from aucmax.io.frame import FrameEncoder, FrameSource
+        from aucmax.io.arrow_source import FrameSource
+        from aucmax.io.frame import FrameEncoder
     except ImportError:
         raise ImportError(
             "Tables with other columns than numbers need a package: "

@@ -1,62 +1,15 @@
-"""Data frames of pandas and polars, and tables of Arrow, read as files are."""
+"""The encoder of models that were fitted on a table: data frames to feature rows."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
-from aucmax.io.chunk import START
-from aucmax.io.parquet import Batches, ParquetSource
-
-
-class FrameSource(ParquetSource):
-    """Rows of a data frame.
-
-    Parameters
-    ----------
-    frame : DataFrame of pandas or polars, or Table of pyarrow
-        The rows; an index of pandas is no column.
-    **options
-        Those of :class:`~aucmax.io.parquet.ParquetSource`.
-    """
-
-    def __init__(self, frame: Any, **options: Any) -> None:
-        self._table = to_arrow(frame)
-        super().__init__([], **options)
-        self.files, self._sizes = ["data frame"], [int(self._table.nbytes)]
-        self.size = self._sizes[0]
-
-    def _opened(self, file: str) -> Batches:
-        return _Table(self._table)
-
-
-class _Table(Batches):
-    """A table in memory, in place of a file."""
-
-    def __init__(self, table: Any) -> None:
-        self._table, self.schema = table, table.schema
-
-    def __enter__(self) -> "_Table":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def read(
-        self, columns: list[str], start: int, size: int
-    ) -> Iterator[tuple[Any, float]]:
-        """Yield at most ``size`` rows at a time, and how much is done."""
-        rows = self._table.select(columns).slice(start)
-        done = start
-        for batch in rows.to_batches(max_chunksize=size):
-            done += len(batch)
-            yield batch, done / max(len(self._table), 1)
+from aucmax.io.arrow_source import FrameSource
 
 
 class FrameEncoder:
-    """The encoder of a model that was fitted on a table: data frames to feature rows.
+    """Make feature rows of data frames.
 
     Parameters
     ----------
@@ -71,7 +24,7 @@ class FrameEncoder:
         """Return the feature rows of a data frame; raise an error for a bad cell."""
         source = FrameSource(frame, recipe=self.recipe, labelled=False)
         parts = []
-        for chunk in source.chunks(START):
+        for chunk in source.chunks():
             if chunk.bad:
                 raise ValueError(str(chunk.bad[0]))
             parts.append(chunk.X)
@@ -79,33 +32,3 @@ class FrameEncoder:
             return np.zeros((0, source.n_features), source.dtype)
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return stack(parts)
-
-
-def to_arrow(frame: Any) -> Any:
-    """Return a data frame as a table of Arrow."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if hasattr(frame, "to_arrow"):  # polars
-        return frame.to_arrow()
-    names = [str(name) for name in frame.columns]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ValueError(f"two columns are called {min(twice)!r}: rename one")
-    return pa.table(
-        {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
-    )
-
-
-def _array(series: Any) -> Any:
-    """Return a column of pandas; of values of several types, their text."""
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        missing = series.isna()
-        texts = [
-            None if none else str(value)
-            for value, none in zip(series, missing, strict=True)
-        ]
-        return pa.array(texts, pa.string())

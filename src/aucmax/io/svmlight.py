@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,11 @@ class SvmlightSource:
     """
 
     task: Task | None = None  # nobody but the user knows which labels are positive
+
+    options: ClassVar[frozenset[str]] = frozenset(
+        ["dtype", "zero_based", "n_features", "max_features", "missing", "keep_text"]
+        + ["labelled", "prompt"]
+    )
 
     def __init__(
         self,

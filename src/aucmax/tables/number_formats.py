@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.tables.spans import Float, Spans, dictionary
+from aucmax.tables.cells import Float, Words
 
 _BLANKS = (
     " '\u2019\u00a0\u202f"  # some write 12'000 or, with one of many blanks, 12 000
@@ -84,16 +84,14 @@ def _order(values: list[str]) -> str:
     return "mdy" if found[0][2] == "/" else "dmy"
 
 
-def read(notation: str, spans: Spans) -> tuple[Float, Any]:
+def read(notation: str, column: Words) -> tuple[Float, Any]:
     """Return the values as numbers, NaN if missing, and which of them are none.
 
     Dates are seconds since 1970, in UTC if they do not say otherwise.
     """
-    codes, values = dictionary(spans)
     reader = _READERS[notation]
-    numbers = np.array([*map(reader, values), np.nan])
-    missing = np.array([*(value.strip() == "" for value in values), True])
-    return numbers[codes], np.isnan(numbers[codes]) & ~missing[codes]
+    numbers = np.array([*map(reader, column.values), np.nan])[column.codes]
+    return numbers, np.isnan(numbers) & (column.codes >= 0)
 
 
 def middle(notation: str, values: list[str]) -> float:
