@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 
 import aucmax
+from aucmax.io.arrow_source import ArrowSource, FrameSource
 from aucmax.io.csv_source import CsvSource
-from aucmax.io.arrow_source import FrameSource
-from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation

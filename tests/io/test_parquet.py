@@ -17,8 +17,10 @@ feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from aucmax.io.arrow_source import FrameSource  # noqa: E402
-from aucmax.io.arrow_source import ArrowSource
+from aucmax.io.arrow_source import (
+    ArrowSource,
+    FrameSource,
+)
 from aucmax.tables.cells import seconds as _seconds  # noqa: E402
 
 

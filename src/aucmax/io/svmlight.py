@@ -104,8 +104,16 @@ class SvmlightSource:
     task: Task | None = None  # nobody but the user knows which labels are positive
 
     options: ClassVar[frozenset[str]] = frozenset(
-        ["dtype", "zero_based", "n_features", "max_features", "missing", "keep_text"]
-        + ["labelled", "prompt"]
+        [
+            "dtype",
+            "zero_based",
+            "n_features",
+            "max_features",
+            "missing",
+            "keep_text",
+            "labelled",
+            "prompt",
+        ]
     )
 
     def __init__(

@@ -302,7 +302,8 @@ class TableEncoder:
         if new.any() and tail <= 1:
             found[new] = first + len(known) if tail else -1
             count = int(np.isin(column.codes, np.flatnonzero(new)).sum())
-            self.unknown[name] += count
+            if count:
+                self.unknown[name] += count
         elif new.any():
             rest = [column.values[i] for i in np.flatnonzero(new)]
             feature, sign = hashed(name, rest, tail)

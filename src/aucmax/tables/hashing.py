@@ -55,7 +55,7 @@ def bag_of_words(column: Any) -> Bag:
     except pa.ArrowInvalid:  # not UTF-8
         texts = [_replaced(value) for value in column.to_pylist()]
         column = pa.array(texts, pa.large_string())
-    lists = pc.split_pattern_regex(pc.utf8_lower(column), _BETWEEN_WORDS)
+    lists = pc.split_pattern_regex(_lower(column), _BETWEEN_WORDS)
     rows = pc.list_parent_indices(lists)
     words = lists.flatten()
     long = pc.greater(pc.utf8_length(words), 1)
@@ -63,6 +63,14 @@ def bag_of_words(column: Any) -> Bag:
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     kept = rows.filter(long).to_numpy(zero_copy_only=False)
     return Bag(kept.astype(np.int64), Words(codes, encoded.dictionary.to_pylist()))
+
+
+def _lower(column: Any) -> Any:
+    if pc.all(pc.string_is_ascii(column)).as_py() is not False:
+        return pc.ascii_lower(column)
+    encoded = column.dictionary_encode()  # Python's rules: Arrow's are simpler
+    lower = [value.lower() for value in encoded.dictionary.to_pylist()]
+    return pa.array(lower, pa.large_string()).take(encoded.indices)
 
 
 def _replaced(value: Any) -> str | None:
