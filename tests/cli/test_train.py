@@ -295,11 +295,11 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
     command = ("train", rows, "-o", model, "--algorithm", "SPAM")
     absent = invoke(*command, "--test", tmp_path / "absent.svm")
     assert absent.exit_code == 1
-    assert "there is no such file" in absent.stderr
+    assert "no such file" in absent.stderr
     other = write_table(tmp_path / "clicks.csv", table(20))
     mismatch = invoke(*command, "--test", other)
     assert mismatch.exit_code == 1
-    assert "csv data, and the model was trained on svmlight data" in mismatch.stderr
+    assert "csv data, but the model was trained on svmlight data" in mismatch.stderr
     tables = ("train", other, "-o", model, "--label", "clicked", "--algorithm", "SPAM")
     narrow = write_table(
         tmp_path / "narrow.csv", ["1,2,no"], header="age,income,clicked"
@@ -451,7 +451,7 @@ def test_queries_are_noted_once(tmp_path):
     command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
     result = invoke(*command, "--passes", "3", "--test", data)
     assert result.exit_code == 0, result.stderr
-    assert result.stderr.startswith(f"Note: {data}: qid is passed over")
+    assert result.stderr.startswith(f"Note: {data}: qid is ignored")
     assert result.stderr.count("\n") == 1
 
 

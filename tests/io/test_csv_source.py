@@ -468,13 +468,13 @@ def test_labels_that_are_no_numbers(write):
         ({"weight": "w"}, "no weight column 'w'"),
         ({"only": ["a", "y"], "label": "y"}, "label"),
         ({"text": ["c"], "categorical": ["c"]}, "categorical and text"),
-        ({"only": []}, "no column is left"),
+        ({"only": []}, "no feature columns are left"),
         ({"label": "y", "weight": "y"}, "label and weight"),
         ({"encode": "two-hot"}, "encode"),
         ({"missing": "guess"}, "missing"),
         ({"hash_size": 0}, "hash_size"),
         ({"hash_size": "9"}, "hash_size"),
-        ({"header": "no"}, "header is true or false"),
+        ({"header": "no"}, "header must be true or false"),
         ({"dtype": int}, "dtype"),
     ],
 )
@@ -532,7 +532,7 @@ def test_missing_values(write):
         assert "zero" in line.problem
     other = write("c,y\nu,0\n,1\n", "other.csv")
     (line,) = read(other, label="y", missing="error").bad
-    assert line.problem.endswith("--missing zero takes the line without it")
+    assert line.problem.endswith("--missing zero ignores the missing value")
     assert str(found.bad[1]) == (
         f"{path}, line 4, column a: the value is missing: --missing zero "
         "puts a zero there, and in training --missing impute the mean of the column"
@@ -641,13 +641,13 @@ def test_byte_order_mark(write):
 
 
 def test_no_rows(write):
-    with pytest.raises(ValueError, match="no lines"):
+    with pytest.raises(ValueError, match="the file is empty"):
         CsvSource([write(b"")]).recipe()
     empty = write(b"\n\r\n", "empty.csv")
     source = CsvSource([empty, write(HEAD + CLEAN)], label="y", hash_size=8)
     assert len(whole(source).X) == 2
     assert list(CsvSource([write(HEAD)], label="y").chunks()) == []
-    with pytest.raises(ValueError, match="two columns are called 'a'"):
+    with pytest.raises(ValueError, match="duplicate column name 'a'"):
         CsvSource([write("a,a\n1,2\n")]).recipe()
     with pytest.raises(ValueError, match="quoting in the first line"):
         CsvSource([write('a,"b\n1,2\n')]).recipe()

@@ -386,7 +386,9 @@ def test_the_user_knows_better(tmp_path):
     assert names(drop=["d"]) == ["x"]
     with pytest.raises(ValueError, match="'d' cannot be categorical and numeric"):
         names(categorical=["d"], numeric=["d"])
-    with pytest.raises(ValueError, match=r"no column is left .*'c' is identifier"):
+    with pytest.raises(
+        ValueError, match=r"no feature columns are left: .*'c' is identifier"
+    ):
         names(drop=["x", "d"])
 
 

@@ -318,7 +318,7 @@ def test_a_date_out_of_range_is_a_bad_row(kind, beyond, tmp_path):
     (chunk,) = FrameSource(table, label="y").chunks()
     (bad,) = chunk.bad
     assert (bad.line, bad.column) == (4, "d")
-    assert "not within the years 1 to 9999" in bad.problem
+    assert "outside the years 1 to 9999" in bad.problem
     unit = {"date32[day]": 86_400.0, "timestamp[s]": 1.0}.get(str(kind), 1e-3)
     unit = 1e-6 if "us" in str(kind) else unit
     X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
@@ -337,5 +337,5 @@ def test_nanoseconds_are_as_they_were():
 @pytest.mark.parametrize("aside", ["label", "weight"])
 def test_dates_are_no_labels_or_weights(aside):
     table = pa.table({"d": pa.array([1, 2], pa.date32()), "x": [0.5, 1.0]})
-    with pytest.raises(ValueError, match="'d' has dates, which cannot be the label"):
+    with pytest.raises(ValueError, match="'d' has dates, which cannot be labels"):
         FrameSource(table, **{aside: "d"}).schema  # noqa: B018

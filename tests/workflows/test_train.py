@@ -323,7 +323,7 @@ def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
 def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"one\n")
-    with pytest.raises(ValueError, match=r"has 4 bytes, but .* has written 8 to it"):
+    with pytest.raises(ValueError, match=r"has 4 bytes, but .* wrote 8 to it"):
         BadLines("quarantine", path, kept=8)
     assert path.read_bytes() == b"one\n"
 

@@ -20,7 +20,7 @@ feature is held back as it would be on unit scale, as logistic regression does w
 on standardised features, less the more rows there are, and more where there are nearly
 as many features as rows, whose noise they would fit. (Not in texts: there, too, most
 features hardly ever meet.) The factors were chosen by test AUC: see
-``benchmarks/bench_penalty.py``.
+``benchmarks/choices.py penalty``.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ def kernel_ridge(pos: float, neg: float, hinge: bool = False) -> float:
     number, for a plain hinge a little faster: where rows are few a kernel fits noise,
     where they are many it is the penalty that keeps it from the truth. Chosen by test
     AUC on magic04, ijcnn1, spambase, splice, svmguide3, german and cod-rna, see
-    ``benchmarks/bench_kernel.py``.
+    ``benchmarks/choices.py kernel``.
     """
     share = min(1.0, _FEW / (pos + neg)) ** (1.25 if hinge else 1.0)
     return _KERNEL * (1.0 / pos + 1.0 / neg) * share

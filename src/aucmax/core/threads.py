@@ -1,4 +1,4 @@
-"""TODO."""
+"""Threads: a few jobs at a time, and BLAS in one thread."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

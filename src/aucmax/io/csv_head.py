@@ -26,7 +26,7 @@ _PARTS = 16  # of a file that some of them are taken from
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file."""
+    """First block of a file."""
 
     names: list[str]  # of the columns
     header: bool  # whether they are in the file
@@ -38,7 +38,7 @@ class Head:
     na: Sequence[str] = ()  # missing-value markers
 
     def with_rows_of(self, path: str) -> "Head":
-        """Return the head with rows from all over the file, for ``samples``.
+        """Return the head with rows sampled from the whole file.
 
         Half of the rows are the first ones. A part in which a quoted field may extend
         over several lines is left out.
@@ -139,7 +139,7 @@ def read_head(
         twice = next(name for name in names if names.count(name) > 1)
         otherwise = f", or say that there is no header: {option('header', False)}"
         raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them"
+            f"{file}: duplicate column name {twice!r}: rename one of the columns"
             + (otherwise if guessed else "")
         )
     return head

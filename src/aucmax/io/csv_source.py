@@ -82,7 +82,7 @@ class CsvSource(TableSource):
         self._delimiter, self._header, self._prompt = delimiter, header, prompt
         self._warned_of_encoding = False
         if header not in (None, True, False):
-            raise ValueError(f"header is true or false, not {header!r}")
+            raise ValueError(f"header must be true or false, not {header!r}")
         if delimiter is not None and (
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITER
         ):
@@ -93,7 +93,7 @@ class CsvSource(TableSource):
         self._first: Head | None = None
 
     def recipe(self) -> dict[str, Any]:
-        """Return, for JSON, how text becomes features."""
+        """Return the reader options and the schema as JSON."""
         # A delimiter that was guessed can be guessed again.
         return {**super().recipe(), "delimiter": self._delimiter}
 
@@ -136,7 +136,7 @@ class CsvSource(TableSource):
             heads = (self._head(i, header) for i in range(len(self.files)))
             self._first = next((head for head in heads if head is not None), None)
         if self._first is None:
-            raise ValueError(f"{', '.join(self.files)}: there are no lines in it")
+            raise ValueError(f"{', '.join(self.files)}: the file is empty")
         return self._first
 
     def _head(self, number: int, header: bool | None) -> Head | None:

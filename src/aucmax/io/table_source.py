@@ -120,8 +120,8 @@ class TableSource:
             schema = replace(schema, weight=names[place])
         if feature := {schema.label, schema.weight} & {*schema.needed()}:
             raise ValueError(
-                f"column {min(feature, key=str)!r} is a feature of the model, and "
-                "cannot be its label or weight as well"
+                f"column {min(feature, key=str)!r} is a feature of the model and "
+                "cannot be its label or weight"
             )
         return schema
 
@@ -235,7 +235,7 @@ class TableSource:
         return {"format": self._format, **self.encoder.to_json()}
 
     def words(self, features: Collection[int]) -> list[Word]:
-        """Return the words behind hashed features, as far as the first rows tell."""
+        """Return hashed feature names that occur in the first rows."""
         schema = self.schema
         if not schema.hashed:
             return []

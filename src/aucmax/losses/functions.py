@@ -134,7 +134,7 @@ def lightgbm_objective(
     five splits, in thousandths, with 95 % intervals of the corrected resampled t-test,
     the squared hinge was above it by +0.2 (-0.3, +0.8) and +0.3 (-2.4, +2.9) on a9a, at
     learning rates of 0.05 and 0.1, and by -0.4 (-0.6, -0.2) and -0.4 (-1.1, +0.4) on
-    ijcnn1, where a tenth of the rows is positive: ``benchmarks/bench_boosting.py``.
+    ijcnn1, where a tenth of the rows is positive: ``benchmarks/peers.py boosting``.
     """
     _check(loss, convex=True)
 

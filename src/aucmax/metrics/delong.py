@@ -23,9 +23,7 @@ from aucmax.metrics.top import wilson
 Method = Literal["wilson", "logit", "wald"]
 
 _ROUNDING = 1e-13  # standard errors below are none
-_PRIOR = (
-    3.0  # rows that the guess of the variance counts; by benchmarks/bench_coverage.py
-)
+_PRIOR = 3.0  # rows that the guess of the variance counts; by benchmarks/intervals.py
 
 
 class AUCInterval(NamedTuple):
@@ -112,7 +110,7 @@ def auc_interval(
     The guess in N is half of the largest variance there is, A(1 - A)/min(m, n) for
     m much smaller than n [4]_; it is what exponential scores have as A nears 1 [5]_.
     It weighs as much as 3 positives at A = 0.5, and as 38 at A = 0.98, where few rows
-    decide. It was chosen by simulation, see ``benchmarks/bench_coverage.py``.
+    decide. It was chosen by simulation, see ``benchmarks/intervals.py``.
 
     Limits: with 10, 20 and 50 positives, 10 to 100 times as many negatives and AUCs of
     0.5 to 0.98, intervals of 95 % covered in 93 % to 100 % of 2,000 draws of normal

@@ -1,4 +1,4 @@
-"""Which columns of a table, be it CSV or Arrow, become which features.
+"""Schema: which columns of a table become which features.
 
 What is a number, what a category, what the label, is a :class:`Schema`; it is all that
 is needed to turn another file into the same features, and what a model stores.
@@ -64,17 +64,17 @@ class Overrides:
     def __post_init__(self) -> None:
         check_markers(self.na)
         if self.decimal not in (None, ",", "."):
-            raise ValueError(f"decimal is ',' or '.', not {self.decimal!r}")
+            raise ValueError(f"decimal must be ',' or '.', not {self.decimal!r}")
         for name, kinds in (("encode", Encode), ("missing", Missing)):
             given = getattr(self, name)
             if given not in get_args(kinds):
                 known = ", ".join(map(repr, get_args(kinds)))
-                raise ValueError(f"{name} is one of {known}, not {given!r}")
+                raise ValueError(f"{name} must be one of {known}, not {given!r}")
         size = self.hash_size
         if size is not None and not (
             isinstance(size, Integral) and 1 <= size < 1 << 31
         ):
-            raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
+            raise ValueError(f"hash_size must be from 1 to 2147483647, not {size!r}")
 
     def named(self) -> list[str]:
         """Return the columns that are called by their names, not by positions."""
@@ -89,7 +89,7 @@ class Overrides:
 
 @dataclass(frozen=True)
 class Schema:
-    """How columns become features."""
+    """Mapping from columns to features."""
 
     columns: list[str]  # all that the data had, in their order
     header: bool  # else the names of the columns are their positions
@@ -240,7 +240,7 @@ def make_schema(
     overrides: Overrides,
     header: bool = True,
 ) -> Schema:
-    """Decide what each column is, by its first rows and by what the user says."""
+    """Infer the kind of each column from its first rows and the overrides."""
 
     def positions(wanted: Iterable[str | int], what: str) -> set[int]:
         return {find(names, one, what) for one in wanted}
@@ -263,7 +263,9 @@ def make_schema(
         only = positions(overrides.only, "column")
         dropped |= set(range(len(names))) - only
         if label in only or weight in only:
-            raise ValueError("the label or the weight is among the columns to use only")
+            raise ValueError(
+                "the columns to use include the label or the weight: remove it"
+            )
         wanted = dict.fromkeys(only, WANTED) | wanted
     features = sorted(set(range(len(names))) - dropped - {label, weight})
     found = [
@@ -273,7 +275,7 @@ def make_schema(
     used = [column for column in found if column.role not in LEFT_OUT]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
-        raise ValueError("no column is left to make features of" + (why and f": {why}"))
+        raise ValueError("no feature columns are left" + (why and f": {why}"))
 
     def named(*roles: str) -> list[str]:
         return [column.name for column in used if column.role in roles]
@@ -355,11 +357,13 @@ def locate(schema: Schema, names: Sequence[str], file: str) -> list[str]:
     place = {name: i for i, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for i, name in enumerate(names) if place[name] > i)
-        raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
+        raise ValueError(
+            f"{file}: duplicate column name {twice!r}: rename one of the columns"
+        )
     if absent := [name for name in schema.needed() if name not in place]:
         raise ValueError(
             f"{file} has no column {_list(absent)}{_hint(absent[0], names)}, which the "
-            f"features are made of; it has {_list(names)}"
+            f"model needs; it has {_list(names)}"
         )
     return list(names)
 
@@ -373,8 +377,8 @@ def _list(names: Sequence[str], most: int = 12) -> str:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return f"{option('missing', 'zero')} takes the line without it"
+        return f"{option('missing', 'zero')} ignores the missing value"
     return (
-        f"{option('missing', 'zero')} puts a zero there, and in training "
-        f"{option('missing', 'impute')} the mean of the column"
+        f"{option('missing', 'zero')} replaces it by zero, and in training "
+        f"{option('missing', 'impute')} by the mean of the column"
     )
