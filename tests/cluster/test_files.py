@@ -96,7 +96,7 @@ def test_the_command(folder):
     local = ["--cluster", "local:0"]
     assert "number of workers" in runner.invoke(app, [*command, *local]).output
     refused = runner.invoke(app, [*command, "--cluster", "local:1", "--holdout", "0.1"])
-    assert "--holdout is not for --cluster" in refused.output
+    assert "--holdout does not work with --cluster" in refused.output
 
 
 def test_what_the_command_does(folder):
