@@ -218,5 +218,5 @@ def test_stream_with_nonlinear_members_cannot_be_exported(tmp_path):
     for form in ("onnx", "json"):
         result = invoke("export", path, "-o", tmp_path / f"m.{form}")
         assert result.exit_code == 1
-        text = f"Error: Cannot export to {form.upper()}: a blend with nonlinear"
+        text = f"Error: Cannot export to {form.upper()}: the score of AUCStream"
         assert result.stderr.startswith(text)

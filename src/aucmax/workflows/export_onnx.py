@@ -30,11 +30,7 @@ def to_json(model: Model) -> dict[str, Any]:
     estimator = model.estimator
     formula = estimator.expression()
     if formula is None:
-        raise ValueError(
-            f"Cannot export {type(estimator).__name__} to JSON: its score is not one "
-            "linear or kernel expression. Export it to ONNX, or train a single model "
-            "with --fast."
-        )
+        raise _not_one_expression(estimator, "JSON")
     used = np.flatnonzero(formula.weights)
     indices, weights = formula.indices()[used].tolist(), formula.weights[used].tolist()
     found = {
@@ -136,11 +132,18 @@ def _score(graph: _Graph, X: str, estimator: Any) -> str:
         return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
     expression = estimator.expression()
     if expression is None:
-        raise ValueError(
-            f"Cannot export {type(estimator).__name__}: it has nonlinear members. "
-            "Train it with nonlinear=False, or use a Chain."
-        )
+        raise _not_one_expression(estimator, "ONNX")
     return _expression(graph, X, expression)
+
+
+def _not_one_expression(estimator: Any, form: str) -> ValueError:
+    remedy = "Train it with nonlinear=False, or use a Chain."
+    if isinstance(estimator, AUCClassifier):
+        remedy = "Export it to ONNX, or train a single model with --fast."
+    return ValueError(
+        f"Cannot export to {form}: the score of {type(estimator).__name__} is not one "
+        f"linear or kernel expression. {remedy}"
+    )
 
 
 def _blend(graph: _Graph, X: str, estimator: AUCClassifier) -> str:
