@@ -390,8 +390,7 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
         ("a,Clicked\n1,2\n", "clicked", "(did you mean 'Clicked'?); there are 'a', 'C"),
         ("a,clicked\n1,2\n", "clikced", "(did you mean 'clicked'?); there are 'a', 'c"),
         ("a,clicked\n1,2\n", "zebra", "'zebra'; there are 'a', 'clicked'"),
-        ("1,2\n3,4\n", "y", "no names (1,2), so columns are called by position, 0 to 1; "
-                            "if it has names: --input header=true"),
+        ("1,2\n3,4\n", "y", "no names (1,2), so columns are called by position, 0 to"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_of_a_column(write, text, wanted, message):
@@ -535,7 +534,8 @@ def test_missing_values(write):
     assert line.problem.endswith("--missing zero ignores the missing value")
     assert str(found.bad[1]) == (
         f"{path}, line 4, column a: the value is missing: --missing zero "
-        "puts a zero there, and in training --missing impute the mean of the column"
+        "replaces it by zero, and in training --missing impute by the mean of the "
+        "column"
     )
     found = read(path, missing="zero", **options)
     categories = [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]]

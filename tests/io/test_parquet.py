@@ -17,10 +17,7 @@ feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from aucmax.io.arrow_source import (
-    ArrowSource,
-    FrameSource,
-)
+from aucmax.io.arrow_source import ArrowSource, FrameSource  # noqa: E402
 from aucmax.tables.cells import seconds as _seconds  # noqa: E402
 
 

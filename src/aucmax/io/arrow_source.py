@@ -72,9 +72,9 @@ class ArrowSource(TableSource):
         for name in aside:
             if name is not None and is_date(arrow.types[find(names, name)]):
                 raise ValueError(
-                    f"{self.files[0]}: column {name!r} has dates, which cannot be the "
-                    "label or the weight of a row: name another column, or convert it "
-                    "to numbers or strings"
+                    f"{self.files[0]}: column {name!r} has dates, which cannot be "
+                    "labels or weights: name another column, or convert it to "
+                    "numbers or strings"
                 )
         whole = not more and len(self.files) == 1
         return names, samples_of(batch, whole, self._na), True
@@ -88,7 +88,7 @@ class ArrowSource(TableSource):
                 names = list(batches.schema.names)
                 called, extra = self._locate(schema, names, file)
                 needed = {*self._needed(schema, called), *extra.values()}
-                _check_numbers(file, batches.schema, schema)
+                check_numbers(file, batches.schema, schema)
                 columns = [name for name in names if name in needed]
                 read = names if self._keep_text else columns
                 size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
@@ -158,7 +158,7 @@ def _check_type(file: str, name: str, kind: Any) -> None:
         )
 
 
-def _check_numbers(file: str, arrow: Any, schema: Schema) -> None:
+def check_numbers(file: str, arrow: Any, schema: Schema) -> None:
     """Raise an error if a numeric column of the model has another type here."""
     numeric = [*schema.numbers, *filter(None, [schema.weight])]
     numeric += [schema.label] if schema.label and schema.label_is_number else []

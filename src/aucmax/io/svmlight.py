@@ -17,6 +17,7 @@ from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.validation import DataWarning
+from aucmax.io.bits import trailing_zeros
 from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.io.digits import (
     ASK,
@@ -29,10 +30,7 @@ from aucmax.io.digits import (
     read_number,
     read_plain,
 )
-from aucmax.io.text import Block, Text
-from aucmax.tables.bits import trailing_zeros
-from aucmax.tables.labels import Task
-from aucmax.tables.masks import (
+from aucmax.io.masks import (
     Mask,
     count,
     look,
@@ -40,6 +38,8 @@ from aucmax.tables.masks import (
     mark_range,
     mask_size,
 )
+from aucmax.io.text import Block, Text
+from aucmax.tables.labels import Task
 from aucmax.tables.options import option
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide

@@ -148,7 +148,7 @@ class TableSource:
         for part in prefetch(self._batches(encoder.schema, start)):
             yield self._chunk(encoder, part)
         if self._recipe is not None and encoder.unknown:
-            self._warn_unknown(encoder)
+            warn_unknown(encoder)
 
     def _chunk(self, encoder: TableEncoder, part: TableBatch) -> Chunk:
         """Return the encoded rows of a batch, and its malformed lines."""
@@ -218,18 +218,6 @@ class TableSource:
                 stacklevel=2,
             )
 
-    def _warn_unknown(self, encoder: TableEncoder) -> None:
-        counts = ", ".join(
-            f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
-            for name, count in sorted(encoder.unknown.items())
-        )
-        warnings.warn(
-            "Categories without a feature of their own, because they were rare in "
-            f"training or are new: {counts}.",
-            DataWarning,
-            stacklevel=2,
-        )
-
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""
         return {"format": self._format, **self.encoder.to_json()}
@@ -248,6 +236,20 @@ class TableSource:
     def feature_names(self) -> list[str]:
         """Return the name of each feature."""
         return self.encoder.get_feature_names_out()
+
+
+def warn_unknown(encoder: TableEncoder) -> None:
+    """Warn of categories that have no feature."""
+    counts = ", ".join(
+        f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
+        for name, count in sorted(encoder.unknown.items())
+    )
+    warnings.warn(
+        "Categories without a feature of their own, because they were rare in "
+        f"training or are new: {counts}.",
+        DataWarning,
+        stacklevel=2,
+    )
 
 
 def _label(batch: Any, name: str, is_number: bool, faults: Faults) -> NDArray[Any]:

@@ -145,7 +145,8 @@ def words(
         elif pa.types.is_string_view(column.type):
             column = column.cast(pa.large_string())
         column = column.dictionary_encode()
-    codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
+    indices = column.indices.cast(pa.int64())
+    codes = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False)
     listed = column.dictionary
     if not is_text(listed.type):
         listed = listed.cast(pa.string())

@@ -62,16 +62,22 @@ class TableEncoder:
         How columns become features, as :meth:`fit` finds it.
     dtype : dtype, default=float64
         That of X.
+    lenient : bool, default=False
+        Whether malformed cells count as missing, and are counted in ``malformed``.
 
     Attributes
     ----------
-    unknown : Counter
-        How many values of each categorical column had no feature of their own.
+    unknown, malformed : Counter
+        Values of each categorical column that had no feature of their own, and
+        malformed cells of each column.
     """
 
-    def __init__(self, schema: Schema, dtype: Any = np.float64) -> None:
-        self.schema, self.dtype = schema, np.dtype(dtype)
+    def __init__(
+        self, schema: Schema, dtype: Any = np.float64, lenient: bool = False
+    ) -> None:
+        self.schema, self.dtype, self.lenient = schema, np.dtype(dtype), lenient
         self.unknown: Counter[str] = Counter()
+        self.malformed: Counter[str] = Counter()
 
     @classmethod
     def fit(
@@ -155,9 +161,11 @@ class TableEncoder:
         return {"dtype": self.dtype.name, **self.schema.to_json()}
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "TableEncoder":
+    def from_json(
+        cls, content: Mapping[str, Any], lenient: bool = False
+    ) -> "TableEncoder":
         """Return the encoder that ``to_json`` has written."""
-        return cls(Schema.from_json(content), content["dtype"])
+        return cls(Schema.from_json(content), content["dtype"], lenient)
 
     @property
     def n_features(self) -> int:
@@ -187,12 +195,21 @@ class TableEncoder:
         table = np.empty((n, len(schema.numbers)))
         for j, name in enumerate(schema.numbers):
             values, missing, malformed = numbers(batch.column(name), schema.na)
-            faults.add(malformed, name, _malformed("number", name))
+            self._add(malformed, name, "number", faults)
             if schema.missing == "error":
                 faults.add(missing, name, _missing())
             self._check_size(values, name, faults)
             table[:, j] = values
         return table, np.isnan(table)
+
+    def _add(
+        self, malformed: NDArray[np.bool_], name: str, kind: str, faults: Faults
+    ) -> None:
+        if self.lenient:
+            self.malformed[name] += int(malformed.sum())
+            self.malformed += Counter()  # without those of zero
+        else:
+            faults.add(malformed, name, _malformed(kind, name))
 
     def _check_size(self, values: Float, name: str, faults: Faults) -> None:
         with np.errstate(invalid="ignore"):
@@ -230,7 +247,7 @@ class TableEncoder:
         if dated and is_date(column.type):
             values = seconds(column)
             beyond = (values < FIRST_SECOND) | (values > LAST_SECOND)
-            faults.add(beyond, name, "the date is not within the years 1 to 9999")
+            faults.add(beyond, name, "the date is outside the years 1 to 9999")
             values = np.where(beyond, np.nan, values)
         elif is_number(column.type):  # other data than those the format was found in
             values = numbers(column, schema.na).values
@@ -238,7 +255,7 @@ class TableEncoder:
             found = words(column, schema.na)
             values, malformed = read(schema.notation[name], found)
             kind = "date" if dated else "number"
-            faults.add(malformed, name, _malformed(kind, name))
+            self._add(malformed, name, kind, faults)
         if schema.missing == "error":
             faults.add(np.isnan(values), name, _missing(category=True))
         self._check_size(values, name, faults)

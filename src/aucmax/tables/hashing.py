@@ -5,6 +5,7 @@ MurmurHash3 with 32 bits and seed 0; the absolute value modulo the number of fea
 the feature, the sign is the value. Only distinct values are hashed.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from sklearn.utils import murmurhash3_32
 
 from aucmax.tables.cells import Words, is_text
 
-_BETWEEN_WORDS = r"[^\pL\pN_]+"  # as scikit-learn's tokens: \w is a letter, digit or _
+_WORD = re.compile(r"\w\w+")  # as scikit-learn's vectorizers
 
 
 class Hashed(NamedTuple):
@@ -55,22 +56,19 @@ def bag_of_words(column: Any) -> Bag:
     except pa.ArrowInvalid:  # not UTF-8
         texts = [_replaced(value) for value in column.to_pylist()]
         column = pa.array(texts, pa.large_string())
-    lists = pc.split_pattern_regex(_lower(column), _BETWEEN_WORDS)
-    rows = pc.list_parent_indices(lists)
-    words = lists.flatten()
+    if pc.all(pc.string_is_ascii(column)).as_py() is not False:
+        lists = pc.split_pattern_regex(pc.ascii_lower(column), r"[^a-z0-9_]+")
+    else:  # Python's tables of letters are newer than Arrow's
+        distinct = column.dictionary_encode()
+        texts = distinct.dictionary.to_pylist()
+        found = [_WORD.findall(text.lower()) for text in texts]
+        lists = pa.array(found, pa.list_(pa.large_string())).take(distinct.indices)
+    rows, words = pc.list_parent_indices(lists), lists.flatten()
     long = pc.greater(pc.utf8_length(words), 1)
     encoded = words.filter(long).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     kept = rows.filter(long).to_numpy(zero_copy_only=False)
     return Bag(kept.astype(np.int64), Words(codes, encoded.dictionary.to_pylist()))
-
-
-def _lower(column: Any) -> Any:
-    if pc.all(pc.string_is_ascii(column)).as_py() is not False:
-        return pc.ascii_lower(column)
-    encoded = column.dictionary_encode()  # Python's rules: Arrow's are simpler
-    lower = [value.lower() for value in encoded.dictionary.to_pylist()]
-    return pa.array(lower, pa.large_string()).take(encoded.indices)
 
 
 def _replaced(value: Any) -> str | None:
