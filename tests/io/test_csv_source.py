@@ -455,7 +455,8 @@ def test_labels_that_are_no_numbers(write):
     assert found.y.tolist() == ["ham", "spam", "None"]
     assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
     found = read(write("x,y\n1,0\n2,1\n3,NA\n4,x\n"), label="y")
-    assert found.y.tolist() == ["0", "1", "NA", "x"]
+    assert found.y.tolist() == ["0", "1", "x"]
+    assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
 
 
 @pytest.mark.parametrize(

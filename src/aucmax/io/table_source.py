@@ -18,9 +18,11 @@ from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.faults import Faults
 from aucmax.tables.hashed_names import Word, words_behind
 from aucmax.tables.labels import Task
+from aucmax.tables.missing_values import MISSING
 from aucmax.tables.options import option
 from aucmax.tables.schema import Overrides, Schema, find, locate, make_schema
 
+_NO_LABEL = tuple(marker for marker in MISSING if marker != "None")  # may be a class
 _ENOUGH = 100  # rows of a chunk by which a change of a column is noticed
 
 
@@ -255,7 +257,7 @@ def warn_unknown(encoder: TableEncoder) -> None:
 def _label(batch: Any, name: str, is_number: bool, faults: Faults) -> NDArray[Any]:
     column = batch.column(name)
     if not is_number:
-        found = words(column, markers=("",))
+        found = words(column, markers=_NO_LABEL)
         faults.add(found.codes < 0, name, "the label is missing")
         return found.objects()
     values, missing, malformed = numbers(column)
