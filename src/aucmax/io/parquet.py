@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.core.rows import _writeable as writeable
 from aucmax.io.chunk import BadLine, Chunk, Position
 from aucmax.io.compression import STDIN, expand
 from aucmax.io.csv_head import LOOKED_AT, listed, numbers_of, sample_of
@@ -620,7 +619,7 @@ def _spans(column: Any) -> Spans:
     ]
     text = np.zeros(0, np.uint8)
     if data is not None:
-        text = writeable(np.frombuffer(data, np.uint8))
+        text = np.frombuffer(data, np.uint8).copy()  # read-only would compile again
     starts, stops = at[:-1].copy(), at[1:].copy()
     if column.null_count:
         stops[pc.is_null(column).to_numpy(zero_copy_only=False)] = -1
