@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax.base import class_moments as tally
-from aucmax.base.class_moments import Tally, measure, noise
+from aucmax.base.class_moments import ClassMoments, measure, noise
 from aucmax.core.rows import as_rows
 from aucmax.online.engine import NEG, POS
 from helpers.data import gaussian, mixed, scattered, wide
@@ -29,7 +29,7 @@ def by_numpy(X, y):
     shares = [np.abs(y[side]) / np.abs(y[side]).sum() for side in sides]
     mean = np.array([w @ X[side] for w, side in zip(shares, sides, strict=True)])
     both = list(zip(shares, sides, mean, strict=True))
-    return Tally(
+    return ClassMoments(
         np.array([np.abs(y[side]).sum() for side in sides]),
         np.array([side.sum() for side in sides], dtype=float),
         mean,
@@ -39,7 +39,7 @@ def by_numpy(X, y):
 
 
 def assert_same(found, expected, rtol=1e-12, sides=(POS, NEG)):
-    for name in Tally._fields:
+    for name in ClassMoments._fields:
         a, b = (getattr(some, name)[list(sides)] for some in (found, expected))
         scale = np.abs(b).max(initial=1e-300)
         assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=name)
@@ -86,7 +86,7 @@ def test_a_weight_of_k_is_k_rows():
     times = rng.integers(0, 5, 60)
     weighted = measure(X, signed(y, times), 4)
     repeated = measure(X.repeat(times, axis=0), signed(y.repeat(times)), 4)
-    for name in ("weight", "mean", "variance", "often"):
+    for name in ("weight", "mean", "variance", "nonzero_share"):
         assert_array_equal(getattr(weighted, name), getattr(repeated, name))
 
 

@@ -117,7 +117,7 @@ def test_parameters_of_a_part(data, tmp_path):
         *("train", data, "-o", tmp_path / "m", "--label", "clicked"),
         *("--algorithm", "NPSAN"),
     )
-    assert "Is it one of NPSAM" in result.stderr
+    assert "Did you mean NPSAM" in result.stderr
 
 
 def test_a_blend_as_onnx_gives_the_same_scores(tmp_path):

@@ -175,7 +175,7 @@ def test_a_feature_that_wakes_up_leaves_the_others_their_say():
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
-        ("map.result.landmarks_", np.zeros((3, 4)), "does not go with"),
+        ("map.result.landmarks_", np.zeros((3, 4)), "does not match"),
         ("map.result.unit_", np.full(2, np.inf), "not finite"),
         ("learner.coef", np.zeros((1, 5)), "coef"),
     ],

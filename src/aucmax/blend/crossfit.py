@@ -18,9 +18,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.validation import has_fit_parameter
 
 from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.folds import Index, drawn
+from aucmax.base.folds import drawn
 from aucmax.blend.trees import log_odds_of
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 
 Tell = Callable[[str, int, int], None]  # a member, and how many models of all are done
 

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.base.class_moments import NEG, POS, Tally, measure, merged
+from aucmax.base.class_moments import NEG, POS, measure, merged
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.cluster.blocks import Block, Table
 from aucmax.cluster.passes import over
 from aucmax.core.rows import Float

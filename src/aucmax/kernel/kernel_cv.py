@@ -20,9 +20,9 @@ from sklearn.utils._param_validation import Interval
 
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.expression import Formula
-from aucmax.base.folds import Index, areas, drawn, folds, left_out
+from aucmax.base.folds import areas, drawn, folds, left_out
 from aucmax.base.ranker import LinearRanker, Ranker, generator
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem

@@ -62,7 +62,7 @@ def fitted(
     mean, variance = tally.mean[POS], tally.variance[POS]
     varies = variance > (_CONSTANT * np.abs(mean)) ** 2
     # Of hashed features, most never occur.
-    words = varies.sum() > n and tally.often[POS, varies].mean() < _SPARSE
+    words = varies.sum() > n and tally.nonzero_share[POS, varies].mean() < _SPARSE
     if scale == "none" or words:
         unit = varies.astype(np.float64)
     else:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import default_ridge
 from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Rows, n_rows, n_values
@@ -164,7 +164,9 @@ def by_moments(kind: type[Land], rows: Any, moments: Moments) -> Land:
     return found
 
 
-def by_tally(kind: type[Land], rows: Any, tally: Tally, system: AllPairs) -> Land:
+def by_tally(
+    kind: type[Land], rows: Any, tally: ClassMoments, system: AllPairs
+) -> Land:
     """Return the landscape of features that are too many for covariances."""
     weight, _, mean, variance, often = tally
     found = kind(rows, system.varies, weight, mean, variance, often)

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.folds import Index, area, folds, left_out, path_table, penalties
+from aucmax.base.folds import area, folds, left_out, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import GRADIENT, LinearRanker
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.bam import LOSSES, Landscape, cut_short, solver, survey
 from aucmax.linear.bam_scaled import Scaled, better, deviation

@@ -23,7 +23,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.base.ranker import LinearRanker, midway, ridge_of
 from aucmax.core.rows import Float, Rows, n_values
@@ -178,7 +178,7 @@ class LeastSquaresAUC(LinearRanker):
         tally = self._tally(X, rows, signed)
         return self._solve_implicitly(AllPairs(rows, signed, tally), tally)
 
-    def _solve_implicitly(self, system: AllPairs, tally: Tally) -> Self:
+    def _solve_implicitly(self, system: AllPairs, tally: ClassMoments) -> Self:
         found = system.solve(ridge_of(self.l2, tally), self.tol, self.max_iter)
         self._warn_above(found.tol, found.left, "the relative residual")
         self.n_iter_ = found.n_iter

@@ -22,10 +22,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import NEG, POS, measure
-from aucmax.base.folds import Index, areas, folds, part, path_table, penalties
+from aucmax.base.folds import areas, folds, part, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import LinearRanker
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float, Index, Rows
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.least_squares import without_moments
 from aucmax.linear.solvers.covariances import Moments, gather
@@ -238,7 +238,7 @@ class LeastSquaresAUCCV(LinearRanker):
     ) -> Self:
         whole = self._tally(X, rows, signed)
         system = AllPairs(rows, signed, whole)
-        scale = self._scale(whole.weight, whole.often, system.diagonal)
+        scale = self._scale(whole.weight, whole.nonzero_share, system.diagonal)
         with one_blas_thread():
             high = 2.0 * system.largest(1.0 / scale)
             l2s = penalties(

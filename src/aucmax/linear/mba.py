@@ -18,20 +18,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.ranker import LinearRanker, generator, midway, ridge_of
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, copy_row, raw_add_row
+from aucmax.core.rows import Float, Index, Rows, copy_row, raw_add_row
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.solvers.covariances import check_features
 from aucmax.linear.solvers.matrix_free import SomePairs
 from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
-
-Index = NDArray[np.int64]
 
 _WIDEST = 1024  # features of the direct solution: a second of products by default
 _MAX_ITER = 10_000
@@ -204,7 +202,7 @@ class MBA(LinearRanker):
         self.intercept_ = np.array([midway(found.w, tally.mean)])
         return self
 
-    def _solve(self, X: Rows, pos: Index, neg: Index, tally: Tally) -> Solution:
+    def _solve(self, X: Rows, pos: Index, neg: Index, tally: ClassMoments) -> Solution:
         l2, l1, d = ridge_of(self.l2, tally), float(self.l1), self.n_features_in_
         if d > _WIDEST and l1 == 0.0:
             return SomePairs(X, pos, neg, tally).solve(l2, None, _MAX_ITER)

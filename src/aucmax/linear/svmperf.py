@@ -250,7 +250,9 @@ class SVMPerf(LinearRanker):
         # Rows that are not there may hold anything.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             l2: Ridge = (
-                default_ridge(tally.weight, tally.often, pairs.diagonal, _CURVATURE)
+                default_ridge(
+                    tally.weight, tally.nonzero_share, pairs.diagonal, _CURVATURE
+                )
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

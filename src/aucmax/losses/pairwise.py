@@ -23,14 +23,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.special import expit
 
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float
-
-Index = NDArray[np.int64]
+from aucmax.core.rows import Float, Index
 
 _FEW_PAIRS = 1 << 16  # from here on, the grid of a smooth loss is less work
 # Logistic and sigmoid: grid points a unit of the score, for the loss and its slopes and

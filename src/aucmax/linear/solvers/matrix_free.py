@@ -4,9 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from aucmax.base.class_moments import NEG, NOISE, POS, ROUNDING, TINY, Tally, noise
+from aucmax.base.class_moments import (
+    NEG,
+    NOISE,
+    POS,
+    ROUNDING,
+    TINY,
+    ClassMoments,
+    noise,
+)
 from aucmax.core.products import times, transposed_times
-from aucmax.core.rows import Float, Rows, n_rows
+from aucmax.core.rows import Float, Index, Rows, n_rows
 from aucmax.linear.solvers.normal_equations import Solution
 
 
@@ -63,18 +71,18 @@ class Implicit:
 class AllPairs(Implicit):
     """The system of all pairs of a positive and a negative row."""
 
-    def __init__(self, X: Rows, y: Float, tally: Tally) -> None:
+    def __init__(self, X: Rows, y: Float, moments: ClassMoments) -> None:
         self.X = X
-        self.mean = tally.mean
+        self.mean = moments.mean
         self.delta = self.mean[POS] - self.mean[NEG]
-        self.diagonal = tally.variance.sum(axis=0) + self.delta**2
-        self.noise = noise(tally)
+        self.diagonal = moments.variance.sum(axis=0) + self.delta**2
+        self.noise = noise(moments)
         # Below that a variance is the rounding error of a feature that is constant.
         rounding = ROUNDING * (self.mean**2).max(axis=0)
         self.varies = self.diagonal > np.maximum(rounding, TINY)
         self.delta[~self.varies] = 0.0
         self.positive = (y > 0.0).astype(np.intp)
-        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
+        self.share = np.abs(y) / np.where(y > 0.0, *moments.weight)
 
     def times(self, v: Float) -> Float:
         """Return H v: covariances are products with scores about the class means."""
@@ -92,16 +100,20 @@ class SomePairs(Implicit):
     """The system of the pairs of rows (pos[k], neg[k])."""
 
     def __init__(
-        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
+        self,
+        X: Rows,
+        pos: Index,
+        neg: Index,
+        moments: ClassMoments,
     ) -> None:
         self.X, self.pos, self.neg = X, pos, neg
-        d = tally.mean.shape[1]
+        d = moments.mean.shape[1]
         self.delta = transposed_times(X, self._spread(np.ones(len(pos))), d)
-        everything = AllPairs(X, np.zeros(0), tally)
+        everything = AllPairs(X, np.zeros(0), moments)
         self.varies = everything.varies
         self.delta[~self.varies] = 0.0
         self.diagonal = everything.diagonal  # that of the sample is near
-        self.noise = noise(tally, len(pos))
+        self.noise = noise(moments, len(pos))
 
     def _spread(self, u: Float) -> Float:
         """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
