@@ -17,7 +17,8 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import SGDClassifier
 
-from aucmax.workflows.train import Plan, train
+from aucmax.workflows.plan import Plan
+from aucmax.workflows.train import train
 from bench import Row, best_of, main
 
 SIZES = [int(size) for size in os.environ.get("AUCMAX_BENCH_MB", "75,1000").split(",")]

@@ -76,7 +76,6 @@ from aucmax.base.ranker import LinearRanker
 from aucmax.blend.trees import BoostedTrees, RandomizedTrees
 from aucmax.online.base import BatchAUC, OnlineAUC, visits
 from aucmax.online.divergence import WIDEST
-from aucmax.storage.estimator_state import dump
 from aucmax.storage.state_arrays import arrays
 from helpers.data import (
     closed_form,
@@ -92,6 +91,7 @@ from helpers.data import (
 from helpers.data import (
     pairwise as pairwise_loss,
 )
+from helpers.states import dump
 
 # As it is, BAMCV fits more than a hundred times; a shorter path is the same code.
 SHORTER = {
@@ -762,8 +762,8 @@ def test_features_that_come_later(estimator):
     X = sparse.csr_array(X)
     wide = in_chunks(estimator, X, y, [60], (sparse.csr_array,))
     model = seeded(estimator).partial_fit(X[:60, :7], y[:60], classes=[0, 1])
-    model._resize(14)  # to spare
-    model._resize(12)
+    model.resize(14)  # to spare
+    model.resize(12)
     assert_finite(model)
     assert model.decision_function(X[:60]).shape == (60,)
     if isinstance(model, LinearRanker):

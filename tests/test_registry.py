@@ -60,7 +60,7 @@ def test_each_learns_saves_and_scores(name, tmp_path):
 def test_the_formula_is_the_score(name):
     X, y = gaussian(150, 5)
     model = small(name).fit(X, y)
-    b, w, scaling, units = model._formula()
+    b, w, scaling, units = model.expression()
     z = X
     if scaling is not None:
         z = (X[:, scaling.columns] - scaling.centre) * scaling.unit

@@ -33,7 +33,7 @@ from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli import export, info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
-from aucmax.storage.estimator_state import dump
+from aucmax.storage.models import flatten
 from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000
@@ -112,7 +112,7 @@ def originals(only: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
                 if not hasattr(model, method):
                     continue
                 trained = getattr(copy.deepcopy(model), method)(layout(X), y)
-                header, arrays = dump(trained)
+                header, arrays = flatten(trained.state())
                 if layout is np.asarray or method == "partial_fit":
                     header["recipe"] = table if layout is np.asarray else lines
                 header = json.loads(json.dumps(header))  # as a file has it

@@ -363,7 +363,7 @@ def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     graph = to_onnx(Model.load(tmp_path / "model"))
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    rows = model._encode(frame).toarray()
+    rows = model.encoder_.transform(frame).toarray()
     (scores,) = session.run(None, {"X": rows})
     assert_allclose(scores, model.decision_function(frame), atol=1e-4)
 

@@ -9,8 +9,9 @@ import pytest
 import aucmax
 from aucmax import BAM, AUCClassifier, KernelAUCCV
 from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.workflows.plan import Observer, Plan, StoppedError
 from aucmax.workflows.score import Model
-from aucmax.workflows.train import Observer, Plan, StoppedError, train
+from aucmax.workflows.train import train
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import mixed
 

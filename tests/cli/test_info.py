@@ -10,12 +10,14 @@ import pytest
 import aucmax
 from aucmax.metrics.decimals import with_interval
 from aucmax.storage import model_file as tensors
-from aucmax.storage.estimator_state import dump
 from aucmax.storage.model_file import VERSION
-from aucmax.workflows.models import load_with_recipe, save
+from aucmax.storage.models import save_model
+from aucmax.workflows.models import load_with_recipe
+from aucmax.workflows.plan import Plan
 from aucmax.workflows.score import Model
-from aucmax.workflows.train import Plan, train
+from aucmax.workflows.train import train
 from helpers.commands import fields, invoke, table, write_table
+from helpers.states import dump
 
 READER = {"label": "clicked"}
 
@@ -105,7 +107,8 @@ def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
     # Of a file that does not say, nothing is said; numbers that make no sense are none.
     model.scores_ = np.zeros(())
     _, recipe = load_with_recipe(path)
-    save(model, path, {key: recipe[key] for key in ("input", "task", "training")})
+    kept = {key: recipe[key] for key in ("input", "task", "training")}
+    save_model(model, path, recipe=kept)
     found = json.loads(invoke("info", path, "--json").stdout)
     assert found["chosen"] is found["judged"] is None
     assert {entry["spread"] for entry in found["largest_weights"]} == {None}

@@ -20,7 +20,7 @@ from aucmax.blend.crossfit import Member
 from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.train import parameters, reader_options, remarks
 from aucmax.metrics.decimals import with_interval
-from aucmax.workflows.train import Progress
+from aucmax.workflows.plan import Progress
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import scattered
 
@@ -103,7 +103,7 @@ def test_bad_lines(rows, tmp_path):
         (["--label", "y"], "label"),
         (["--input", "format=excel"], "excel"),
         (["--input", "colour=red"], "colour"),
-        (["--positive", "7", "--algorithm", "SPAM"], "one class"),
+        (["--positive", "7", "--algorithm", "SPAM"], "both classes"),
     ],
 )
 def test_what_cannot_be(rows, tmp_path, options, word):
@@ -314,7 +314,7 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
         assert "written" not in result.stderr
     one = write_table(tmp_path / "one.csv", [line for line in table() if "no" in line])
     result = invoke(*tables, "--test", one)
-    assert "is written, but could not be judged: there are negative" in result.stderr
+    assert "is written, but could not be evaluated: all rows" in result.stderr
     model.unlink()
     both = invoke(*command, "--test", rows, "--holdout", 0.1)
     assert both.exit_code == 1
@@ -330,7 +330,7 @@ def test_a_positive_label_that_no_row_has(tmp_path, algorithm):
         *("--positive", "maybe", "--algorithm", algorithm),
     )
     assert result.exit_code == 1
-    assert "All 300 rows are of one class, the negative one" in result.stderr
+    assert "All 300 rows are negative" in result.stderr
     assert "maybe against rest" in result.stderr
 
 
@@ -392,7 +392,7 @@ def test_nothing_to_resume_is_said(rows, tmp_path):
     assert result.exit_code == 0
     assert json.loads(result.stdout)["resumed"] is False
     said = " ".join(result.stderr.split())
-    assert "to go on from: training begins anew." in said
+    assert "training starts again." in said
     assert "m.aucmax.checkpoint" in said.replace(" ", "")
     result = invoke(*command)
     assert json.loads(result.stdout)["resumed"] is False
@@ -559,8 +559,8 @@ def table_of(n, columns=3, seed=0):
 
 
 def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("aucmax.workflows.train._BLENDED", 1000.0)
-    monkeypatch.setattr("aucmax.workflows.train._BUDGET", 1.0)
+    monkeypatch.setattr("aucmax.workflows.choose._BLENDED", 1000.0)
+    monkeypatch.setattr("aucmax.workflows.choose._BUDGET", 1.0)
     (tmp_path / "a.csv").write_text(table_of(2000))
     args = ("-o", tmp_path / "m", "--label", "outcome")
     result = invoke("train", tmp_path / "a.csv", *args)

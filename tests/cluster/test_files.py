@@ -100,7 +100,7 @@ def test_the_command(folder):
 
 
 def test_what_the_command_does(folder):
-    from aucmax.workflows.train import Plan
+    from aucmax.workflows.plan import Plan
 
     path, frame = folder
     plan = Plan([f"{path}/part-*.parquet"], reader={"label": "target"})

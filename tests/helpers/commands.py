@@ -8,7 +8,8 @@ import numpy as np
 from typer.testing import CliRunner
 
 from aucmax.cli.main import app
-from aucmax.workflows.train import Plan, train
+from aucmax.workflows.plan import Plan
+from aucmax.workflows.train import train
 
 HEADER = "age,town,income,clicked"
 

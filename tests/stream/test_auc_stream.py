@@ -15,11 +15,11 @@ import aucmax
 from aucmax import OAM, SPAM, AUCStream
 from aucmax.cli.export import to_json
 from aucmax.online.engine import NZ, SQ, SUM
-from aucmax.storage.estimator_state import dump
 from aucmax.stream.auc_stream import _block
 from aucmax.stream.limits import limited
 from aucmax.workflows.score import Model
 from helpers.data import gaussian
+from helpers.states import dump
 
 PLAIN = "OAM(C=5.0, average=False, buffer_size=10, precondition=False)"
 LEARNERS = {
@@ -118,7 +118,7 @@ def served(X, y, **parameters):
 def test_the_auc_reported_is_that_of_the_scores_served(half_life):
     X, y = stream(3000)
     scores, positive = served(X, y, half_life=half_life)
-    right, pairs = streamed(X, y, half_life=half_life)._judged
+    right, pairs = streamed(X, y, half_life=half_life).progressive_auc
     assert pairs == positive.sum() * (~positive).sum()
     assert right / pairs == pytest.approx(roc_auc_score(positive, scores), abs=2e-4)
 
@@ -246,7 +246,7 @@ def test_forgetting_is_weighing_the_past_less():
     for learner in (SPAM(), OAM()):
         learner.partial_fit(X[:300], y[:300])
         means = learner.coef_.copy()
-        learner._fade(0.25)
+        learner.fade(0.25)
         assert_allclose(learner._weights(learner.state_)[0], means[0], rtol=1e-12)
         learner.partial_fit(X[300:], y[300:])
         weight = np.where(np.arange(400) < 300, 0.25, 1.0)
@@ -295,8 +295,7 @@ def test_nonlinear_members(circles):
     assert model.leaderboard_[0].member.startswith("Fourier")
     with pytest.raises(AttributeError, match="nonlinear member"):
         _ = model.coef_
-    with pytest.raises(TypeError, match="nonlinear=False"):
-        model._formula()
+    assert model.expression() is None
 
 
 @pytest.mark.parametrize("rows", [300, 4000], ids=["map not settled", "map settled"])

@@ -21,17 +21,13 @@ from aucmax.io import text
 from aucmax.io.chunk import Chunk, Position
 from aucmax.io.fingerprint import file_digest
 from aucmax.io.malformed_lines import BadLines
-from aucmax.workflows import train as training
-from aucmax.workflows.models import load_with_recipe, save
-from aucmax.workflows.train import (
-    Observer,
-    Plan,
-    StoppedError,
-    build,
-    choose,
-    held_out,
-    train,
-)
+from aucmax.storage.models import save_model
+from aucmax.workflows import checkpoint
+from aucmax.workflows.choose import build, choose
+from aucmax.workflows.holdout import held_out
+from aucmax.workflows.models import load_with_recipe
+from aucmax.workflows.plan import Observer, Plan, StoppedError
+from aucmax.workflows.train import train
 from helpers.data import scattered
 
 
@@ -227,11 +223,11 @@ def test_a_checkpoint_of_an_earlier_version_or_a_damaged_one(data, tmp_path):
     estimator, recipe = load_with_recipe(checkpoint)
     for key, value in (("plan", 7), ("progress", {}), ("passes", "x")):
         kept = recipe["checkpoint"] | {key: value}
-        save(estimator, checkpoint, recipe | {"checkpoint": kept})
+        save_model(estimator, checkpoint, recipe=recipe | {"checkpoint": kept})
         with pytest.raises(ValueError, match="is a damaged checkpoint"):
             train(plan, output, resume=True)
     recipe["checkpoint"]["plan"].pop("digests")
-    save(estimator, checkpoint, recipe)
+    save_model(estimator, checkpoint, recipe=recipe)
     train(plan, output, resume=True)
 
 
@@ -287,7 +283,7 @@ def test_an_output_that_cannot_be_written_is_found_at_once(
     def read(*_, **__):
         pytest.fail("data were read")
 
-    monkeypatch.setattr("aucmax.workflows.train.open_data", read)
+    monkeypatch.setattr("aucmax.workflows.run.open_data", read)
     plan = Plan([path], algorithm)
     with pytest.raises(IsADirectoryError, match="it is a folder"):
         train(plan, tmp_path)
@@ -321,7 +317,7 @@ def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
         train(plan, output, observer=Other(), checkpoint_rows=1)
         assert checkpoint.read_text() == "theirs"
         checkpoint.unlink()
-    assert "is not of this run" in Other.warned[0]
+    assert "belongs to another run" in Other.warned[0]
 
 
 def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
@@ -417,7 +413,7 @@ def test_a_race_judges_itself(data, tmp_path):
     path, *_ = data
     result = train(Plan([path], "AUCStream", passes=2), tmp_path / "m.aucmax")
     once = train(Plan([path], "AUCStream", passes=1), tmp_path / "once.aucmax")
-    wins, pairs = once.estimator._judged
+    wins, pairs = once.estimator.progressive_auc
     assert once.progress.auc == wins / pairs
     assert result.progress.auc == once.progress.auc  # the first pass counts
 
@@ -495,9 +491,9 @@ def test_a_model_says_where_it_comes_from(data, tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "no row"),
-        ("+1 1:2\n+1 2:1\n", "one class"),
-        ("hello\n", "no row"),
+        ("", "No rows"),
+        ("+1 1:2\n+1 2:1\n", "both classes are needed"),
+        ("hello\n", "No rows"),
         ("3 1:1\n4 1:2\n5 1:1\n", "positive=.LABELS"),
     ],
 )
@@ -545,18 +541,18 @@ def test_names_and_parameters():
 def test_a_full_disk_does_not_stop_training(data, tmp_path, monkeypatch):
     path, *_ = data
     whole = model_of(Plan([path], "SPAM", passes=2), tmp_path / "whole.aucmax")
-    write, warnings = training.save, []
+    write, warnings = checkpoint.save_model, []
 
     class Listener(Observer):
         def warn(self, text):
             warnings.append(text)
 
-    def save(estimator, path, recipe):
+    def save(estimator, path, **header):
         if path.name.endswith(".checkpoint"):
             raise OSError("No space left on device")
-        write(estimator, path, recipe)
+        write(estimator, path, **header)
 
-    monkeypatch.setattr(training, "save", save)
+    monkeypatch.setattr(checkpoint, "save_model", save)
     parts = model_of(
         Plan([path], "SPAM", passes=2),
         tmp_path / "parts.aucmax",

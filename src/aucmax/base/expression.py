@@ -32,7 +32,7 @@ class Units(NamedTuple):
         return cls(GAUSSIAN, landmarks, phases, amplitudes)
 
 
-class Formula(NamedTuple):
+class ScoreExpression(NamedTuple):
     """A score: intercept b, weights w, and with a map its scaling and its sum."""
 
     intercept: float

@@ -7,7 +7,7 @@ Inside, labels and weights are one array ``y``: the weight of the row, positive 
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +19,16 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
 from aucmax.metrics.inputs import area, classes
-from aucmax.storage.estimator_state import dump
-from aucmax.storage.model_file import write
+from aucmax.storage.estimator import StoredEstimator
+from aucmax.storage.models import save_model
+from aucmax.storage.parameters import decode_labels, encode_labels
 from aucmax.storage.state_arrays import arrays, with_arrays
+from aucmax.storage.storable import State, check_like
 
 GRADIENT = "the gradient, relative to that at zero,"  # for users
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
@@ -42,11 +44,23 @@ def _no_probabilities(estimator: Any) -> bool:
     )
 
 
-class Ranker(ClassifierMixin, BaseEstimator):
-    """Base of all estimators: scores whose order is what counts."""
+class Encoder(Protocol):
+    """What makes feature rows of a data frame."""
+
+    recipe: dict[str, Any]  # how a model file stores it
+
+    def transform(self, frame: Any) -> Any:
+        """Return the feature rows of a data frame."""
+        ...
+
+
+class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
+    """Base class of all estimators. A higher score ranks nearer ``classes_[1]``."""
 
     classes_: NDArray[Any]
     n_features_in_: int
+    encoder_: Encoder | None = None  # of a model that was fitted on a table
+    recipe_: dict[str, Any] | None = None  # how a model file says to read such tables
 
     def decision_function(self, X: ArrayLike) -> Float:
         """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
@@ -62,19 +76,18 @@ class Ranker(ClassifierMixin, BaseEstimator):
             The scores; positive ones are nearer the mean score of ``classes_[1]``.
         """
         check_is_fitted(self)
-        encode = self.__dict__.get("_encode")  # see aucmax.load
-        if encode is not None and hasattr(X, "columns"):
-            X = encode(X)
+        if self.encoder_ is not None and hasattr(X, "columns"):
+            X = self.encoder_.transform(X)
         check_structure(X)
         rows = validate_data(self, X, reset=False, **MATRIX)
-        return self._scores(self._accepted(rows))
+        return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
         """Return rows as they are scored; raise an error if a value cannot be."""
         check_values(X, getattr(self, "feature_names_in_", None))
         return X
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         raise NotImplementedError
 
@@ -126,15 +139,33 @@ class Ranker(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``; see :func:`aucmax.load`.
 
-        The file holds all there is, so that a loaded model goes on training as if
-        nothing had happened. It is written whole or not at all.
+        The file has the whole state, so that a loaded model continues training as if it
+        had never been saved. The file is written completely or not at all.
         """
-        write(path, *dump(self))
+        recipe = {} if self.recipe_ is None else {"recipe": self.recipe_}
+        save_model(self, path, **recipe)
+
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        state.header["classes"] = encode_labels(self.classes_)
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        estimator.classes_ = decode_labels(state.header["classes"])
+        return estimator
 
     @property
-    def _goes_on(self) -> bool:
-        """Whether a ``partial_fit`` would go on from what has been learnt."""
-        return hasattr(self, "state_")
+    def resumable(self) -> bool:
+        """Whether ``partial_fit`` would continue from what has been learnt."""
+        return "state_" in vars(self)
+
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as one expression, or None if it has none."""
+        return None
 
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
@@ -218,8 +249,10 @@ class LinearRanker(Ranker):
     coef_: Float
     intercept_: Float
     state_: Any
+    is_hinge: ClassVar[bool] = False  # a loss without curvature
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         return product(X, self.coef_[0]) + self.intercept_[0]
 
     def _validate_state(self, state: Any) -> None:
@@ -229,8 +262,8 @@ class LinearRanker(Ranker):
         self, X: Any, y: Any, classes: Any, sample_weight: Any
     ) -> tuple[Rows, Float]:
         """Return what a ``partial_fit`` begins with: rows and signed weights."""
-        first = not hasattr(self, "state_")
-        if first and hasattr(self, "coef_"):
+        first = not self.resumable
+        if first and "coef_" in vars(self):
             raise ValueError(
                 "There is no state to go on from: the weights are the mean of several "
                 "learners, from a cluster. Begin anew with clone(estimator)."
@@ -264,26 +297,72 @@ class LinearRanker(Ranker):
             self._refuse(X, signed)
             raise ValueError("Sums over X exceed the range of float64; rescale it.")
 
-    def _formula(self) -> Formula:
-        """Return the score as a formula."""
-        return Formula(float(self.intercept_[0]), self.coef_[0])
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        state.arrays.update(coef=self.coef_, intercept=self.intercept_)
+        if self.resumable:
+            for name, part in arrays(self.state_).items():
+                state.arrays[f"state.{name}"] = np.asarray(part, np.float64)
+        return state
 
-    def _snapshot(self) -> Callable[[Any], Float] | None:
-        """Return what ranks rows as now, whatever is learnt in the meantime."""
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        width, found = estimator.n_features_in_, state.arrays
+        estimator.coef_ = check_like(found, "coef", (1, width))
+        estimator.intercept_ = check_like(found, "intercept", (1,))
+        if any(key.startswith("state.") for key in found):
+            if "n_iter_" not in state.header["attributes"]:
+                raise ValueError("it has a learner's state, but no 'n_iter_'.")
+            fresh = estimator._start(width)
+            parts = {
+                name: check_like(found, f"state.{name}", part.shape)
+                for name, part in arrays(fresh).items()
+            }
+            estimator.state_ = with_arrays(fresh, parts)
+            estimator._validate_state(estimator.state_)
+        return estimator
+
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as a linear expression."""
+        return ScoreExpression(float(self.intercept_[0]), self.coef_[0])
+
+    # The interface of stream learners, see aucmax.base.stream_learner. A batch learner
+    # has no ``partial_fit``, and nobody calls these.
+
+    @property
+    def progressive_auc(self) -> tuple[float, float] | None:
+        """None: the learner does not evaluate itself while it learns."""
+        return None
+
+    @property
+    def grows_quadratically(self) -> bool:
+        """Whether the state takes memory proportional to the features squared."""
+        one, two, three = (
+            sum(part.size for part in arrays(self._start(width)).values())
+            for width in (8, 16, 24)
+        )
+        return three - two > two - one
+
+    def scorer(self) -> Callable[[Any], Float] | None:
+        """Return a function that ranks rows as of now, whatever is learnt later."""
         w = self.coef_[0]
         parts = arrays(self.state_).values()
         if any(np.may_share_memory(w, part) for part in parts):
             w = w.copy()
         return lambda X: product(X, w)
 
-    def _state_size(self, n_features: int) -> int:
-        """Return how many numbers the state of so many features has."""
-        return sum(part.size for part in arrays(self._start(n_features)).values())
+    def fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did."""
+        raise NotImplementedError(f"{type(self).__name__} cannot forget rows.")
 
-    def _resize(self, n_features: int) -> None:
-        """Give a learner of streams more features, or take away unseen ones.
+    def resize(self, n_features: int) -> None:
+        """Change the number of features.
 
-        A feature that has not occurred is one that has always been zero.
+        New features count as always zero so far. Features that are removed must not
+        have occurred.
         """
         fresh = arrays(self._start(n_features))
         parts = {}

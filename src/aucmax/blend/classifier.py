@@ -24,7 +24,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.base.duplicate_rows import Repeats
-from aucmax.base.expression import Formula
 from aucmax.base.folds import drawn
 from aucmax.base.ranker import Ranker, generator
 from aucmax.blend.blending import weights
@@ -58,8 +57,8 @@ from aucmax.linear.least_squares import LeastSquaresAUC
 from aucmax.metrics.calibration import log_odds
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.delong import AUCInterval
-from aucmax.storage.estimator_state import dump
-from aucmax.storage.model_file import write
+from aucmax.storage.estimator import below, restore
+from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.positive_class import check_positive
 
@@ -208,7 +207,8 @@ class AUCClassifier(Ranker):
     _repeats: tuple[int, int]  # rows that equal an earlier one; that folds part
     _worth: list[Importance]  # of columns, in their order
     _fill: Fill  # of numbers that are missing
-    _recipe: dict[str, Any] | None  # how rows are made of a table
+    _column_of_feature: list[str] | None = None  # of a table that has been encoded
+    _progress: Tell | None = None  # who wants to know of fitted models
     _blend: Float  # (3, members) mean and deviation of scores, and their weights
     _odds: Float  # (2,) what makes log-odds of the blend: a factor, and what to add
 
@@ -261,13 +261,46 @@ class AUCClassifier(Ranker):
         self
             The fitted estimator.
         """
+        return self._fit_or_restore(X, y, sample_weight, groups)
+
+    def fit_encoded(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        column_of_feature: list[str] | None = None,
+        progress: Tell | None = None,
+    ) -> Self:
+        """Fit to rows that an encoder made of a table, as ``aucmax train`` does.
+
+        ``column_of_feature`` names the column that each feature was made of, so that
+        importance is that of columns. ``progress`` is called with the name of a fitted
+        model, the number of models fitted, and the number of all.
+        """
+        return self._fit_or_restore(
+            X, y, sample_weight, None, column_of_feature, progress
+        )
+
+    def _fit_or_restore(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        column_of_feature: list[str] | None = None,
+        progress: Tell | None = None,
+    ) -> Self:
         before = dict(vars(self))
         try:
+            self._column_of_feature, self._progress = column_of_feature, progress
             return self._fit(X, y, sample_weight, groups)
-        except BaseException:  # what was learnt before is still there
+        except BaseException:  # the model fitted before, if any, stays
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        finally:
+            self.__dict__.pop("_progress", None)  # a callback is not part of a model
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         begun = monotonic()
@@ -295,7 +328,6 @@ class AUCClassifier(Ranker):
         self._settle(fitted, rows, rounds[0], equal, seed)
         late = monotonic() - begun > (self.time_budget or np.inf)
         self._worth = [] if late else self._importances(rows, rounds[0], seed)
-        self.__dict__.pop("_watch", None)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Float:
@@ -318,8 +350,8 @@ class AUCClassifier(Ranker):
     @property
     def columns_(self) -> list[ColumnKind]:
         """The columns of the table, their kinds, and what they became."""
-        if self._recipe:
-            return column_kinds(self._recipe["input"].get("roles", []))
+        if self.recipe_:
+            return column_kinds(self.recipe_["input"].get("roles", []))
         return [ColumnKind(name, "numeric", "1 feature") for name in self._columns()]
 
     @property
@@ -387,8 +419,7 @@ class AUCClassifier(Ranker):
                     "and a file that could hold it could run code. Blend estimators of "
                     "aucmax, or use skops.io and the care that it asks for."
                 )
-        header, arrays = dump(self)
-        write(path, header | ({"recipe": self._recipe} if self._recipe else {}), arrays)
+        super().save(path)
 
     def _look_at_copies(self, equal: Repeats, parts: list[Part]) -> None:
         """Count equal rows; warn if they are many, and look like copies."""
@@ -419,7 +450,6 @@ class AUCClassifier(Ranker):
         self, X: Any, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[Rows, Float, Any]:
         """Return the rows that count as members take them; weights, groups of all."""
-        reading = None
         overrides = {
             name: list(columns)
             for name in ("categorical", "text", "drop")
@@ -431,17 +461,18 @@ class AUCClassifier(Ranker):
                 f"{type(X).__name__}: make it one, such as by pandas.DataFrame(X)."
             )
         if is_mixed(X) or overrides:
-            X, reading, self._encode, self._sources = _encoder(X, overrides)
-        elif self.__dict__.pop("_encode", None) is not None:  # of an earlier fit
-            self.__dict__.pop("_sources", None)
+            X, self.encoder_, self._column_of_feature = _encoder(X, overrides)
+        else:
+            self.encoder_ = None
         X, signed = self._labelled(X, y, sample_weight, reset=True)
         self._fill = Fill.of(np.zeros((0, X.shape[1])) if sparse.issparse(X) else X)
         X = self._accepted(X)
         self._require_both(signed)
         check_positive(self.classes_, float(np.mean(signed > 0.0)))
-        self._recipe = None
-        if reading is not None:
-            self._recipe = {"input": reading, "task": _task(self.classes_)}
+        self.recipe_ = None
+        if self.encoder_ is not None:
+            task = _task(self.classes_)
+            self.recipe_ = {"input": self.encoder_.recipe, "task": task}
         signed = signed / np.mean(np.abs(signed[signed != 0.0]))
         if groups is not None:
             groups = np.asarray(groups)
@@ -465,7 +496,7 @@ class AUCClassifier(Ranker):
     def _team(self, X: Any) -> list[Member]:
         """Return the members to be."""
         if self.members is None:
-            return default_team(sparse.issparse(X), "_sources" in self.__dict__)
+            return default_team(sparse.issparse(X), self._column_of_feature is not None)
         team: list[Member] = []
         for member in self.members:
             name, estimator = (
@@ -494,15 +525,9 @@ class AUCClassifier(Ranker):
             raise ValueError("members is empty: there is nothing to blend.")
         return team
 
-    def _told(self, watch: Tell, columns: list[str] | None) -> None:
-        """Take who wants to know of models, and the columns of encoded features."""
-        self._watch = watch
-        if columns is not None:
-            self._sources = columns
-
     def _tell(self, name: str, done: int, total: int) -> None:
-        if "_watch" in self.__dict__:
-            self._watch(name, done, total)
+        if self._progress is not None:
+            self._progress(name, done, total)
         if self.verbose:
             print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
@@ -601,7 +626,7 @@ class AUCClassifier(Ranker):
 
     def _columns(self) -> dict[str, NDArray[np.int64]]:
         """Return which features belong to each column, by its name."""
-        names = self.__dict__.get("_sources")  # of a table that has been encoded
+        names = self._column_of_feature
         if names is None:
             known = getattr(self, "feature_names_in_", range(self.n_features_in_))
             names = [str(name) for name in known]
@@ -611,7 +636,8 @@ class AUCClassifier(Ranker):
             found.setdefault(name, []).append(feature)
         return {name: np.array(features) for name, features in found.items()}
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         if sparse.issparse(X) and X.shape[1] <= _WIDE:
             size = max(_BLOCK // X.shape[1], 1)
             parts = [X[i : i + size].toarray() for i in range(0, X.shape[0], size)]
@@ -634,72 +660,59 @@ class AUCClassifier(Ranker):
         tags.input_tags.allow_nan = True
         return tags
 
-    # What exports and model files ask of an estimator.
-
-    def _formula(self) -> Formula:
-        raise TypeError(
-            "a blend of several models is more than one formula. ONNX can hold it; or "
-            "train a single model, by --fast."
-        )
-
-    def _notes(self) -> dict[str, Any]:
-        """Return what is known of members, out of what JSON knows."""
-        return {
+    def state(self) -> State:
+        """Return the state: of the models, how they are blended, what is known."""
+        state = super().state()
+        state.header["notes"] = {
             "auc": list(self.auc_),
             "leaderboard": [list(line) for line in self.leaderboard_],
             "importances": [list(line) for line in self._worth],
             "repeats": list(self._repeats),
             "models": [[name, len(some)] for name, some in self.members_.items()],
         }
+        own = {"blend": self._blend, "odds": self._odds, **self._fill._asdict()}
+        state.arrays.update({f"own.{name}": array for name, array in own.items()})
+        for name, models in self.members_.items():
+            for k, model in enumerate(models):
+                state.children[f"{name}.{k}"] = model.state()
+        return state
 
-    def _take_notes(self, notes: dict[str, Any]) -> None:
-        """Take what ``_notes`` gave; raise an error if it makes no sense."""
-        self.auc_ = AUCInterval(*map(_number, notes["auc"]))
-        self.leaderboard_ = [
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        notes, own = state.header["notes"], below("own", state.arrays)
+        estimator.auc_ = AUCInterval(*map(_number, notes["auc"]))
+        estimator.leaderboard_ = [
             Standing._make([_text(name), *map(_number, numbers)])
             for name, *numbers in notes["leaderboard"]
         ]
-        self._worth = [
+        estimator._worth = [
             Importance._make([_text(name), *map(_number, numbers)])
             for name, *numbers in notes["importances"]
         ]
         repeated, split = map(_number, notes.get("repeats", (0, 0)))
-        self._repeats = int(repeated), int(split)
-        self._counts = {
-            _text(name): int(_number(count)) for name, count in notes["models"]
-        }
-
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the models, and how they are blended."""
-        models = {
-            f"{name}.{k}": model
-            for name, some in self.members_.items()
-            for k, model in enumerate(some)
-        }
-        own = {"blend": self._blend, "odds": self._odds}
-        return models, {**own, **self._fill._asdict()}
-
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
-        """Take what ``_parts`` gave; raise an error if it does not go together."""
-        counts = self.__dict__.pop("_counts")
-        self.members_ = {
+        estimator._repeats = int(repeated), int(split)
+        estimator._fill = Fill.restored(own, estimator.n_features_in_)
+        parts = {name: restore(child) for name, child in state.children.items()}
+        width = estimator.n_features_in_ + len(estimator._fill.flagged)
+        for name, model in parts.items():
+            if not isinstance(model, Ranker) or model.n_features_in_ != width:
+                raise ValueError(f"{name} is not a model of these features.")
+        counts = {_text(name): int(_number(count)) for name, count in notes["models"]}
+        if not counts or sum(counts.values()) != len(parts) or 0 in counts.values():
+            raise ValueError(f"it has {len(parts)} models of {', '.join(counts)}.")
+        estimator.members_ = {
             name: [parts[f"{name}.{k}"] for k in range(count)]
             for name, count in counts.items()
         }
-        if not counts or sum(counts.values()) != len(parts) or 0 in counts.values():
-            raise ValueError(f"it has {len(parts)} models of {', '.join(counts)}.")
-        self._fill = Fill.restored(own, self.n_features_in_)
-        width = self.n_features_in_ + len(self._fill.flagged)
-        for name, model in parts.items():
-            if not isinstance(model, Ranker) or model.n_features_in_ != width:
-                raise ValueError(f"{name} is no model of these features.")
-        self._blend, self._odds = own["blend"], own["odds"]
-        for array, shape in ((self._blend, (3, len(counts))), (self._odds, (2,))):
-            if array.shape != shape or not np.isfinite(array).all():
-                raise ValueError(f"members cannot be blended by {array.shape} numbers.")
-        if not (self._blend[1:] > 0.0).all() or not self._odds[0] > 0.0:
-            raise ValueError("its members count nothing, or odds fall with the score.")
-        self._recipe = None  # if there is one, who loads the model has it
+        found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, width)
+        estimator._blend, estimator._odds = blend, odds = found["blend"], found["odds"]
+        if blend.shape != (3, len(counts)) or odds.shape != (2,):
+            raise ValueError(f"its weights have shapes {blend.shape}, {odds.shape}.")
+        if not (blend[1:] > 0.0).all() or not odds[0] > 0.0:
+            raise ValueError("blend weights or calibration slope are not positive.")
+        return estimator
 
 
 def _unseen(Z: Float, signed: Float, fold: NDArray[Any]) -> Float:
@@ -771,20 +784,18 @@ def is_mixed(X: Any) -> bool:
     return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
 
 
-def _encoder(
-    frame: Any, overrides: dict[str, list[Any]]
-) -> tuple[Any, dict[str, Any], Any, list[str]]:
-    """Return the features of a table, how to read it, what does so, their columns."""
+def _encoder(frame: Any, overrides: dict[str, list[Any]]) -> tuple[Any, Any, list[str]]:
+    """Return the feature rows of a table, its encoder, the column of each feature."""
     try:
-        from aucmax.io.frame import FrameSource, encoded
+        from aucmax.io.frame import FrameEncoder, FrameSource
     except ImportError:
         raise ImportError(
             "Tables with other columns than numbers need a package: "
             "pip install 'aucmax[data]'"
         ) from None
     source = FrameSource(frame, labelled=False, **overrides)
-    encode = partial(encoded, recipe=source.recipe())
-    return encode(frame), source.recipe(), encode, source.schema.feature_columns()
+    encoder = FrameEncoder(source.recipe())
+    return encoder.transform(frame), encoder, source.schema.feature_columns()
 
 
 def _task(classes: NDArray[Any]) -> dict[str, Any]:

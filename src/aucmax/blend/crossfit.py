@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.folds import drawn
+from aucmax.base.ranker import Ranker
 from aucmax.blend.trees import log_odds_of
 from aucmax.core.rows import Float, Index
 
@@ -265,8 +266,8 @@ def scores_of(model: Any, X: Any) -> Float:
     """Return the scores of rows, log-odds of those that have only probabilities."""
     if X.shape[0] == 0:
         return np.zeros(0)
-    if hasattr(model, "_scores"):  # ours: X has been validated
-        return np.asarray(model._scores(X))
+    if isinstance(model, Ranker):  # X has been validated
+        return np.asarray(model.score_rows(X))
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), np.float64)
     return log_odds_of(model.predict_proba(X)[:, 1])

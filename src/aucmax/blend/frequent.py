@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
-from aucmax.core.validation import check_whole
+from aucmax.storage.estimator import restore
+from aucmax.storage.storable import Spec, State
 
 _FEWEST = 10  # rows that a feature is not zero in
 _BLOCK = 1 << 22  # values that are dense at a time
@@ -48,7 +49,7 @@ class Frequent(Ranker):
         "estimator": [HasMethods("fit")],
         "n_features": [Interval(Integral, 1, None, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = ("chosen_",)
+    stored: ClassVar[dict[str, Spec]] = {"chosen_": Spec("k", is_index=True)}
 
     estimator_: Any
     chosen_: NDArray[Any]
@@ -76,19 +77,24 @@ class Frequent(Ranker):
     def _dense(self, X: Any) -> Float:
         return sparse.csr_array(X)[:, self.chosen_.astype(np.int64)].toarray()
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         size = max(_BLOCK // len(self.chosen_), 1)
         parts = [self._dense(X[i : i + size]) for i in range(0, X.shape[0], size)]
-        scores = [self.estimator_._scores(part) for part in parts]
+        scores = [self.estimator_.score_rows(part) for part in parts]
         return np.concatenate([np.zeros(0), *scores])
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"estimator": self.estimator_}, {}
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        state.children["estimator"] = self.estimator_.state()
+        return state
 
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
-        self.estimator_ = parts["estimator"]
-        if self.chosen_.ndim != 1 or self.estimator_.n_features_in_ != len(
-            self.chosen_
-        ):
-            raise ValueError("it chooses other features than its estimator has.")
-        check_whole("features chosen", self.chosen_, 0, self.n_features_in_ - 1)
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        estimator.estimator_ = restore(state.children["estimator"])
+        if estimator.estimator_.n_features_in_ != len(estimator.chosen_):
+            raise ValueError("its estimator has other features than those chosen.")
+        return estimator

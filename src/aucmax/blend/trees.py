@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 from aucmax.base.ranker import Ranker, generator
 from aucmax.blend.forest import Forest
 from aucmax.core.rows import Float
+from aucmax.storage.estimator import below
+from aucmax.storage.storable import Spec, State
 
 _WORTH_THREADS = 10_000  # rows
 _MOST_LEAVES = 5000  # of a tree: files are to be small
@@ -26,7 +28,7 @@ class _Trees(Ranker):
 
     forest_: Forest
     offset_: float
-    _results: ClassVar[tuple[str, ...]] = ("offset_",)
+    stored: ClassVar[dict[str, Spec]] = {"offset_": Spec("")}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -63,13 +65,20 @@ class _Trees(Ranker):
     def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
         raise NotImplementedError
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {}, self.forest_.arrays()
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        own = {f"own.{name}": array for name, array in self.forest_.arrays().items()}
+        state.arrays.update(own)
+        return state
 
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
-        self.forest_ = Forest.restored(own, self.n_features_in_)
-        if not np.isfinite(self.offset_):
-            raise ValueError(f"its offset is {self.offset_}.")
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        own = below("own", state.arrays)
+        estimator.forest_ = Forest.restored(own, estimator.n_features_in_)
+        return estimator
 
 
 class BoostedTrees(_Trees):
@@ -147,7 +156,8 @@ class BoostedTrees(_Trees):
         self.forest_ = Forest.of_boosting(model)
         self.offset_ = float(model._baseline_prediction.item())
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         return self.forest_.scores(X) + self.offset_
 
 
@@ -201,7 +211,8 @@ class RandomizedTrees(_Trees):
         self.forest_ = Forest.of_ensemble(model, centre, unit)
         self.offset_ = 0.0
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         p = self.forest_.scores(X) / len(self.forest_.roots)
         return log_odds_of(p) + self.offset_
 

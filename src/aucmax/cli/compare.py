@@ -17,7 +17,7 @@ from aucmax.io.open_data import open_data
 from aucmax.storage.atomic import refuse_overwriting, write_atomically
 from aucmax.tables.labels import Task
 from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
-from aucmax.workflows.train import wanted_task
+from aucmax.workflows.run import requested_task
 
 _CLEAR = 0.05  # a p-value below this one is a difference
 
@@ -77,7 +77,7 @@ def _load(
         raise ValueError("compare does not take weights: every row counts once.")
     if y is None:
         raise ValueError("There are no labels to judge by: name their --label column.")
-    task = wanted_task(positive, source).settle(y)
+    task = requested_task(positive, source).settle(y)
     side = task.sides(y)
     kept = side != 0
     return (X if kept.all() else X[kept]), side[kept] > 0, task

@@ -56,10 +56,13 @@ def to_json(model: Model) -> dict[str, Any]:
     Weights of zero are left out; "units" is there if the model is not linear.
     """
     estimator = model.estimator
-    try:
-        formula = estimator._formula()
-    except TypeError as error:
-        raise ValueError(f"It cannot be written as JSON: {error}") from None
+    formula = estimator.expression()
+    if formula is None:
+        raise ValueError(
+            f"{type(estimator).__name__} cannot be written as JSON: its score is not "
+            "a single linear or kernel expression. Export it to ONNX, or train a "
+            "single model with --fast."
+        )
     used = np.flatnonzero(formula.weights)
     indices, weights = formula.indices()[used].tolist(), formula.weights[used].tolist()
     found = {

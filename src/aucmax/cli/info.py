@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.cli.screen import (
     Screen,
     columns_table,
@@ -65,7 +65,7 @@ def describe(path: Path) -> dict[str, Any]:
         "nonzero": int(np.count_nonzero(formula.weights)),
         "units": None if units is None else [units.kind, len(units.amplitudes)],
         "n_iter": estimator.n_iter_,
-        "goes_on": estimator._goes_on,
+        "goes_on": estimator.resumable,
         "leaderboard": [line._asdict() for line in board] if board else None,
         "importances": [line._asdict() for line in columns] if columns else None,
         "input": {
@@ -115,7 +115,7 @@ def _chosen(estimator: Any) -> dict[str, Any] | None:
     return found if all(map(isfinite, numbers)) else None
 
 
-def _largest(formula: Formula, model: Model) -> list[dict[str, Any]]:
+def _largest(formula: ScoreExpression, model: Model) -> list[dict[str, Any]]:
     """Return the weights with the most say: by weight times spread, if it is known.
 
     The weight of a hashed feature is that of its most frequent word, if it is known.
@@ -143,13 +143,10 @@ def _largest(formula: Formula, model: Model) -> list[dict[str, Any]]:
     return entries
 
 
-def _formula(estimator: Any) -> Formula:
+def _formula(estimator: Any) -> ScoreExpression:
     """Return the score as a formula, without weights if it is more than one."""
-    try:
-        formula: Formula = estimator._formula()
-    except TypeError:
-        return Formula(float(getattr(estimator, "intercept_", [0.0])[0]), np.zeros(0))
-    return formula
+    expression: ScoreExpression | None = estimator.expression()
+    return ScoreExpression(0.0, np.zeros(0)) if expression is None else expression
 
 
 def show(found: dict[str, Any], screen: Screen) -> None:

@@ -246,7 +246,8 @@ def train(
     """Train a ranker from data, and write it to a model file."""
     import_scikit_learn()
     from aucmax.cli.train import parameters, reader_options, run
-    from aucmax.workflows.train import FAST, Plan
+    from aucmax.workflows.choose import FAST
+    from aucmax.workflows.plan import Plan
 
     if fast and algorithm != "auto":
         raise typer.BadParameter("--fast and --algorithm: take one.")

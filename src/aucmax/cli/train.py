@@ -23,15 +23,8 @@ from aucmax.cli.screen import (
 from aucmax.io.open_data import OURS
 from aucmax.metrics.decimals import with_interval
 from aucmax.tables.labels import Task
-from aucmax.workflows.train import (
-    Observer,
-    Plan,
-    Progress,
-    Result,
-    Stop,
-    StoppedError,
-    train,
-)
+from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError
+from aucmax.workflows.train import Result, train
 
 _TOO_GOOD = 0.9995  # an AUC, from which on a leak is likely
 _PATIENCE = 5.0  # seconds to wait for workers before a note says so

@@ -8,7 +8,6 @@ file.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,17 +22,12 @@ from aucmax.io.chunk import Chunk, Position, Source
 from aucmax.io.collect import widened
 from aucmax.io.open_data import open_data, reopen
 from aucmax.storage.atomic import check_writable, refuse_overwriting, sole_writer
+from aucmax.storage.models import save_model
 from aucmax.tables.labels import Task
-from aucmax.workflows.models import save
-from aucmax.workflows.train import (
-    FAST,
-    Plan,
-    Result,
-    begin,
-    telling,
-    until_rows,
-    wanted_task,
-)
+from aucmax.workflows.choose import FAST
+from aucmax.workflows.plan import Plan
+from aucmax.workflows.run import begin, first_chunks, influential_scales, requested_task
+from aucmax.workflows.train import Result
 
 _SPAN_BYTES = 1 << 27  # of rows, as numbers, that one task reads
 _PLACES = 1 << 40  # rows that a file may have, where nobody has counted
@@ -93,19 +87,19 @@ def fit_files(
     names = [paths] if isinstance(paths, str) else list(paths)
     source = open_data(names, label=label, **reader)
     first = _first(source)
-    task = wanted_task(positive, source).settle(first.y)
+    task = requested_task(positive, source).settle(first.y)
     fit_table(estimator, how, _table(source, task, watch))
     recipe = source.recipe()
     if recipe["format"] in ("csv", "parquet"):
-        from aucmax.io.frame import encoded  # which needs pyarrow
+        from aucmax.io.frame import FrameEncoder  # which needs pyarrow
 
-        estimator._encode = partial(encoded, recipe=recipe)
+        estimator.encoder_ = FrameEncoder(recipe)
     return estimator
 
 
 def _first(source: Source) -> Chunk:
     """Return the first rows, with labels."""
-    seen = list(until_rows(source.chunks()))
+    seen = list(first_chunks(source.chunks()))
     if not seen or seen[-1].X.shape[0] == 0:
         raise ValueError(f"There is no row in {', '.join(source.files)}.")
     if seen[-1].y is None:
@@ -206,8 +200,8 @@ def train(plan: Plan, output: Path, watch: Watch | None = None) -> Result:
         fit_table(run.estimator, how, table)
         run.progress.rows = table.n_rows
         run.progress.positives = int(table.counts[0])
-        run.spreads = telling(run)
+        run.spreads = influential_scales(run)
         recipe = run.recipe()
         recipe["training"]["passes"] = None
-        save(run.estimator, output, recipe)
+        save_model(run.estimator, output, recipe=recipe)
         return Result(run.estimator, recipe, run.progress, None, False)

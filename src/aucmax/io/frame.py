@@ -55,18 +55,30 @@ class _Table(Batches):
             yield batch, done / max(len(self._table), 1)
 
 
-def encoded(frame: Any, recipe: dict[str, Any]) -> Any:
-    """Return the features of the rows of a data frame; an error if one is bad."""
-    source = FrameSource(frame, recipe=recipe, labelled=False)
-    parts = []
-    for chunk in source.chunks(START):
-        if chunk.bad:
-            raise ValueError(str(chunk.bad[0]))
-        parts.append(chunk.X)
-    if not parts:
-        return np.zeros((0, source.n_features), source.dtype)
-    stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
-    return stack(parts)
+class FrameEncoder:
+    """The encoder of a model that was fitted on a table: data frames to feature rows.
+
+    Parameters
+    ----------
+    recipe : dict
+        How columns become features, as a source says and a model file stores it.
+    """
+
+    def __init__(self, recipe: dict[str, Any]) -> None:
+        self.recipe = recipe
+
+    def transform(self, frame: Any) -> Any:
+        """Return the feature rows of a data frame; raise an error for a bad cell."""
+        source = FrameSource(frame, recipe=self.recipe, labelled=False)
+        parts = []
+        for chunk in source.chunks(START):
+            if chunk.bad:
+                raise ValueError(str(chunk.bad[0]))
+            parts.append(chunk.X)
+        if not parts:
+            return np.zeros((0, source.n_features), source.dtype)
+        stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
+        return stack(parts)
 
 
 def to_arrow(frame: Any) -> Any:

@@ -21,13 +21,15 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
 from aucmax.core.rows import Float
-from aucmax.core.validation import check_values, check_whole, row_weights
+from aucmax.core.validation import check_values, row_weights
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.online.base import OnlineAUC, visits
+from aucmax.storage.estimator import below, restore
+from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
 
 _STREAM_RIDGE = 1e-5  # for features of one unit, while nobody knows how many rows
 _MOST_BYTES = 1 << 33  # for a learner that wants them all
@@ -120,6 +122,8 @@ class Chain(Ranker):
 
     map_: Any
     learner_: Any
+    held_: Held  # only while a stream has not had enough rows
+    _now: tuple[Any, Any] | None = None  # what held rows would give, if asked for
 
     def __init__(
         self,
@@ -159,7 +163,7 @@ class Chain(Ranker):
         self._require_both(signed)
         mapper = clone(self.map).fit(rows, signed > 0.0)
         n_pos = float(np.count_nonzero(signed > 0.0))
-        hinge = getattr(self.learner, "_hinge", False)
+        hinge = self.learner.is_hinge
         ridge = kernel_ridge(n_pos, len(signed) - n_pos, hinge)
         learner = self._fresh_learner(ridge)
         size = 4 * len(signed) * features(mapper, rows[:1]).shape[1]
@@ -210,28 +214,29 @@ class Chain(Ranker):
         self
             The estimator.
         """
-        first = not (hasattr(self, "held_") or hasattr(self, "map_"))
+        first = not (self._holds or "map_" in vars(self))
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if not first and classes is not None:
             same_classes(self.classes_, classes)
-        if first or hasattr(self, "held_"):
+        if first or self._holds:
             rows, signed = self._hold(rows, signed)
         for start in range(0, len(signed), _PART):
             some = slice(start, start + _PART)
             _learn(self.learner_, features(self.map_, rows[some]), signed[some])
         return self
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         return self._scorer()(X)
 
     @property
     def n_iter_(self) -> int:
         """Passes or rounds, as the learner counts them."""
-        return int(self._as_it_is()[1].n_iter_)
+        return int(self.current()[1].n_iter_)
 
     def _hold(self, X: Any, signed: Float) -> tuple[Any, Float]:
         """Hold the first rows, or learn them if they are enough; return the others."""
-        held = getattr(self, "held_", Held(X[:0], signed[:0]))
+        held = self.held_ if self._holds else Held(X[:0], signed[:0])
         room = self._wanted_rows() - len(held.signed)
         if sparse.issparse(held.X) != sparse.issparse(X):
             held, X = held._replace(X=sparse.csr_array(held.X)), sparse.csr_array(X)
@@ -248,8 +253,9 @@ class Chain(Ranker):
 
     def _forget(self) -> None:
         """Let go of rows that are held, and of what they would give."""
-        for name in ("held_", "_now"):
-            self.__dict__.pop(name, None)
+        self._now = None
+        if self._holds:
+            del self.held_
 
     def _learnt(self, held: Held) -> tuple[Any, Any]:
         """Return a map and a learner that have seen the rows held."""
@@ -273,94 +279,143 @@ class Chain(Ranker):
             learner.set_params(l2=ridge)
         return learner
 
-    def _as_it_is(self) -> tuple[Any, Any]:
+    @property
+    def _holds(self) -> bool:
+        """Whether a stream has not yet had enough rows to fit the map to."""
+        return "held_" in vars(self)
+
+    def current(self) -> tuple[Any, Any]:
         """Return map and learner; of a stream that has just begun, as if it ended."""
-        if hasattr(self, "held_"):
-            if not hasattr(self, "_now"):
+        if self._holds:
+            if self._now is None:
                 self._now = self._learnt(self.held_)
             return self._now
         return self.map_, self.learner_
 
     def _scorer(self) -> Callable[[Any], Float]:
         """Return what scores validated rows, whatever is learnt in the meantime."""
-        mapper, learner = self._as_it_is()
+        mapper, learner = self.current()
         w, intercept = learner.coef_[0].copy(), float(learner.intercept_[0])
         if isinstance(mapper, FeatureMap):
             return lambda X: mapper.scores(X, w) + intercept
         return lambda X: np.asarray(mapper.transform(X) @ w) + intercept
 
-    # What streams, exports and model files ask of an estimator.
-
-    def _formula(self) -> Formula:
-        """Return the score as a formula."""
-        mapper, learner = self._as_it_is()
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as one expression; None if the map has none."""
+        mapper, learner = self.current()
         if not isinstance(mapper, FeatureMap):
-            raise TypeError(f"{type(mapper).__name__} is no map of this library.")
-        return mapper.formula(float(learner.intercept_[0]), learner.coef_[0])
+            return None
+        return mapper.expression(float(learner.intercept_[0]), learner.coef_[0])
+
+    # The interface of stream learners, see aucmax.base.stream_learner.
 
     @property
-    def _goes_on(self) -> bool:
-        """Whether a ``partial_fit`` would go on from what has been learnt."""
-        return hasattr(self, "held_") or hasattr(self.learner_, "state_")
+    def resumable(self) -> bool:
+        """Whether ``partial_fit`` would continue from what has been learnt."""
+        return self._holds or self.learner_.resumable
 
-    def _snapshot(self) -> Callable[[Any], Float] | None:
-        """Return what ranks rows as now; None while the map is not settled."""
-        return None if hasattr(self, "held_") else self._scorer()
+    @property
+    def progressive_auc(self) -> tuple[float, float] | None:
+        """None: the learner does not evaluate itself while it learns."""
+        return None
 
-    def _state_size(self, n_features: int) -> int:
-        return n_features
+    @property
+    def grows_quadratically(self) -> bool:
+        """False: new features of the data are not features of the map."""
+        return False
 
-    def _resize(self, n_features: int) -> None:
+    def scorer(self) -> Callable[[Any], Float] | None:
+        """Return a function that ranks rows as of now; None while rows are held."""
+        return None if self._holds else self._scorer()
+
+    def fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did, for the learner."""
+        if not self._holds:
+            self.learner_.fade(share)
+
+    def resize(self, n_features: int) -> None:
         """Take rows with more features from now on, or fewer."""
-        if hasattr(self, "held_"):
+        if self._holds:
             X = sparse.csr_array(self.held_.X)
             X.resize((X.shape[0], n_features))
             self.held_ = self.held_._replace(X=X)
-            self.__dict__.pop("_now", None)
+            self._now = None
         else:
             self.map_.resize(n_features)
         self.n_features_in_ = n_features
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fitted parts, or the rows that are held."""
-        if not hasattr(self, "held_"):
-            return {"map": self.map_, "learner": self.learner_}, {}
+    def state(self) -> State:
+        """Return the state: of map and learner, or of the rows that are held."""
+        state = super().state()
+        if not self._holds:
+            if not isinstance(self.map_, FeatureMap):
+                raise TypeError(
+                    f"{type(self.map_).__name__} is not an estimator of aucmax."
+                )
+            parts = {"map": self.map_, "learner": self.learner_}
+            state.children.update({name: part.state() for name, part in parts.items()})
+            return state
         X, signed = self.held_
         if not sparse.issparse(X):
-            return {}, {"X": X, "signed": signed}
-        names = ("data", "indices", "indptr")
-        parts = {name: getattr(X, name).astype(np.float64) for name in names}
-        return {}, {**parts, "signed": signed}
-
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
-        """Take what ``_parts`` gave; raise an error if it does not go together."""
-        if not own:
-            self.map_, self.learner_ = parts["map"], parts["learner"]
-            width = self.map_.n_features_in_
-            if not isinstance(self.map_, FeatureMap) or width != self.n_features_in_:
-                raise ValueError("its map is none of these features.")
-            if self.learner_.n_features_in_ != self.map_.n_features_out:
-                raise ValueError("its learner is none of the map's features.")
-            for part, wanted in ((self.map_, self.map), (self.learner_, self.learner)):
-                if type(part) is not type(wanted):
-                    raise ValueError(f"it has learnt by a {type(part).__name__}.")
-            return
-        signed, d = own["signed"], self.n_features_in_
-        if not all(np.isfinite(array).all() for array in own.values()):
-            raise ValueError("rows that it holds are not finite.")
-        if "X" in own:
-            X = own["X"]
+            held = {"X": X, "signed": signed}
         else:
-            most = len(own["data"])
-            indices = check_whole("columns", own["indices"], 0, d - 1)
-            indptr = check_whole("row ends", own["indptr"], 0, most)
-            X = sparse.csr_array((own["data"], indices, indptr), shape=(len(signed), d))
-            X.check_format()
-        if X.shape != (*signed.shape, d) or not signed.all():
-            raise ValueError("rows that it holds do not go together.")
-        check_values(X)
-        row_weights(np.abs(signed), len(signed))
-        self.held_ = Held(X, signed)
+            names = ("data", "indices", "indptr")
+            held = {name: getattr(X, name).astype(np.float64) for name in names}
+            held["signed"] = signed
+        state.arrays.update({f"own.{name}": array for name, array in held.items()})
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        held = below("own", state.arrays)
+        if held:
+            estimator.held_ = _held(held, estimator.n_features_in_)
+            return estimator
+        parts = {name: restore(child) for name, child in state.children.items()}
+        mapper, learner = parts["map"], parts["learner"]
+        check_map(mapper, estimator.n_features_in_)
+        check_learner(learner, mapper.n_features_out)
+        for part, given in ((mapper, estimator.map), (learner, estimator.learner)):
+            if type(part) is not type(given):
+                raise ValueError(f"it was fitted with a {type(part).__name__}.")
+        estimator.map_, estimator.learner_ = mapper, learner
+        return estimator
+
+
+def _held(arrays: dict[str, NDArray[Any]], d: int) -> Held:
+    """Return the rows that a file holds; raise a ValueError if they are invalid."""
+    signed = check_arrays(arrays, {"signed": Spec("n")}, d)["signed"]
+    if "X" in arrays:
+        X = check_arrays({**arrays, "signed": signed}, _DENSE, d)["X"]
+    else:
+        found = check_arrays(arrays, _SPARSE, d)
+        indptr = whole_numbers("row ends", found["indptr"], 0, len(found["data"]))
+        parts = (found["data"], found["indices"], indptr)
+        X = sparse.csr_array(parts, shape=(len(signed), d))
+        X.check_format()
+    if not signed.all():
+        raise ValueError("a row that it holds has no weight.")
+    check_values(X)
+    row_weights(np.abs(signed), len(signed))
+    return Held(X, signed)
+
+
+_DENSE = {"signed": Spec("n"), "X": Spec("nd")}
+_SPARSE = {"data": Spec("m"), "indices": Spec("m", is_index=True), "indptr": Spec("k")}
+
+
+def check_map(mapper: Any, n_features: int) -> None:
+    """Raise a ValueError if a restored part is not a map of so many features."""
+    if not isinstance(mapper, FeatureMap) or mapper.n_features_in_ != n_features:
+        raise ValueError("its map does not have the features of the estimator.")
+
+
+def check_learner(learner: Any, n_features: int) -> None:
+    """Raise a ValueError if a restored part is not a learner of so many features."""
+    if not isinstance(learner, LinearRanker) or learner.n_features_in_ != n_features:
+        raise ValueError("its learner does not have the features of the map.")
 
 
 def _n_passes(learner: Any) -> int:

@@ -8,21 +8,21 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.base.expression import Formula, Units
+from aucmax.base.expression import ScoreExpression, Units
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.core.validation import (
     MATRIX,
-    check_shapes,
     check_structure,
     check_values,
-    check_whole,
 )
 from aucmax.kernel.row_blocks import Array, Job, by_blocks
-from aucmax.kernel.scaling import Scaling, fitted, only
+from aucmax.kernel.scaling import SCALING, Scaling, fitted, only
+from aucmax.storage.estimator import StoredEstimator
+from aucmax.storage.storable import Spec
 
 
-class FeatureMap(TransformerMixin, BaseEstimator):
+class FeatureMap(StoredEstimator, TransformerMixin, BaseEstimator):
     """Base of the maps.
 
     A subclass fits itself in ``_fit`` and gives ``features`` and ``n_features_out``;
@@ -32,7 +32,6 @@ class FeatureMap(TransformerMixin, BaseEstimator):
     # Whether features have one unit, and a size of about one: then none is to be scaled
     # up, and float32 has room and digits enough for them.
     one_unit: ClassVar[bool]
-    _results: ClassVar[dict[str, str]]  # what is fitted and its shape, see check_shapes
 
     columns_: NDArray[np.int64]  # the features that count
     n_features_in_: int
@@ -114,7 +113,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):
         """The number of features that rows are mapped to."""
         raise NotImplementedError
 
-    def formula(self, intercept: float, w: Float) -> Formula:
+    def expression(self, intercept: float, w: Float) -> ScoreExpression:
         """Return the score of weights ``w`` of the features, as a formula."""
         raise NotImplementedError
 
@@ -124,12 +123,6 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any) -> None:
         raise NotImplementedError
-
-    def _validate_results(self) -> None:
-        """Raise an error if arrays out of a file do not go together."""
-        check_shapes(self, self._results)
-        most = self.n_features_in_ - 1
-        self.columns_ = check_whole("columns", np.asarray(self.columns_), 0, most)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -151,10 +144,7 @@ class KernelMap(FeatureMap):
         "linear": ["boolean"],
         "random_state": ["random_state"],
     }
-    _results: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("columns_", "centre_", "unit_", "low_", "high_"), "k"),
-        "sigma_": "",
-    }
+    stored: ClassVar[dict[str, Spec]] = {**SCALING, "sigma_": Spec("")}
 
     sigma: float | str
     width: float
@@ -201,11 +191,11 @@ class KernelMap(FeatureMap):
         """The number of features that rows are mapped to."""
         return self._width() + (len(self.columns_) if self.linear else 0)
 
-    def formula(self, intercept: float, w: Float) -> Formula:
+    def expression(self, intercept: float, w: Float) -> ScoreExpression:
         """Return the score of weights ``w`` of the features, as a formula."""
         at = len(self.columns_) if self.linear else 0
         linear = w[:at] if at else np.zeros(len(self.columns_))
-        return Formula(intercept, linear, self.scaling, self._units(w[at:]))
+        return ScoreExpression(intercept, linear, self.scaling, self._units(w[at:]))
 
     def _units(self, w: Float) -> Units:
         """Return the kernel's part of a formula."""

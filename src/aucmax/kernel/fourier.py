@@ -22,6 +22,7 @@ from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
 from aucmax.kernel.feature_map import KernelMap
 from aucmax.kernel.row_blocks import Array, Job
+from aucmax.storage.storable import Spec
 
 
 class RandomFourier(KernelMap):
@@ -95,10 +96,10 @@ class RandomFourier(KernelMap):
         "width": [Interval(Real, 0, None, closed="neither")],
         "kind": [StrOptions({"cos", "sincos"})],
     }
-    _results: ClassVar[dict[str, str]] = {
-        **KernelMap._results,
-        "directions_": "km",
-        "phases_": "m",
+    stored: ClassVar[dict[str, Spec]] = {
+        **KernelMap.stored,
+        "directions_": Spec("km"),
+        "phases_": Spec("m"),
     }
 
     def __init__(

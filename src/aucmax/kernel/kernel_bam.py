@@ -18,18 +18,18 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.expression import Formula, Units
+from aucmax.base.expression import ScoreExpression, Units
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import GRADIENT, Ranker, generator
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
-from aucmax.core.validation import check_shapes, check_whole
 from aucmax.kernel.nystroem import kernel_of
 from aucmax.kernel.row_blocks import by_blocks
-from aucmax.kernel.scaling import Scaling, fitted, only
+from aucmax.kernel.scaling import SCALING, Scaling, fitted, only
 from aucmax.linear.bam import LOSSES, cut_short, solver
 from aucmax.linear.solvers.newton import Coordinates, Objective, together
 from aucmax.losses.pairwise import shares
+from aucmax.storage.storable import Spec
 
 _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # of its diagonal: rows may be alike
@@ -131,12 +131,12 @@ class KernelBAM(Ranker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
-    _results: ClassVar[dict[str, str]] = {
-        "dual_coef_": "n",
-        "landmarks_": "kn",
-        "intercept_": "1",
-        **dict.fromkeys(("columns_", "centre_", "unit_", "low_", "high_"), "k"),
-        **dict.fromkeys(("sigma_", "objective_", "gradient_norm_"), ""),
+    stored: ClassVar[dict[str, Spec]] = {
+        "dual_coef_": Spec("n"),
+        "landmarks_": Spec("kn"),
+        "intercept_": Spec("1"),
+        **SCALING,
+        **dict.fromkeys(("sigma_", "objective_", "gradient_norm_"), Spec("")),
     }
 
     def __init__(
@@ -224,7 +224,8 @@ class KernelBAM(Ranker):
         self.intercept_ = np.array([-0.5 * sum(float(m @ scores) for m in means)])
         return self
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         out = np.empty(X.shape[0])
         kernel = kernel_of(self.landmarks_)
         by_blocks(
@@ -239,11 +240,11 @@ class KernelBAM(Ranker):
     def _scaling(self) -> Scaling:
         return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
 
-    def _formula(self) -> Formula:
-        """Return the score as a formula."""
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as one expression."""
         units = Units.gaussian(self.landmarks_, self.dual_coef_)
         none = np.zeros(len(self.columns_))
-        return Formula(float(self.intercept_[0]), none, self._scaling, units)
+        return ScoreExpression(float(self.intercept_[0]), none, self._scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
         """Return which rows to learn from."""
@@ -263,11 +264,3 @@ class KernelBAM(Ranker):
             return float(self.l2)
         pos, neg = signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()
         return kernel_ridge(float(pos), float(neg))
-
-    def _validate_results(self) -> None:
-        """Raise an error if arrays out of a file do not go together."""
-        check_shapes(self, self._results)
-        if len(self.intercept_) != 1:
-            raise ValueError("it has no intercept.")
-        most = self.n_features_in_ - 1
-        self.columns_ = check_whole("columns", np.asarray(self.columns_), 0, most)

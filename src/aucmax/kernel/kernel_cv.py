@@ -19,17 +19,20 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.base.folds import areas, drawn, folds, left_out
-from aucmax.base.ranker import LinearRanker, Ranker, generator
+from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index
 from aucmax.core.threads import one_blas_thread
+from aucmax.kernel.chain import check_learner, check_map
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 from aucmax.linear.solvers.covariances import Moments, gather
 from aucmax.linear.solvers.normal_equations import solve_path
+from aucmax.storage.estimator import restore
+from aucmax.storage.storable import Spec, State
 
 _L2S = 25  # penalties
 _DECADES = 7.0  # that they fall by
@@ -119,7 +122,10 @@ class KernelAUCCV(Ranker):
         "fallback": ["boolean"],
         "random_state": ["random_state"],
     }
-    _results: ClassVar[tuple[str, ...]] = ("kernel_scores_", "linear_scores_")
+    stored: ClassVar[dict[str, Spec]] = {
+        "kernel_scores_": Spec(finite=False),
+        "linear_scores_": Spec(finite=False),
+    }
 
     map_: KMeansNystroem | None
     learner_: Any
@@ -199,18 +205,19 @@ class KernelAUCCV(Ranker):
                 self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
         return self
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         if self.map_ is None:
-            return np.asarray(self.learner_._scores(X))
+            return np.asarray(self.learner_.score_rows(X))
         scores = self.map_.scores(X, self.learner_.coef_[0])
         return scores + self.learner_.intercept_[0]
 
-    def _formula(self) -> Formula:
-        """Return the score as a formula."""
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as one expression."""
         if self.map_ is None:
-            return self.learner_._formula()
+            return self.learner_.expression()
         coef, intercept = self.learner_.coef_[0], float(self.learner_.intercept_[0])
-        return self.map_.formula(intercept, coef)
+        return self.map_.expression(intercept, coef)
 
     @property
     def n_iter_(self) -> int:
@@ -249,22 +256,27 @@ class KernelAUCCV(Ranker):
                 found.append(judge(mapper, X, signed, parts, weighted))
         return max(found, key=lambda one: float(one.scores.mean()))
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        parts = {} if self.map_ is None else {"map": self.map_}
-        return {**parts, "learner": self.learner_}, {}
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        parts = {"map": self.map_, "learner": self.learner_}
+        for name, part in parts.items():
+            if part is not None:
+                state.children[name] = part.state()
+        return state
 
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, Any]) -> None:
-        self.map_, self.learner_ = parts.get("map"), parts["learner"]
-        width = self.n_features_in_
-        if self.map_ is not None:
-            if not isinstance(self.map_, FeatureMap):
-                raise ValueError("its map is none.")
-            if self.map_.n_features_in_ != width:
-                raise ValueError("its map is none of these features.")
-            width = self.map_.n_features_out
-        linear = isinstance(self.learner_, LinearRanker)
-        if not linear or self.learner_.n_features_in_ != width:
-            raise ValueError("its learner is none of the map's features.")
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        parts = {name: restore(child) for name, child in state.children.items()}
+        estimator.map_, estimator.learner_ = parts.get("map"), parts["learner"]
+        width = estimator.n_features_in_
+        if estimator.map_ is not None:
+            check_map(estimator.map_, width)
+            width = estimator.map_.n_features_out
+        check_learner(estimator.learner_, width)
+        return estimator
 
 
 def judge(

@@ -26,6 +26,7 @@ from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.feature_map import KernelMap
 from aucmax.kernel.row_blocks import Array, Job, by_blocks
+from aucmax.storage.storable import Spec
 
 _SAMPLE = 20_000  # rows that k-means sees, at most …
 _VALUES = 1 << 26  # … and values, zeros included: it sees dense copies of them
@@ -113,10 +114,10 @@ class KMeansNystroem(KernelMap):
         "width": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
-    _results: ClassVar[dict[str, str]] = {
-        **KernelMap._results,
-        "landmarks_": "km",
-        "components_": "mr",
+    stored: ClassVar[dict[str, Spec]] = {
+        **KernelMap.stored,
+        "landmarks_": Spec("km"),
+        "components_": Spec("mr"),
     }
 
     def __init__(

@@ -12,13 +12,14 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import generator, product
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.row_blocks import Array, by_blocks
 from aucmax.kernel.scaling import only
+from aucmax.storage.storable import Spec
 
 
 class Projection(FeatureMap):
@@ -68,7 +69,10 @@ class Projection(FeatureMap):
         "kind": [StrOptions({"select", "random", "pca"})],
         "random_state": ["random_state"],
     }
-    _results: ClassVar[dict[str, str]] = {"columns_": "k", "directions_": "km"}
+    stored: ClassVar[dict[str, Spec]] = {
+        "columns_": Spec("k", is_index=True),
+        "directions_": Spec("km"),
+    }
 
     directions_: Float
 
@@ -98,13 +102,13 @@ class Projection(FeatureMap):
 
     def scores(self, X: Any, w: Float) -> Float:
         """Return the products of the features of validated ``X`` and weights ``w``."""
-        return product(X, self.formula(0.0, w).weights)
+        return product(X, self.expression(0.0, w).weights)
 
-    def formula(self, intercept: float, w: Float) -> Formula:
+    def expression(self, intercept: float, w: Float) -> ScoreExpression:
         """Return the score of weights ``w`` of the features, as a formula."""
         weights = np.zeros(self.n_features_in_)
         weights[self.columns_] = self.directions_ @ w if self.directions_.size else w
-        return Formula(intercept, weights)
+        return ScoreExpression(intercept, weights)
 
     @property
     def n_features_out(self) -> int:

@@ -8,10 +8,17 @@ from scipy import sparse
 
 from aucmax.base.class_moments import POS, measure
 from aucmax.core.rows import Float, as_rows
+from aucmax.storage.storable import Spec
 
 _CONSTANT = 1e-14  # a spread below this share of the mean is rounding
 _GRAIN = 2.0**-24
 _SPARSE = 0.1  # share of values that are not zero, below which features are words
+
+# The arrays of a scaling, as attributes of a fitted map.
+SCALING = {
+    "columns_": Spec("k", is_index=True),
+    **dict.fromkeys(("centre_", "unit_", "low_", "high_"), Spec("k")),
+}
 
 
 class Scaling(NamedTuple):

@@ -40,6 +40,7 @@ from aucmax.linear.solvers.newton import (
 )
 from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
+from aucmax.storage.storable import Spec
 
 # Second derivative for a pair that is not told apart; of the sigmoid, the largest. That
 # of rows sees half of a pair's variance, and half of its weight.
@@ -265,7 +266,10 @@ class BAM(LinearRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = ("objective_", "gradient_norm_")
+    stored: ClassVar[dict[str, Spec]] = {
+        "objective_": Spec(""),
+        "gradient_norm_": Spec(""),
+    }
 
     n_iter_: int
     objective_: float

@@ -31,6 +31,7 @@ from aucmax.linear.bam import LOSSES, Landscape, cut_short, solver, survey
 from aucmax.linear.bam_scaled import Scaled, better, deviation
 from aucmax.linear.solvers.newton import Solver, together
 from aucmax.losses.pairwise import shares
+from aucmax.storage.storable import Spec
 
 AUTO = ("squared_hinge", "logistic")
 
@@ -175,12 +176,15 @@ class BAMCV(LinearRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        "l2_",
-        "scale_",
-        "l2s_",
-        "loss_scores_",
-        "coef_path_",
+    stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
+        (
+            "l2_",
+            "scale_",
+            "l2s_",
+            "loss_scores_",
+            "coef_path_",
+        ),
+        Spec(finite=False),
     )
 
     n_iter_: int

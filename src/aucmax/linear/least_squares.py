@@ -167,7 +167,7 @@ class LeastSquaresAUC(LinearRanker):
             The fitted estimator.
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        if hasattr(self, "state_"):
+        if self.resumable:
             del self.state_
         if not without_moments(
             rows, len(signed), self.n_features_in_, self.solver, self.l1
@@ -211,14 +211,14 @@ class LeastSquaresAUC(LinearRanker):
         self
             The estimator.
         """
-        if hasattr(self, "coef_") and not hasattr(self, "state_"):
+        if "coef_" in vars(self) and not self.resumable:
             raise ValueError(
                 "There are no moments to go on from: fit used conjugate gradients. Use "
                 'solver="moments", or partial_fit from the start.'
             )
         rows, signed = self._stream(X, y, classes, sample_weight)
         moments = gather(rows, signed, self.n_features_in_)
-        if hasattr(self, "state_"):
+        if self.resumable:
             moments = self.state_ + moments
         if not moments.finite:
             raise ValueError("Sums over X exceed the range of float64; rescale it.")

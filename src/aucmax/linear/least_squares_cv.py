@@ -36,6 +36,7 @@ from aucmax.linear.solvers.normal_equations import (
     solve_krylov_path,
     solve_path,
 )
+from aucmax.storage.storable import Spec
 
 # Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
 _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
@@ -138,12 +139,15 @@ class LeastSquaresAUCCV(LinearRanker):
         "cv": ["cv_object"],
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
-    _results: ClassVar[tuple[str, ...]] = (
-        "l2_",
-        "l2s_",
-        "scale_",
-        "scores_",
-        "coef_path_",
+    stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
+        (
+            "l2_",
+            "l2s_",
+            "scale_",
+            "scores_",
+            "coef_path_",
+        ),
+        Spec(finite=False),
     )
 
     n_iter_: int

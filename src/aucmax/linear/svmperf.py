@@ -32,6 +32,7 @@ from aucmax.linear.solvers.cutting_planes import Planes
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import Objective, Ridge, together
 from aucmax.losses.pairwise import Hinge, shares
+from aucmax.storage.storable import Spec
 
 _LEAST = 1e-10  # penalty on the weight of a feature of unit scale: as good as none
 _CURVATURE = 0.5  # as if: the hinge has none, the mean over pairs has about that
@@ -209,7 +210,7 @@ class SVMPerf(LinearRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-    _results: ClassVar[tuple[str, ...]] = ("objective_", "gap_")
+    stored: ClassVar[dict[str, Spec]] = {"objective_": Spec(""), "gap_": Spec("")}
 
     n_iter_: int
     objective_: float

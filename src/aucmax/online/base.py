@@ -175,7 +175,7 @@ class OnlineAUC(LinearRanker):
 
         What comes of it is for ``_finish`` to say.
         """
-        first = not hasattr(self, "state_")
+        first = not self.resumable
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a state that is whole, with some of the rows learnt.
         parts = arrays(state)

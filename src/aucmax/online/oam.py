@@ -347,7 +347,7 @@ class OAM(OnlineAUC):
         rule = C, _POWERS[self.schedule], sequential, reservoir
         update(X, y, order, state, how, *rule, bool(self.average), printed)
 
-    def _fade(self, share: float) -> None:
+    def fade(self, share: float) -> None:
         """Let all rows so far count ``share`` of what they did."""
         engine.fade(self.state_.table, share)
         self.state_.z[T] *= share

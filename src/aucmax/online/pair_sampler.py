@@ -221,7 +221,7 @@ class PairSampler(OnlineAUC):
     askip: int  # SAM has none
 
     _proximal: ClassVar[bool] = False
-    _hinge: ClassVar[bool] = True  # the loss has no curvature
+    is_hinge: ClassVar[bool] = True  # the loss has no curvature
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],

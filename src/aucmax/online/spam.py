@@ -291,7 +291,7 @@ class SPAM(OnlineAUC):
         else:
             update(X, y, order, state, how, *step, bool(self.average), l1)
 
-    def _fade(self, share: float) -> None:
+    def fade(self, share: float) -> None:
         """Let all rows so far count ``share`` of what they did."""
         engine.fade(self.state_.table, share)
         self.state_.z[T] *= share

@@ -10,6 +10,7 @@ it is cut into chunks, the result is the same to the last bit.
 
 import re
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,7 +20,7 @@ from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from aucmax.base.expression import Formula
+from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import Ranker, generator, product, same_classes
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.core.threads import in_threads
@@ -31,7 +32,8 @@ from aucmax.metrics.inputs import Classes, area
 from aucmax.online.base import DivergenceError, visits
 from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
-from aucmax.storage.estimator_state import check_float64
+from aucmax.storage.estimator import below, restore
+from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.stream.limits import limited
 from aucmax.stream.members import LastIterate, Mapped, Member, resized
 from aucmax.stream.race import Race
@@ -50,6 +52,7 @@ _WORTH_THREADS = 20_000  # values; a thread costs as much as it takes to learn s
 _FOURIER = 300  # features
 _HASTES = (4, 16)  # of members that forget faster than they are told to
 _OWN = ("unit", "mix", "mass", "served", "most", "recency")  # arrays, see below
+_ANY = Spec(finite=False)  # checked further on
 _ROWS_A_FEATURE = 10  # at least, before drift is reported
 _SURE, _MATTERS = 3.0, 0.002  # standard errors and AUC, from which on drift is reported
 
@@ -271,7 +274,7 @@ class AUCStream(Ranker):
         self
             The estimator.
         """
-        first = not hasattr(self, "_race")
+        first = "_race" not in vars(self)
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if first:
             check_positive(self.classes_, 0.0)  # the first rows tell no share
@@ -506,7 +509,7 @@ class AUCStream(Ranker):
         return self._line
 
     @property
-    def _judged(self) -> tuple[float, float]:
+    def progressive_auc(self) -> tuple[float, float]:
         """Pairs of rows whose served scores are in the right order, and all pairs.
 
         Rows were scored before they were learnt, by the model as of their block's
@@ -528,33 +531,42 @@ class AUCStream(Ranker):
             its, offset = member.weights()
             intercept += factor * offset
             if isinstance(member, Mapped):
-                beside.append((member.learner._as_it_is()[0], factor * its))
+                beside.append((member.learner.current()[0], factor * its))
             else:
                 w += factor * its
         return _Model(w, float(intercept), beside)
 
-    def _scores(self, X: Any) -> Float:
+    def score_rows(self, X: Any) -> Float:
+        """Return the scores of validated rows."""
         return self._model().score(X)
 
-    # What streams, exports and model files ask of an estimator.
+    def expression(self) -> ScoreExpression | None:
+        """Return the score as a linear expression; None with nonlinear members."""
+        now = self._model()
+        return None if now.beside else ScoreExpression(now.intercept, now.w)
 
-    def _formula(self) -> Formula:
-        """Return the score as a formula."""
-        if self._model().beside:
-            raise TypeError(
-                "a blend with nonlinear members is more than one formula; take "
-                "nonlinear=False, or a Chain."
-            )
-        return Formula(float(self.intercept_[0]), self.coef_[0])
+    # The interface of stream learners, see aucmax.base.stream_learner; progressive_auc
+    # is above.
 
     @property
-    def _goes_on(self) -> bool:
+    def resumable(self) -> bool:
+        """True: ``partial_fit`` always continues from what has been learnt."""
         return True
 
-    def _state_size(self, n_features: int) -> int:
-        return n_features  # some forty times that, but no square of it
+    @property
+    def grows_quadratically(self) -> bool:
+        """False: the members' states are proportional to the number of features."""
+        return False
 
-    def _resize(self, n_features: int) -> None:
+    def scorer(self) -> Callable[[Any], Float] | None:
+        """Return a function that ranks rows as of now, whatever is learnt later."""
+        return self._model().score
+
+    def fade(self, share: float) -> None:
+        """Not supported: a stream that changes has ``half_life``."""
+        raise NotImplementedError("AUCStream forgets by its half_life.")
+
+    def resize(self, n_features: int) -> None:
         """Take rows with more features from now on, or fewer."""
         for member in self._running():
             member.resize(n_features)
@@ -562,8 +574,9 @@ class AUCStream(Ranker):
         self._most = resized(self._most, n_features)
         self.n_features_in_ = n_features
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the members that are running, and the numbers of the race."""
+    def state(self) -> State:
+        """Return the state: that of the running members, and arrays of the race."""
+        state = super().state()
         own = {
             **self._race.arrays(),
             **{f"before.{m.name}": m.before for m in self._running()},
@@ -572,13 +585,23 @@ class AUCStream(Ranker):
             **{name: getattr(self, f"_{name}") for name in _OWN},
             "last": self._last.w,
         }
-        return self.members_, own
+        state.arrays.update({f"own.{name}": array for name, array in own.items()})
+        members = self.members_
+        state.children.update({name: one.state() for name, one in members.items()})
+        return state
 
-    def _take_parts(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
-        """Take what ``_parts`` gave; raise an error if it does not go together."""
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        parts = {name: restore(child) for name, child in state.children.items()}
+        own = below("own", state.arrays)
+        estimator._take(parts, check_arrays(own, dict.fromkeys(own, _ANY), 1))
+        return estimator
+
+    def _take(self, parts: dict[str, Any], own: dict[str, NDArray[Any]]) -> None:
+        """Take members and arrays out of a state; raise a ValueError if invalid."""
         self._begin(0)
-        for name, array in own.items():
-            check_float64(name, array)
         names = [member.name for member in self._team]
         self._race = Race.restored(len(names), own)
         if {member.name for member in self._running()} != set(parts):

@@ -55,12 +55,12 @@ class Member:
 
     def fade(self, share: float) -> None:
         """Let all rows so far count ``share`` of what they did, or less, by haste."""
-        self.learner._fade(share**self.haste)
+        self.learner.fade(share**self.haste)
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""
         self.weights()
-        self.learner._resize(n_features)
+        self.learner.resize(n_features)
         if len(self.before):
             w = resized(self.before[:-1], n_features)
             self.before = np.append(w, self.before[-1])
@@ -131,22 +131,21 @@ class Mapped(Member):
 
     def renew(self) -> None:
         """Begin a new block; it has no scores while the map is not settled."""
-        if hasattr(self.learner, "map_"):
+        if self.learner.scorer() is not None:
             super().renew()
 
     def weights(self) -> tuple[Float, float]:
         """Return the weights of the features, and the intercept."""
-        learner = self.learner._as_it_is()[1]
+        learner = self.learner.current()[1]
         return learner.coef_[0], float(learner.intercept_[0])
 
     def fade(self, share: float) -> None:
         """Let all rows so far count ``share`` of what they did, or less, by haste."""
-        if hasattr(self.learner, "map_"):
-            self.learner.learner_._fade(share**self.haste)
+        self.learner.fade(share**self.haste)
 
     def resize(self, n_features: int) -> None:
         """Take rows with more features, which do not matter, or fewer."""
-        self.learner._resize(n_features)
+        self.learner.resize(n_features)
 
     def _score(self, X: Any, rows: Rows) -> Float:
         return self.learner.map_.scores(X, self.before[:-1]) + self.before[-1]

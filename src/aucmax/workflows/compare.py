@@ -41,7 +41,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from aucmax import registry
 from aucmax.metrics import auc
-from aucmax.workflows.train import build as build_named
+from aucmax.workflows.choose import build as build_named
 
 DEFAULT = ("SPAM", "LeastSquaresAUCCV", "BAMCV", "balanced-logistic")
 RIVALS = ("balanced-logistic", "lightgbm")

@@ -28,8 +28,8 @@ from aucmax.metrics.top import (
     top,
     wilson,
 )
+from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, Scores, scored
-from aucmax.workflows.train import wanted_task
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
 RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
@@ -138,7 +138,7 @@ def collect(
     """Score all rows that have a label; ``positive`` is as in ``Task.parse``."""
     task = model.task()
     if positive is not None or not task.settled:
-        task = wanted_task(positive, source)
+        task = requested_task(positive, source)
     scores, sides, weights, codes = [], [], [], []
     place: dict[str, int] = {}
     heads: dict[str, Any] = {}

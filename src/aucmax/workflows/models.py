@@ -1,37 +1,28 @@
-"""Models to save and to load, and how to make rows for them.
+"""Loading models, with the encoder of those that were fitted on a table.
 
 A model file names a class out of the registry, its parameters, labels and feature
-names, and has the weights and the state of the learner, so that training can go on. A
-model that was trained from files has a recipe as well: how to read such files, and
-which labels are positive. Loading reads numbers and never runs anything.
+names, and has the weights and the state of the learner, so that training can continue.
+A model that was trained from files has a recipe as well: how to read such files, and
+which labels are positive. Loading reads numbers and never runs any code.
 """
 
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import aucmax
-from aucmax.storage import model_file as tensors
-from aucmax.storage.estimator_state import dump, restore
+from aucmax.storage.estimator import restore
+from aucmax.storage.model_file import read
+from aucmax.storage.models import flatten, unflatten
+from aucmax.storage.storable import State
 
 _MOST_FEATURES = 1 << 27  # as svmlight data have by default
-_WRONG = (
+_INVALID = (
     *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
-    MemoryError,  # of sizes that nobody has
-    RecursionError,  # of what is nested without end
+    MemoryError,  # sizes that no machine has
+    RecursionError,  # endless nesting
 )
-
-
-def save(estimator: Any, path: str | Path, recipe: dict[str, Any]) -> None:
-    """Write a fitted estimator to ``path``, atomically.
-
-    ``recipe``, out of what JSON knows, says how rows were made of data.
-    """
-    header, arrays = dump(estimator)
-    tensors.write(path, header | {"recipe": recipe}, arrays)
 
 
 def load(path: str | Path) -> Any:
@@ -45,8 +36,9 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     estimator
-        It scores as the saved one did, and goes on training from where that stopped.
-        One that ``aucmax train`` made from a table takes data frames with its columns.
+        It scores as the saved one did, and continues training where that one stopped.
+        A model that ``aucmax train`` made from a table accepts data frames with its
+        columns.
 
     Examples
     --------
@@ -59,13 +51,25 @@ def load(path: str | Path) -> Any:
     array([0, 0, 1, 1])
     """
     estimator, recipe = load_with_recipe(path)
-    if recipe is not None and recipe["input"].get("format") in ("csv", "parquet"):
-        estimator._encode = partial(_encoded, recipe=recipe["input"])
-        if hasattr(estimator, "_recipe"):  # it saves its own
-            estimator._recipe = recipe
     if recipe is not None:
+        estimator.recipe_ = recipe
         estimator.classes_ = _labels(recipe["task"], estimator.classes_)
+        if recipe["input"].get("format") in ("csv", "parquet"):
+            estimator.encoder_ = _LazyEncoder(recipe["input"])
     return estimator
+
+
+class _LazyEncoder:
+    """An encoder that imports pyarrow when it is first used."""
+
+    def __init__(self, recipe: dict[str, Any]) -> None:
+        self.recipe = recipe
+
+    def transform(self, frame: Any) -> Any:
+        """Return the feature rows of a data frame."""
+        from aucmax.io.frame import FrameEncoder
+
+        return FrameEncoder(self.recipe).transform(frame)
 
 
 def _labels(task: dict[str, Any], classes: Any) -> Any:
@@ -80,36 +84,30 @@ def _labels(task: dict[str, Any], classes: Any) -> Any:
     return labels.astype(np.int64) if whole else labels
 
 
-def _encoded(frame: Any, recipe: dict[str, Any]) -> Any:
-    """Return the rows of a data frame as the model wants them."""
-    from aucmax.io.frame import encoded  # which needs pyarrow
-
-    return encoded(frame, recipe)
-
-
 def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
-    """Read an estimator, and how to make rows for it, if the file says so."""
-    header, arrays = tensors.read(path)
+    """Return an estimator, and the recipe of its data, if the file has one."""
+    header, arrays = read(path)
     try:
-        recipe = header.get("recipe")
+        state = unflatten(header, arrays)
+        recipe = state.header.get("recipe")
         if recipe is not None:
             _check_recipe(recipe)
-        kind = _registered(header["class"])
-        if kind.__name__ not in aucmax.ESTIMATORS:
-            raise TypeError("it is no estimator, but a part of one.")
-        estimator = restore(kind, header, arrays, _registered)
-        _check_width(estimator.n_features_in_, arrays)
+        if state.header["class"] not in aucmax.ESTIMATORS:
+            raise TypeError(f"{state.header['class']!r} is not an estimator.")
+        estimator = restore(state)
+        _check_width(estimator.n_features_in_, state)
         return estimator, recipe
-    except _WRONG as error:
+    except _INVALID as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error
 
 
-def _check_width(width: int, arrays: dict[str, Any]) -> None:
+def _check_width(width: int, state: State) -> None:
     """Raise an error if a small file claims more features than rows may have.
 
     A model that stores selected columns or trees has no array of its width.
     """
-    largest = max((array.size for array in arrays.values()), default=0)
+    arrays = flatten(state)[1].values()
+    largest = max((array.size for array in arrays), default=0)
     if width > max(_MOST_FEATURES, largest):
         raise ValueError(
             f"it claims {width:,} features and has arrays of {largest:,} values; "
@@ -118,15 +116,6 @@ def _check_width(width: int, arrays: dict[str, Any]) -> None:
 
 
 def _check_recipe(recipe: Any) -> None:
-    from aucmax.io.recipe import (
-        check_recipe,
-    )  # who trains in Python has no use for it
+    from aucmax.io.recipe import check_recipe  # models of arrays do not need it
 
     check_recipe(recipe)
-
-
-def _registered(name: str) -> Any:
-    known = aucmax.ESTIMATORS | aucmax.MAPS | aucmax.PARTS
-    if name not in known:
-        raise ValueError(f"there is no estimator {name!r}.")
-    return getattr(import_module(known[name]), name)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.base.expression import GAUSSIAN, Formula
+from aucmax.base.expression import GAUSSIAN, ScoreExpression
 from aucmax.blend.classifier import AUCClassifier
 from aucmax.blend.forest import LEAF, Forest
 from aucmax.blend.frequent import Frequent
@@ -97,7 +97,13 @@ def _score(graph: _Graph, X: str, estimator: Any) -> str:
         p = graph.add("Min", low, [1.0 - NEAR])
         rest = graph.add("Sub", [1.0], p)
         return graph.add("Log", graph.add("Div", p, rest))
-    return _formula(graph, X, estimator._formula())
+    expression = estimator.expression()
+    if expression is None:
+        raise ValueError(
+            f"{type(estimator).__name__} cannot be exported: its score has nonlinear "
+            "members. Train it with nonlinear=False, or use a Chain."
+        )
+    return _formula(graph, X, expression)
 
 
 def _blend(graph: _Graph, X: str, estimator: AUCClassifier) -> str:
@@ -156,7 +162,7 @@ def _forest(graph: _Graph, X: str, forest: Forest) -> str:
     return graph.add("Cast", single, to=_DOUBLE)
 
 
-def _formula(graph: _Graph, X: str, formula: Formula) -> str:
+def _formula(graph: _Graph, X: str, formula: ScoreExpression) -> str:
     """Add a formula, see ``aucmax.base.expression``."""
     units = formula.units
     if units is None:

@@ -9,6 +9,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from aucmax import Moments
+from aucmax.core import threads
 from aucmax.core.rows import as_rows
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers import covariances as module
@@ -230,10 +231,10 @@ def test_constant_features_do_not_vary(value):
 def test_threads_do_not_matter(monkeypatch):
     X, y = gaussian(3000, 5)
     monkeypatch.setattr(module, "_TASK_BYTES", 1 << 12)
-    monkeypatch.setattr(module, "cpu_count", lambda: 1)
+    monkeypatch.setattr(threads, "cpu_count", lambda: 1)
     alone = Moments.of(X, y)
     for cpus in (2, 5):
-        monkeypatch.setattr(module, "cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(threads, "cpu_count", lambda cpus=cpus: cpus)
         for found, expected in zip(Moments.of(X, y), alone, strict=True):
             assert_array_equal(found, expected)
 

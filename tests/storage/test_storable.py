@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from aucmax import SPAM
-from aucmax.storage.estimator_state import dump, restore
+from aucmax.storage.estimator import restore
+from aucmax.storage.models import flatten, unflatten
 
 X = np.arange(8.0).reshape(4, 2)
 Y = [0, 1, 0, 1]
@@ -14,9 +15,9 @@ Y = [0, 1, 0, 1]
 
 def test_the_header_is_for_json_and_all_comes_back():
     model = SPAM(random_state=np.random.RandomState(3)).fit(X, Y)
-    header, arrays = dump(model)
-    again = restore(SPAM, json.loads(json.dumps(header)), arrays, {}.get)
-    found, tensors = dump(again)
+    header, arrays = flatten(model.state())
+    again = restore(unflatten(json.loads(json.dumps(header)), arrays))
+    found, tensors = flatten(again.state())
     assert found == header
     assert tensors.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -44,10 +45,10 @@ def test_the_header_is_for_json_and_all_comes_back():
 )
 def test_a_random_state_that_numpy_would_not_check(place, value, text):
     model = SPAM(random_state=np.random.RandomState(3)).fit(X, Y)
-    header, arrays = dump(model)
+    header, arrays = flatten(model.state())
     header["parameters"]["random_state"]["RandomState"][place] = value
     with pytest.raises(ValueError, match=text):
-        restore(SPAM, header, arrays, {}.get)
+        restore(unflatten(header, arrays))
 
 
 def test_a_class_that_nobody_could_load_is_not_saved(tmp_path):

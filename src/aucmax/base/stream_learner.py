@@ -1,0 +1,66 @@
+"""The interface of learners that see one chunk of rows after the other.
+
+Training from files, checkpoints and :class:`aucmax.AUCStream` use nothing else of a
+learner, beside ``state()`` and ``from_state()`` to save it
+(:class:`aucmax.storage.storable.Storable`).
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from aucmax.core.rows import Float
+
+
+class StreamLearner(Protocol):
+    """A ranker with ``partial_fit``, which is how scikit-learn and we recognise it."""
+
+    n_features_in_: int
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Learn from rows, once each, in the order given.
+
+        The result does not depend on how a stream is cut into chunks.
+        """
+        ...
+
+    def resize(self, n_features: int) -> None:
+        """Change the number of features.
+
+        New features count as always zero so far. Features that are removed must not
+        have occurred.
+        """
+        ...
+
+    def scorer(self) -> Callable[[Any], Float] | None:
+        """Return a function that ranks rows as of now, whatever is learnt later.
+
+        None if the learner has not seen enough rows to score any.
+        """
+        ...
+
+    def fade(self, share: float) -> None:
+        """Let all rows so far count ``share`` of what they did.
+
+        Raise a NotImplementedError if the learner cannot.
+        """
+        ...
+
+    @property
+    def progressive_auc(self) -> tuple[float, float] | None:
+        """Pairs ranked correctly before they were learnt, and all such pairs.
+
+        None if the learner does not evaluate itself while it learns.
+        """
+        ...
+
+    @property
+    def resumable(self) -> bool:
+        """Whether ``partial_fit`` would continue from what has been learnt."""
+        ...
+
+    @property
+    def grows_quadratically(self) -> bool:
+        """Whether the state takes memory proportional to the features squared."""
+        ...

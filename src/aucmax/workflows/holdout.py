@@ -1,0 +1,71 @@
+"""Held-out rows, and the AUC on them or on test data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from aucmax.core.row_hashes import row_hashes
+from aucmax.io.background import prefetch
+from aucmax.io.batch import Batch, Positive, labelled
+from aucmax.io.chunk import Source
+from aucmax.io.collect import join, widened
+from aucmax.io.open_data import reopen
+from aucmax.io.recipe import Judgement
+from aucmax.metrics import auc_interval
+from aucmax.tables.labels import Task
+from aucmax.workflows.run import Run
+
+
+def held_out(X: Any, share: float, seed: int) -> Positive:
+    """Return which rows to hold out.
+
+    Rows are chosen by a hash of their content, so that equal rows stay together.
+    """
+    hashes = row_hashes(X, seed)
+    chosen: Positive = (hashes >> np.uint64(11)) * 2.0**-53 < share
+    return chosen
+
+
+def evaluate_held_out(
+    run: Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the AUC on test or held-out rows, with its confidence interval."""
+    width = run.estimator.n_features_in_
+    if test:
+        batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
+    elif run.plan.holdout and kept:
+        batches = iter(kept)
+    elif run.plan.holdout:
+        share, seed = run.plan.holdout, run.plan.seed
+        data = reopen(run.plan.data, recipe["input"], n_features=width)
+        again = _batches(data, run.task)
+        batches = (some.where(held_out(some.X, share, seed)) for some in again)
+    else:
+        return None
+    positives, scores, weights = [], [], []
+    for X, positive, weight in batches:
+        if len(positive):
+            scores.append(run.estimator.decision_function(widened(X, width)))
+            positives.append(positive)
+            weights.append(weight)
+    if not positives:
+        raise ValueError("there are no rows to evaluate on.")
+    weighted = all(weight is not None for weight in weights)
+    positive, weight = np.concatenate(positives), join(weights) if weighted else None
+    if positive.all() or not positive.any():
+        side = "positive" if positive.all() else "negative"
+        raise ValueError(f"all rows to evaluate on are {side}.")
+    interval = auc_interval(positive, np.concatenate(scores), sample_weight=weight)
+    return Judgement(
+        "test" if test else "holdout",
+        len(positive),
+        int(positive.sum()),
+        weighted,
+        {"value": interval.value, "low": interval.low, "high": interval.high},
+    )._asdict()
+
+
+def _batches(source: Source, task: Task) -> Iterator[Batch]:
+    for chunk in prefetch(source.chunks()):
+        yield labelled(chunk, task)[0]

@@ -1,0 +1,221 @@
+"""The loops over the rows: chunk by chunk, or all rows at once."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.io.background import prefetch, ticking
+from aucmax.io.batch import Batch, Positive, labelled
+from aucmax.io.chunk import START, BadLine, Chunk, Position
+from aucmax.io.collect import widened
+from aucmax.io.feature_scales import Spreads
+from aucmax.io.malformed_lines import BadLines
+from aucmax.io.table_source import TableSource
+from aucmax.metrics import auc
+from aucmax.workflows.checkpoint import CheckpointWriter
+from aucmax.workflows.holdout import held_out
+from aucmax.workflows.plan import Observer, Progress, Stop, StoppedError
+from aucmax.workflows.run import Run
+
+_PATIENCE = 0.2  # seconds to wait for data before asking whether to stop
+_KEPT_ROWS = 1_000_000  # held-out rows of a pipe, which cannot be read again
+_ROOM = 8  # room for 1/8 more features than seen, while their number is unknown
+Score = Callable[[Any], NDArray[np.float64]]
+
+
+def learn_stream(
+    run: Run,
+    lines: BadLines,
+    saver: CheckpointWriter,
+    observer: Observer,
+    stop: Stop,
+) -> list[Batch]:
+    """Learn chunk by chunk; return held-out rows that cannot be read again."""
+    progress, kept = run.progress, []
+    again = run.source.size is not None
+    with Evaluator(progress) as evaluator:
+        while progress.passes < run.passes:
+            begun, run.begun = run.begun, None
+            reading = begun or run.source.chunks(progress.position)
+            for part in ticking(_parts(run, reading), _PATIENCE):
+                if part is not None:
+                    if progress.passes == 0:
+                        _note(progress, part, lines)
+                        if part.held is not None and not again:
+                            kept.append(part.held)
+                            _check_kept(progress)
+                    _learn(run, part.learnt, evaluator)
+                    progress.position = part.after
+                    progress.steps += len(part.learnt.positive)
+                    observer.progress(progress, part.done)
+                    if progress.steps and run.estimator.progressive_auc is not None:
+                        observer.leaderboard(run.estimator.leaderboard_)
+                # A pipe without new data gives None, so that a stop is noticed.
+                if reason := stop():
+                    evaluator.wait()
+                    saver.write(lines)
+                    raise StoppedError(saver.path, reason)
+                if part is not None and saver.due():
+                    evaluator.wait()
+                    saver.write(lines)
+            progress.passes += 1
+            progress.position = START
+    _check_classes(run)
+    if run.estimator.n_features_in_ > progress.features:
+        run.estimator.resize(progress.features)
+    return kept
+
+
+def _check_classes(run: Run) -> None:
+    progress = run.progress
+    if progress.positives in (0, progress.rows):
+        side = "positive" if progress.positives else "negative"
+        rows = (
+            "The only row is"
+            if progress.rows == 1
+            else f"All {progress.rows:,} rows are"
+        )
+        raise ValueError(
+            f"{rows} {side}; both classes are needed. The positive label is "
+            f"{run.task}: see --positive."
+        )
+
+
+def _check_kept(progress: Progress) -> None:
+    if progress.held_out > _KEPT_ROWS:
+        raise ValueError(
+            f"More than {_KEPT_ROWS:,} rows of a pipe would be held out in memory: use "
+            "--test FILE instead."
+        )
+
+
+def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
+    X, positive, weight = batch
+    if len(positive) == 0:
+        return
+    estimator, progress = run.estimator, run.progress
+    progress.features = max(progress.features, X.shape[1])
+    if progress.steps == 0:
+        X = widened(X, _with_room(run))
+    else:
+        if X.shape[1] > estimator.n_features_in_:
+            estimator.resize(_with_room(run))
+        X = widened(X, estimator.n_features_in_)
+        mixed = progress.passes == 0 and 0 < positive.sum() < len(positive)
+        if mixed and estimator.progressive_auc is None:
+            score = estimator.scorer()
+            if score is not None:
+                evaluator.rank(X, positive, score)
+    estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
+    if progress.passes == 0 and estimator.progressive_auc is not None:
+        progress.wins, progress.pairs = estimator.progressive_auc
+
+
+def _with_room(run: Run) -> int:
+    """Return the number of features to make room for; growing costs O(d)."""
+    seen = run.progress.features
+    if run.source.n_features is not None:
+        return seen
+    quadratic = run.estimator.grows_quadratically  # room would cost too much
+    return seen if quadratic else seen + seen // _ROOM
+
+
+class Evaluator:
+    """Rank chunks by the model as it was before it learnt them, in a second thread."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pool = ThreadPoolExecutor(1, "aucmax-evaluator")
+        self._open: deque[Future[tuple[float, float]]] = deque()
+
+    def __enter__(self) -> "Evaluator":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def rank(self, X: Any, positive: Positive, score: Score) -> None:
+        """Rank the rows of a chunk; the arrays must not change."""
+        self.wait()  # chunks take memory
+        self._open.append(self._pool.submit(_correct_pairs, X, positive, score))
+
+    def wait(self, most: int = 0) -> None:
+        """Wait until at most ``most`` chunks are left; add up the others in order."""
+        while len(self._open) > most:
+            wins, pairs = self._open.popleft().result()
+            self._progress.wins += wins
+            self._progress.pairs += pairs
+
+
+def _correct_pairs(X: Any, positive: Positive, score: Score) -> tuple[float, float]:
+    """Return the number of correctly ranked pairs of a chunk, and of all its pairs."""
+    pairs = float(positive.sum()) * float((~positive).sum())
+    return pairs * auc(positive, score(X)), pairs
+
+
+def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
+    """Read all rows, then fit; return the held-out rows."""
+    learnt, kept, progress = [], [], run.progress
+    for part in prefetch(_parts(run, run.begun or run.source.chunks())):
+        _note(progress, part, lines)
+        learnt.append(part.learnt)
+        if part.held is not None:
+            kept.append(part.held)
+        observer.progress(progress, part.done)
+    batch = Batch.of(learnt)
+    del learnt
+    _check_classes(run)
+    run.spreads = Spreads.of(batch.X)
+    observer.fitting(run.plan.algorithm)
+    rows = batch.X, batch.positive, batch.weight
+    if run.plan.algorithm == "AUCClassifier":
+        columns = None
+        if isinstance(run.source, TableSource):
+            columns = run.source.schema.feature_columns()
+        run.estimator.fit_encoded(
+            *rows, column_of_feature=columns, progress=observer.fitted
+        )
+    else:
+        run.estimator.fit(*rows)
+    return kept
+
+
+class _Part(NamedTuple):
+    """A chunk with labels, split into rows to learn and held-out rows."""
+
+    learnt: Batch
+    held: Batch | None
+    bad: list[BadLine]
+    after: Position
+    done: int
+
+
+def _parts(run: Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
+    """Yield rows to learn and held-out rows; runs in the reading thread."""
+    for chunk in chunks:
+        batch, bad = labelled(chunk, run.task)
+        held = None
+        if run.plan.holdout:
+            out = held_out(batch.X, run.plan.holdout, run.plan.seed)
+            batch, held = batch.where(~out), batch.where(out)
+        yield _Part(batch, held, bad, chunk.after, chunk.done)
+
+
+def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
+    learnt, held = part.learnt, part.held
+    positives = int(learnt.positive.sum())
+    progress.quarantined += lines.take(part.bad)
+    progress.rows += len(learnt.positive)
+    progress.positives += positives
+    progress.held_out += 0 if held is None else len(held.positive)
+    progress.bad += len(part.bad)
+    progress.mixed += 0 < positives < len(learnt.positive)
+    progress.chunks += 1

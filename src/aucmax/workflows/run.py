@@ -1,0 +1,164 @@
+"""A training run: its data, labels and estimator."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from aucmax.io.chunk import Chunk, Source
+from aucmax.io.collect import join
+from aucmax.io.feature_scales import Spreads
+from aucmax.io.fingerprint import Origin, file_digest
+from aucmax.io.open_data import open_data
+from aucmax.io.text import BLOCK
+from aucmax.online.base import OnlineAUC
+from aucmax.registry import configured, full_name
+from aucmax.tables.hashed_names import Word
+from aucmax.tables.labels import Task
+from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose, default_budget
+from aucmax.workflows.plan import Plan, Progress
+
+_N_SCALES = 20  # features whose scales are stored, for the report on their influence
+
+
+@dataclass
+class Run:
+    """A training run in progress."""
+
+    plan: Plan
+    source: Source
+    begun: Iterator[Chunk] | None  # the first pass, if its first chunks have been read
+    task: Task
+    estimator: Any
+    passes: int
+    progress: Progress
+    origin: Origin
+    spreads: Spreads
+    words: Sequence[Word] = ()
+
+    @property
+    def streams(self) -> bool:
+        """Whether the learner is trained chunk by chunk."""
+        return hasattr(self.estimator, "partial_fit")
+
+    def recipe(self) -> dict[str, Any]:
+        """Return how a model file describes its training data."""
+        progress = self.progress
+        return {
+            "input": self.source.recipe(),
+            "task": self.task.to_json(),
+            "training": {
+                "algorithm": self.plan.algorithm,
+                "data": self.source.files,
+                "rows": progress.rows,
+                "positives": progress.positives,
+                "held_out": progress.held_out,
+                "bad_lines": progress.bad,
+                "passes": self.passes if self.streams else None,
+                "progressive_auc": progress.auc,
+            },
+            "origin": self.origin._asdict(),
+            "spreads": self.spreads._asdict(),
+            "words": [word._asdict() for word in self.words],
+        }
+
+
+def begin(plan: Plan) -> Run:
+    """Open the data, read the first rows, choose the algorithm if none is given."""
+    keep_text = plan.on_bad_line == "quarantine"
+    source = open_data(plan.data, keep_text=keep_text, **plan.reader)
+    chunks = source.chunks()
+    seen = list(first_chunks(chunks))
+    if not seen or seen[-1].X.shape[0] == 0:
+        problem = next((str(line) for chunk in seen for line in chunk.bad), None)
+        reason = f": {problem}" if problem else "; is it empty?"
+        raise ValueError(f"No rows in {', '.join(source.files)}{reason}")
+    first = seen[-1]
+    if first.y is None:
+        raise ValueError("No labels to learn from: name the label column with --label.")
+    task = _settled(requested_task(plan.positive, source), source, seen, chunks)
+    name = plan.algorithm
+    name = choose(source, first, name == FAST) if name in AUTOMATIC else full_name(name)
+    params = plan.params
+    if plan.algorithm in AUTOMATIC and name == "AUCClassifier":
+        params = {**default_budget(source, first), **params}
+    plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
+    estimator = build(name, params, plan.seed)
+    passes = plan.passes
+    if passes is None:
+        # Learners that sum moments gain nothing by a second pass.
+        learner = getattr(estimator, "learner", estimator)
+        again = isinstance(learner, OnlineAUC) and source.size is not None
+        passes = learner.max_iter if again else 1
+    if hasattr(estimator, "partial_fit"):
+        if passes > 1 and source.size is None:
+            raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
+    elif plan.passes is not None:
+        configured(estimator, {"max_iter": passes})
+    return Run(
+        plan,
+        source,
+        chain(seen, chunks),
+        task,
+        estimator,
+        passes,
+        Progress(),
+        Origin.of(plan.digests or [], first.X),
+        Spreads.of(first.X),
+    )
+
+
+def influential_scales(run: Run) -> Spreads:
+    """Return standard deviations of the most influential features."""
+    expression = run.estimator.expression()
+    if expression is None:
+        return Spreads()
+    features, weights = expression.slopes()
+    return run.spreads.largest(features, weights, _N_SCALES)
+
+
+def requested_task(positive: str | None, source: Source) -> Task:
+    """Return the labels that the user calls positive, else those of the data set."""
+    if positive is None and source.task is not None:
+        return source.task
+    return Task.parse(positive)
+
+
+def _settled(
+    task: Task, source: Source, seen: list[Chunk], chunks: Iterator[Chunk]
+) -> Task:
+    """Return the task with the positive label determined by the first rows.
+
+    The first chunk of a pipe is small and may have only one class. More chunks are read
+    and added to ``seen`` until the labels are known, or as much is read as of a file.
+    """
+    labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
+    while source.size is None and seen[-1].after.offset < BLOCK:
+        if not task.halves:  # those need all labels
+            with suppress(ValueError):
+                found = task.settle(join(labels))
+                if not found.by_rarity:
+                    return found
+        more = next(chunks, None)
+        if more is None:
+            break
+        seen.append(more)
+        labels.append(more.y)
+    return task.settle(join(labels))
+
+
+def first_chunks(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks up to the first one with rows."""
+    for chunk in chunks:
+        yield chunk
+        if chunk.X.shape[0]:
+            return
+
+
+def file_digests(source: Source) -> list[str] | None:
+    """Return a fingerprint of each file; None for a pipe."""
+    if source.size is None:
+        return None
+    return [file_digest(Path(name)) for name in source.files]
