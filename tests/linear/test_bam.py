@@ -147,18 +147,18 @@ def test_solvers_side_by_side_find_what_each_finds_alone(threads, monkeypatch):
     X, y = mixed(200)
     model = BAM()
     X, rows, signed = model._check(X, y, None, reset=True)
-    land = bam.survey(model, X, rows, signed)
+    stats = bam.feature_statistics(model, X, rows, signed)
 
     def solvers():
         for loss in LOSSES:
             for fold in range(2):
                 here = np.where(np.arange(200) % 3 == fold, 0.0, signed)
-                objective = land.objective(shares(here), loss).with_ridge(1e-3)
-                yield bam.solver(objective, land.coordinates(1e-3), 1e-6, 50)
+                objective = stats.objective(shares(here), loss).with_ridge(1e-3)
+                yield bam.solver(objective, stats.coordinates(1e-3), 1e-6, 50)
 
-    found = together(land.X, X.shape[1], list(solvers()))
+    found = together(stats.X, X.shape[1], list(solvers()))
     for one, solver in zip(found, solvers(), strict=True):
-        (alone,) = together(land.X, X.shape[1], [solver])
+        (alone,) = together(stats.X, X.shape[1], [solver])
         assert_array_equal(one.w, alone.w)
         assert one.history == alone.history
         # Scores are summed up from those of the steps.

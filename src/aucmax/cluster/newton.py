@@ -28,13 +28,10 @@ from aucmax.cluster.moments import all_moments, n_folds_of
 from aucmax.cluster.pairs import LOSSES, Field
 from aucmax.cluster.requests import Back, Judge, Look, Moment, Rows, Weigh, answered
 from aucmax.core.rows import Float
-from aucmax.linear.bam import (
-    BAM,
-    Landscape,
-    by_moments,
-    by_tally,
-    with_covariances,
-)
+from aucmax.linear.bam import BAM, with_covariances
+from aucmax.linear.bam import FeatureStatistics as Landscape
+from aucmax.linear.bam import from_class_moments as by_tally
+from aucmax.linear.bam import from_covariances as by_moments
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.solvers.newton import Ask, Objective, Place, Solver
 from aucmax.losses.pairwise import POINTS

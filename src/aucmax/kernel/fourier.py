@@ -35,19 +35,18 @@ class RandomFourier(KernelMap):
     n_components : int, default=400
         Number of draws: of features with "cos", of pairs of them with "sincos".
     sigma : float or "auto", default="auto"
-        Width of the kernel, in units of the scaled features. With "auto", σ² is the
-        mean squared distance of rows to their mean: the number of features that vary,
-        if they are scaled.
+        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
+        distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
-        A factor of sigma, to be tuned without a thought of units.
+        Factor on sigma, to tune the width independently of units.
     kind : {"cos", "sincos"}, default="cos"
         One feature a draw, a cosine with a random phase; or two, sine and cosine.
     scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations; but not words, that is
-        more features than rows with less than a tenth of the values not zero. "none"
-        takes all features as they are.
+        "auto" divides features by their standard deviations, except in text (more
+        features than rows, less than a tenth of the values nonzero). "none" does not
+        scale.
     linear : bool, default=False
-        Whether to put the scaled features themselves before those of the kernel.
+        Whether to prepend the scaled features to those of the kernel.
     random_state : int, RandomState instance or None, default=None
         Draws the directions and the phases.
 
@@ -58,16 +57,14 @@ class RandomFourier(KernelMap):
     phases_ : ndarray of shape (n_components,)
         The draws b; zero for "sincos".
     sigma_ : float
-        Width of the kernel, in units of the scaled features.
+        Kernel width, in units of the scaled features.
     columns_ : ndarray of shape (n_columns,)
-        The features that vary; others do not count.
+        Features that vary; constant ones are ignored.
     centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
-        beyond the rows seen, lowest and highest, becomes that.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
+        clipped to the range [low, high] of the training rows.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------

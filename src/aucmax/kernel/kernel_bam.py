@@ -55,21 +55,21 @@ class KernelBAM(Ranker):
     loss : str, default="squared_hinge"
         The loss of a pair, as in :class:`BAM`.
     sigma : float or "auto", default="auto"
-        Width of the kernel, in units of the scaled features. With "auto", σ² is the
-        mean squared distance of rows to their mean: the number of features that vary,
-        if they are scaled.
+        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
+        distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
-        A factor of sigma, to be tuned without a thought of units.
+        Factor on sigma, to tune the width independently of units.
     subsample : float, default=1.0
         The share of the rows to learn from, drawn at random from each class.
     scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations; but not words, that is
-        more features than rows with less than a tenth of the values not zero. "none"
-        takes all features as they are.
+        "auto" divides features by their standard deviations, except in text (more
+        features than rows, less than a tenth of the values nonzero). "none" does not
+        scale.
     tol : float, default=1e-3
-        Norm of the gradient to stop at, relative to that at zero.
+        Gradient norm to stop at, relative to that at zero.
     max_iter : int, default=100
-        Newton steps, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
+        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
+        not reached.
     random_state : int, RandomState instance or None, default=None
         Draws the subsample.
 
@@ -80,26 +80,24 @@ class KernelBAM(Ranker):
     landmarks_ : ndarray of shape (n_columns, n_rows)
         The rows that were learnt from, one a column, scaled.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     sigma_ : float
-        Width of the kernel, in units of the scaled features.
+        Kernel width, in units of the scaled features.
     columns_ : ndarray of shape (n_columns,)
-        The features that vary; others do not count.
+        Features that vary; constant ones are ignored.
     centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
-        beyond the rows seen, lowest and highest, becomes that.
+        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
+        clipped to the range [low, high] of the training rows.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Newton steps done.
+        Number of Newton steps.
     objective_ : float
         J at the solution.
     gradient_norm_ : float
-        Norm of its gradient there, relative to that at zero, as for ``tol``.
+        Norm of its gradient, relative to that at zero, as for ``tol``.
 
     See Also
     --------
@@ -166,14 +164,14 @@ class KernelBAM(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+            Training rows.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; a pair weighs the product. A row of weight zero is not
             there at all.

@@ -89,11 +89,9 @@ class KernelAUCCV(Ranker):
     linear_scores_ : ndarray of shape (n_folds,)
         AUC of the linear ranker on each fold; none without ``fallback``.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------
@@ -151,14 +149,14 @@ class KernelAUCCV(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+            Training rows.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, in the loss and in the AUC of a fold. A row of weight
             zero is not there at all.

@@ -41,10 +41,8 @@ class Projection(FeatureMap):
         The features that are kept: those drawn, or all that are not always zero.
     directions_ : ndarray of shape (n_columns, n_components)
         What these are multiplied with; no columns if features are only selected.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------

@@ -1,15 +1,15 @@
-r"""The exact minimum for every ridge penalty, and the best penalty by cross-validation.
+r"""The pairwise square loss with the ridge penalty chosen by cross-validation.
 
 With :math:`H = V \Lambda V^T`, the minimum for a penalty is
 
 .. math:: w = V (\Lambda + \tfrac{l_2}{2} I)^{-1} V^T \Delta,
 
-so that one eigendecomposition serves all penalties. The moments of the rows outside a
-fold are those of all rows less those of the fold, so that K folds need no second pass;
-and the scores of a fold for all penalties are one product of matrices.
+so one eigendecomposition serves all penalties. The moments outside a fold are those of
+all rows minus those of the fold, so K folds need no second pass; and the scores of a
+fold for all penalties are one product of matrices.
 
-Without moments, where there are too many features for them, Lanczos' method takes the
-place of the eigendecomposition: a penalty does not change a Krylov space.
+With too many features for covariances, Lanczos' method replaces the eigendecomposition:
+a penalty does not change the Krylov space.
 """
 
 from collections.abc import Callable
@@ -43,8 +43,8 @@ _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
 _REMEDY = 'Leave out the smallest of l2s, or use solver="moments".'
 
 
-def spread(H: Float, count: int) -> Float:
-    """Return penalties from one that leaves next to nothing to next to none."""
+def penalty_path(H: Float, count: int) -> Float:
+    """Return penalties from one that shrinks all weights to a negligible one."""
     variances = np.diag(H)
     if not len(variances):
         return np.ones(count)
@@ -57,65 +57,63 @@ def path(moments: Moments, l2s: Float, scale: Float) -> Float:
     """Return the minimum for each penalty, as columns."""
     H, delta, varies = moments.quadratic()
     unit = scale[varies]
-    found = np.zeros((len(varies), len(l2s)))
+    W = np.zeros((len(varies), len(l2s)))
     solutions = solve_path(H / np.outer(unit, unit), delta / unit, l2s)
-    found[varies] = solutions / unit[:, np.newaxis]
-    return found
+    W[varies] = solutions / unit[:, np.newaxis]
+    return W
 
 
 class LeastSquaresAUCCV(LinearRanker):
-    r"""The exact ranker of the pairwise square loss, with the best penalty of a path.
+    r""":class:`LeastSquaresAUC` with the penalty chosen by cross-validation.
 
-    Finds, for every :math:`l_2` of a path, the minimum of
+    Minimises, for every :math:`l_2` of a path,
 
     .. math:: E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2
 
-    on all rows and on all rows but those of a fold, and takes the :math:`l_2` with the
-    highest mean AUC on the folds left out. That costs one pass over the data and one
-    eigendecomposition a fold, however many penalties there are.
+    on the training rows of each fold, and chooses the :math:`l_2` with the highest mean
+    AUC on the held-out rows. That costs one pass over the data and one
+    eigendecomposition per fold, for any number of penalties.
 
     Parameters
     ----------
     l2s : int or array-like of shape (n_l2s,), default=50
-        The penalties, of the weights of features as given; or how many to spread over
-        the range from one that leaves next to nothing of the weights to next to none,
-        and these are penalties of the weights times ``scale_``: no unit matters.
+        The penalties on the weights of the features as given; or their number, on a
+        geometric path from one that shrinks all weights to a negligible one. The path
+        penalises the weights times ``scale_``, so that units do not matter.
     cv : int, cross-validation generator or iterable, default=5
-        Number of folds (stratified; no more than the smaller class has rows), or
-        whatever else scikit-learn takes for ``cv``.
+        Number of stratified folds (at most the rows of the smaller class), or anything
+        that scikit-learn accepts as ``cv``.
     solver : {"auto", "moments", "cg"}, default="auto"
-        As in :class:`LeastSquaresAUC`; here "cg" stands for Lanczos' method.
+        As in :class:`LeastSquaresAUC`; here "cg" is Lanczos' method.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights for ``l2_``, from all rows.
+        Weights for ``l2_``, from all rows.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
         Always 1.
     l2_ : float
-        The penalty with the highest mean AUC; of equal ones the largest.
+        Penalty with the highest mean AUC; the largest of equal ones.
     l2s_ : ndarray of shape (n_l2s,)
-        All penalties, falling.
+        All penalties, decreasing.
     scale_ : ndarray of shape (n_features,)
-        The root mean square of the differences of pairs, those of zero left out (the
-        same for all features of texts, see :class:`BAM`); ones if penalties were given.
+        Root mean square of the nonzero differences of pairs (the same for all features
+        of text, see :class:`BAM`); ones if penalties were given.
     scores_ : ndarray of shape (n_l2s, n_folds)
-        AUC on each fold of the weights from the other folds.
+        AUC on the held-out rows of each fold.
     coef_path_ : ndarray of shape (n_l2s, n_features)
-        The weights for each penalty, from all rows.
+        Weights for each penalty, from all rows.
 
     See Also
     --------
-    LeastSquaresAUC : The same for one penalty, and for streams.
-    aucmax.report.path.path_figure : Draws the path.
+    LeastSquaresAUC : One penalty, and streams.
+    aucmax.report.path.path_figure : Plots the path.
 
     References
     ----------
@@ -168,16 +166,16 @@ class LeastSquaresAUCCV(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
+            Training rows; float32 and CSR are used without a copy.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the moments and in the AUC of a fold.
+            Row weights, in the moments and in the AUC of a fold.
 
         Returns
         -------
@@ -211,17 +209,17 @@ class LeastSquaresAUCCV(LinearRanker):
         return self._choose(whole, score)
 
     def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> Self:
-        """Find the path; ``score(l2s, scale)`` is the AUC of each penalty and fold."""
+        """Choose the penalty; ``score(l2s, scale)`` is the AUC per penalty and fold."""
         d = self.n_features_in_
         H, delta, varies = whole.quadratic()
         diagonal = np.ones(d)
         diagonal[varies] = np.diag(H)
-        often = whole.nonzero / whole.weight[:, np.newaxis]
-        scale = self._scale(whole.weight, often, diagonal)
+        nonzero_share = whole.nonzero / whole.weight[:, np.newaxis]
+        scale = self._scale(whole.weight, nonzero_share, diagonal)
         unit = scale[varies]
         H, delta = H / np.outer(unit, unit), delta / unit
         with one_blas_thread():
-            l2s = penalties(self.l2s, lambda count: spread(H, count))
+            l2s = penalties(self.l2s, lambda count: penalty_path(H, count))
         scores = score(l2s, scale)
         with one_blas_thread():
             best = int(np.argmax(scores.mean(axis=1)))
@@ -230,11 +228,11 @@ class LeastSquaresAUCCV(LinearRanker):
             W = path(whole, l2s, scale)
             return self._finish(l2s, scale, scores, W, w, whole.mean)
 
-    def _scale(self, weight: Float, often: Float, diagonal: Float) -> Float:
-        """Return what the weights are multiplied with before they are penalised."""
+    def _scale(self, weight: Float, nonzero_share: Float, diagonal: Float) -> Float:
+        """Return the feature scales of the penalty."""
         if not isinstance(self.l2s, Integral):
             return np.ones(len(diagonal))
-        size = np.sqrt(squared_sizes(weight, often, diagonal))
+        size = np.sqrt(squared_sizes(weight, nonzero_share, diagonal))
         return np.where(size > 0.0, size, 1.0)
 
     def _fit_without_moments(
@@ -253,8 +251,8 @@ class LeastSquaresAUCCV(LinearRanker):
             for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
-                tally = measure(rows, here, self.n_features_in_)
-                paths.append(_krylov_path(AllPairs(rows, here, tally), l2s, scale))
+                moments = measure(rows, here, self.n_features_in_)
+                paths.append(_krylov_path(AllPairs(rows, here, moments), l2s, scale))
                 scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
             table = np.column_stack(scores)
             paths.append(_krylov_path(system, l2s, scale))
@@ -266,10 +264,9 @@ class LeastSquaresAUCCV(LinearRanker):
 
     @property
     def path_(self) -> dict[str, Float]:
-        """The path, ready to plot or to put in a data frame.
+        """Columns "l2", "auc" (mean over folds), "error" (standard error) and "norm".
 
-        Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
-        "norm" (Euclidean, of the weights times ``scale_``).
+        The norm is the Euclidean one, of the weights times ``scale_``.
         """
         return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)
 
@@ -286,7 +283,7 @@ class LeastSquaresAUCCV(LinearRanker):
 
 
 def _krylov_path(system: AllPairs, l2s: Float, scale: Float) -> Solution:
-    # Squares must not overflow.
+    # Normalised, so that squares do not overflow.
     top = max(float((system.diagonal / scale**2).max()), 1e-300)
     found = solve_krylov_path(
         lambda v: system.times(v / scale) / scale / top,
