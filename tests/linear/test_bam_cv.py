@@ -124,7 +124,7 @@ def test_sizes_are_chosen_if_they_are_better_by_a_standard_error():
 def test_scales_that_are_alike_are_one(monkeypatch):
     X, y = gaussian(200)
     plain = BAMCV(3, cv=3, scale="deviation").fit(X, y)
-    monkeypatch.setattr(bam_cv, "is_better", None)  # would be an error if it were called
+    monkeypatch.setattr(bam_cv, "is_better", None)  # must not be called
     assert_array_equal(BAMCV(3, cv=3).fit(X, y).coef_, plain.coef_)
 
 

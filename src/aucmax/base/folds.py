@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.ranker import product
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.ranking import split, weighted_win_fraction, win_fraction
+from aucmax.metrics.pair_counts import split, weighted_win_fraction, win_fraction
 
 _SCORES = 1 << 23  # scores of a fold at a time: 64 MB
 

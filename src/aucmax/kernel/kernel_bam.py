@@ -1,12 +1,12 @@
-r"""The ranker of a pairwise loss in the space of a Gaussian kernel, exactly.
+r"""Pairwise losses with a Gaussian kernel on all rows: kernel RankSVM.
 
 .. math:: J(f) = E\,\ell(f(x^+) - f(x^-)) + \tfrac{l_2}{2} \|f\|^2,
           \qquad f = \sum_i \beta_i \kappa(x_i, \cdot)
 
-With the kernel matrix of the rows :math:`K = L L^T`, the rows of L are features whose
-products are K: J is that of a linear model of them, w = Lᵀβ, and truncated Newton finds
-its minimum by products with L (:mod:`aucmax.linear.solvers.newton`), each a pass over
-n² numbers. Distances of w are those of f, so that no other coordinates are needed.
+With the kernel matrix :math:`K = L L^T`, the rows of L are features whose products are
+K, and J is the objective of a linear model w = Lᵀβ on them. Truncated Newton
+(:mod:`aucmax.linear.solvers.newton`) minimises it by products with L, each a pass over
+n² numbers. The norm of w is that of f, so no preconditioner is needed.
 """
 
 from numbers import Integral, Real
@@ -32,35 +32,35 @@ from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
 _MOST_BYTES = 4e9  # of the kernel matrix
-_JITTER = 1e-10  # of its diagonal: rows may be alike
+_JITTER = 1e-10  # added to its diagonal, as rows may be equal
 
 
 class KernelBAM(Ranker):
-    r"""The ranker of a pairwise loss and a Gaussian kernel, over all pairs at once.
+    r"""Kernel ranker that minimises a pairwise loss over all pairs.
 
     Minimises
 
     .. math:: E\,\ell(f(x^+) - f(x^-)) + \tfrac{l_2}{2} \|f\|^2
 
-    over the functions of the space of
-    :math:`\kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))`: with the squared hinge,
+    over the functions f in the space of the Gaussian kernel
+    :math:`\kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))`. With the squared hinge,
     this is RankSVM with an RBF kernel. It takes O(n²) memory and O(n³) time, for at
-    most 22 360 rows; a :class:`Chain` of :class:`KMeansNystroem` and :class:`BAM` comes
-    near to it in O(n).
+    most 22 360 rows; a :class:`Chain` of :class:`KMeansNystroem` and :class:`BAM`
+    approximates it in O(n).
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        The penalty; "auto" stands for :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
+        Penalty; "auto" is :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
     loss : str, default="squared_hinge"
-        The loss of a pair, as in :class:`BAM`.
+        Loss of a pair, as in :class:`BAM`.
     sigma : float or "auto", default="auto"
         Kernel width, in units of the scaled features. "auto": σ² is the mean squared
         distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
         Factor on sigma, to tune the width independently of units.
     subsample : float, default=1.0
-        The share of the rows to learn from, drawn at random from each class.
+        Share of the rows to train on, drawn at random from each class.
     scale : {"auto", "none"}, default="auto"
         "auto" divides features by their standard deviations, except in text (more
         features than rows, less than a tenth of the values nonzero). "none" does not
@@ -71,14 +71,14 @@ class KernelBAM(Ranker):
         Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
         not reached.
     random_state : int, RandomState instance or None, default=None
-        Draws the subsample.
+        Random seed of the subsample.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_rows,)
-        The weights β.
+        Weights β of the training rows.
     landmarks_ : ndarray of shape (n_columns, n_rows)
-        The rows that were learnt from, one a column, scaled.
+        The scaled training rows, as columns.
     intercept_ : ndarray of shape (1,)
         Places the score 0 midway between the mean scores of the classes.
     sigma_ : float
@@ -101,7 +101,7 @@ class KernelBAM(Ranker):
 
     See Also
     --------
-    KernelAUCCV : Landmarks instead of all rows, and all parameters chosen.
+    KernelAUCCV : Landmarks instead of all rows; all parameters by cross-validation.
 
     References
     ----------
@@ -173,8 +173,7 @@ class KernelBAM(Ranker):
         y : array-like of shape (n_samples,)
             Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product. A row of weight zero is not
-            there at all.
+            Row weights; rows of weight zero are ignored.
 
         Returns
         -------
@@ -183,13 +182,13 @@ class KernelBAM(Ranker):
         """
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
-        some = self._drawn(signed)
-        rows, signed = rows[some], signed[some]
+        chosen = self._drawn(signed)
+        rows, signed = rows[chosen], signed[chosen]
         n = len(signed)
         if 8.0 * n * n > _MOST_BYTES:
             raise ValueError(
-                f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB: take "
-                "fewer by subsample=, or Chain(KMeansNystroem(), BAM())."
+                f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB. Use "
+                "fewer rows by subsample=, or Chain(KMeansNystroem(), BAM())."
             )
         scale, self.sigma_ = fitted(
             rows, self.scale, self.sigma, self.width, np.abs(signed)
@@ -202,7 +201,7 @@ class KernelBAM(Ranker):
         with one_blas_thread():
             K = kernel_of(self.landmarks_)(Z)
             K[np.diag_indices(n)] = 1.0 + _JITTER
-            # K is its own transpose: so this is done in place, and L has rows.
+            # K is symmetric; transposing it allows to work in place, with L in C order.
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
             share = shares(signed)
             objective = Objective(
@@ -245,19 +244,19 @@ class KernelBAM(Ranker):
         return ScoreExpression(float(self.intercept_[0]), none, self._scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
-        """Return which rows to learn from."""
+        """Return the rows to train on."""
         if self.subsample == 1.0:
             return slice(None)
         rng = generator(self.random_state)
         chosen = []
         for side in (signed > 0.0, signed < 0.0):
-            its = np.flatnonzero(side)
-            count = max(round(self.subsample * len(its)), 1)
-            chosen.append(rng.choice(its, count, replace=False))
+            members = np.flatnonzero(side)
+            count = max(round(self.subsample * len(members)), 1)
+            chosen.append(rng.choice(members, count, replace=False))
         return np.sort(np.concatenate(chosen))
 
     def _ridge(self, signed: Float) -> float:
-        """Return the penalty; a weight of k is k rows."""
+        """Return the penalty; a weight of k counts as k rows."""
         if not isinstance(self.l2, str):
             return float(self.l2)
         pos, neg = signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()
