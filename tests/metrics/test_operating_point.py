@@ -187,7 +187,7 @@ def test_float32_thresholds_call_the_same_rows():
         ({"cost_ratio": 0.0}, r"cost_ratio must be finite and above 0, not be 0.0"),
         ({"cost_ratio": math.inf}, r"cost_ratio must be finite"),
         ({"threshold": math.nan}, r"threshold is NaN"),
-        ({"precision": 0.9}, r"precision of 0.9: the highest is 0.5"),
+        ({"precision": 0.9}, r"precision of 0.9; the highest is 0.5"),
     ],
 )
 def test_errors(purpose, message):
