@@ -1,25 +1,86 @@
-"""What the benchmarks share: timing in turn, a table, JSON.
+"""Shared code of the benchmarks: timing, data sets, tables and JSON output.
 
-Rivals run in turn in one process, so that whatever else the machine does hits all of
-them; of each the smallest time counts, and what is reported is a ratio.
+Rivals run alternately in one process, so that other load on the machine affects all of
+them; the smallest time of each counts. Data sets are read from $AUCMAX_DATA or
+../shared/data; sets that are not there are skipped.
 """
 
 import argparse
 import json
 import lzma
 import os
+import sys
+import warnings
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 Row = dict[str, Any]
+# Sets that come as a training and a test file.
+PARTED = ("a9a", "higgs_sample", "ijcnn1", "letter", "mnist", "reuters_money")
+PARTED += ("sector", "splice", "svmguide1", "svmguide4", "usps")
+# Sets on which default step sizes were chosen, and sets that had no part in it.
+CHOSEN_ON = ("a9a.train", "german", "diabetes", "ijcnn1.train", "spambase", "magic04")
+HELD_OUT = ("australian", "breastw", "cod-rna", "donors", "fourclass", "ionosphere")
+HELD_OUT += ("phishing", "phoneme", "svmguide1.train", "thyroid")
+
+
+class Options(NamedTuple):
+    """Command-line options of a benchmark."""
+
+    repeat: int
+    scale: float = 1.0
+    sets: tuple[str, ...] = ()
+
+
+Job = Callable[[Options], list[Row]]
+
+
+def main(doc: str, jobs: dict[str, Job], repeat: int = 3) -> None:
+    """Run jobs from the command line: print tables, and write JSON if asked to."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("job", nargs="+", choices=jobs)
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=repeat,
+        help="runs or splits (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor of the size of generated data"
+    )
+    parser.add_argument("--sets", nargs="+", default=[], help="only these data sets")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write results here")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = {}
+    for job in given.job:
+        options = Options(given.repeat, given.scale, tuple(given.sets))
+        results[job] = jobs[job](options)
+        show(job, results[job])
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def show(title: str, rows: list[Row]) -> None:
+    """Print rows as a table."""
+    headings = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table(title=title)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "data" else "right")
+    for row in rows:
+        table.add_row(*(_text(row.get(heading, "")) for heading in headings))
+    Console(width=max(140, Console().width)).print(table)
 
 
 def best_of(repeat: int, jobs: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -33,42 +94,61 @@ def best_of(repeat: int, jobs: dict[str, Callable[[], Any]]) -> dict[str, float]
     return {name: min(seconds) for name, seconds in times.items()}
 
 
-def main(title: str, run: Callable[[int], list[Row]], repeat: int = 5) -> None:
-    """Run a benchmark from the command line: print a table, or JSON to a file too."""
-    parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("--repeat", type=int, default=repeat, help="runs of each")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write results here")
-    options = parser.parse_args()
-    rows = run(options.repeat)
-    table = Table(title=f"{title}, best of {options.repeat}")
-    for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading == "data" else "right")
-    for row in rows:
-        table.add_row(*(_show(value) for value in row.values()))
-    Console(width=max(140, Console().width)).print(table)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
-
-
 def shared(
     name: str, positive: Callable[[Any], Any] | None = lambda y: y > 0
 ) -> tuple[Any, np.ndarray] | None:
-    """Return a real data set out of $AUCMAX_DATA or ../shared/data, if it is there.
+    """Return rows and labels of one file, or None if it is not there.
 
-    ``positive`` says which labels are; None leaves them as they are.
+    ``positive`` selects the labels of the positive class; None keeps labels unchanged.
     """
     beside = Path(__file__).parents[2] / "shared" / "data"
     path = Path(os.environ.get("AUCMAX_DATA", beside)) / f"{name}.svm.xz"
     if not path.exists():
+        print(f"{name} is not in {path.parent}: skipped", file=sys.stderr)
         return None
     X, y = load_svmlight_file(BytesIO(lzma.decompress(path.read_bytes())))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y if positive is None else np.where(positive(y), 1, 0)
 
 
-def _show(value: Any) -> str:
+def read(name: str) -> tuple[Any, np.ndarray] | None:
+    """Return all rows of a set and a mask of the positives, or None.
+
+    In sets with more than two classes, the rarer half of the labels is positive.
+    """
+    files = [f"{name}.{part}" for part in ("train", "test")]
+    if name not in PARTED:
+        files = ["svmguide3.train" if name == "svmguide3" else name]
+    parts = [found for file in files if (found := shared(file, positive=None))]
+    if len(parts) < len(files):
+        return None
+    width = max(X.shape[1] for X, _ in parts)
+    for X, _ in parts:
+        X.resize((X.shape[0], width))
+    labels = np.concatenate([y for _, y in parts])
+    found, counts = np.unique(labels, return_counts=True)
+    rarer = found[np.argsort(counts, kind="stable")][: max(len(found) // 2, 1)]
+    return sparse.vstack([X for X, _ in parts]).tocsr(), np.isin(labels, rarer)
+
+
+def lines_of(path: Path) -> list[Row]:
+    """Return the lines of a JSON-lines file; none if it does not exist."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def sampled(X: Any, y: np.ndarray, rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Return at most this many random rows."""
+    if len(y) <= rows:
+        return X, y
+    keep = np.random.default_rng(seed).permutation(len(y))[:rows]
+    return X[keep], y[keep]
+
+
+def _text(value: Any) -> str:
     if isinstance(value, float) and np.isnan(value):
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}" if value < 1000 else f"{value:,.0f}"
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,15 +1,24 @@
-"""Our algorithms beside those that people use: AUC with its interval, and seconds.
+"""The algorithms of aucmax and of other libraries: AUC with its interval, and seconds.
 
-Data sets of $AUCMAX_DATA or ../shared/data, at most 20 000 rows of each, 60 % to learn
-from and 40 % to test by; one split, raw features, defaults, one core. Linear models of
-scikit-learn get standardised features (texts: divided by the deviation). Rivals take
-part if they can be imported. What has to be compiled is compiled before, on some
-rows; seconds are processor time of ``fit``, which a busy machine changes little, of
-Vowpal Wabbit with its files written already.
+Data sets of $AUCMAX_DATA or ../shared/data; at most 20 000 rows of each, 60 % for
+training and 40 % for testing; one split, raw features, defaults, one core. Linear
+models of scikit-learn get standardised features (texts: without centring). Libraries
+that are not installed are skipped. Kernels are compiled before, on a few rows; seconds
+are processor time of ``fit``, for Vowpal Wabbit without writing its files.
 
 ``python benchmarks/peers.py run FILE [set …]`` adds a JSON line to FILE for each set
-and model; what is there is not done again. ``… report FILE [PICTURE]`` prints the
-tables of docs/benchmarks.md, and draws AUC against seconds.
+and model that is not there yet. ``… report FILE [PICTURE]`` prints the tables of
+docs/benchmarks.md, and draws AUC against seconds.
+
+Three questions have jobs of their own, ``… JOB [--repeat N] [--sets NAME …]``:
+
+cv        BAMCV and balanced LogisticRegressionCV with their defaults, 5 x 2 halves of
+          each set (of 4000 rows if it has more than 200 dense features). Differences
+          are in thousandths, "p" is of Alpaydin's combined 5x2 F test.
+kernel    KernelAUCCV, linear BAMCV and LightGBM, on 70/30 splits.
+boosting  LightGBM with the all-pairs losses and with its binary objective, on 70/30
+          splits. Differences are in thousandths, with the 95 % confidence interval and
+          p of the corrected resampled t-test.
 """
 
 import json
@@ -17,23 +26,29 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import train_test_split
+from scipy.stats import f
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import aucmax
-from aucmax.metrics import auc_interval
-from streams import Split, read, river, vw_file
-from tables import lightgbm, lines_of
+from aucmax import BAMCV, KernelAUCCV
+from aucmax.losses import lightgbm_objective
+from aucmax.metrics import auc, auc_interval
+from aucmax.workflows.compare import corrected_t
+from bench import Options, Row, lines_of, main, read, shared
+from streams import Split, river, vw_file
+from tables import lightgbm
 
 SETS = (
     *("a9a", "creditcard_sample", "covtype_sample", "german", "higgs_sample"),
@@ -45,14 +60,14 @@ OURS = (
     *("AUCStream", "KernelAUCCV", "AUCClassifier"),
 )
 PACKAGES = ("scikit-learn", "lightgbm", "xgboost", "vowpalwabbit", "river")
-MOST, WIDE, DENSE = 20_000, 800, 300  # rows; features; of those that have d x d arrays
+MOST, WIDE, DENSE = 20_000, 800, 300  # rows; dense features; features of d x d states
 SLOW = ("KernelAUCCV", "AUCClassifier")
 
 Result = tuple[np.ndarray, float]  # scores of the test rows, seconds of ``fit``
 
 
 def timed(make: Callable[[], Any], early: bool = False) -> Callable[[Split], Result]:
-    """Return what fits a model and scores with it; ``early``: once more, before."""
+    """Return a function that fits a model and scores; ``early`` compiles it before."""
 
     def run(data: Split) -> Result:
         if early:
@@ -77,7 +92,7 @@ def scaled(model: Any) -> Callable[[Split], Result]:
 
 
 def xgboost(objective: str) -> Callable[[Split], Result]:
-    """Return XGBoost; to it, all rows are one query."""
+    """Return XGBoost; for ranking, all rows are one query."""
 
     def run(data: Split) -> Result:
         import xgboost
@@ -114,7 +129,7 @@ def vw(data: Split) -> Result:
 
 def slow_river(data: Split) -> Result:
     start = process_time()
-    scores = river(data)  # which learns and scores: seconds are of both
+    scores = river(data)  # seconds include scoring
     return scores, process_time() - start
 
 
@@ -159,7 +174,7 @@ def split(name: str) -> Split | None:
 
 
 def left_out(label: str, data: Split) -> bool:
-    """Tell whether a model is not meant for such rows."""
+    """Return True if a model is not made for such rows."""
     matrices = label in ("OPAUC", "AdaOAM", "CBR") and data.X.shape[1] > DENSE
     return matrices or (label == "KernelAUCCV" and sparse.issparse(data.X))
 
@@ -169,7 +184,6 @@ def run(path: Path, names: list[str]) -> None:
     for name in names or SETS:
         data = split(name)
         if data is None:
-            print(f"{name}: not there, left out", file=sys.stderr)
             continue
         for label, work in MODELS.items():
             if (name, label) in done or left_out(label, data):
@@ -182,7 +196,7 @@ def run(path: Path, names: list[str]) -> None:
             except ImportError as error:
                 print(f"{label}: {error}", file=sys.stderr)
                 continue
-            except Exception as error:  # one model is not to lose the others
+            except Exception as error:  # keep the results of the others
                 line["error"] = str(error)[:200]
             with path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -194,7 +208,7 @@ def report(path: Path, picture: str | None = None) -> None:
     cells = {(one["set"], one["model"]): one for one in lines}
     names = [name for name in SETS if any(one["set"] == name for one in lines)]
     print(f"aucmax {aucmax.__version__}", *map(versions, PACKAGES), sep=", ")
-    for start in range(0, len(names), 3):  # as many as fit on a page
+    for start in range(0, len(names), 3):  # three sets fit on a page
         some = names[start : start + 3]
         print("\n| | " + " | ".join(some) + " |\n" + "|---" * (len(some) + 1) + "|")
         for label in MODELS:
@@ -216,11 +230,11 @@ def versions(package: str) -> str:
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
-        return f"{package} not there"
+        return f"{package} not installed"
 
 
 def draw(lines: list[dict[str, Any]], names: list[str], picture: str) -> None:
-    """Draw AUC against seconds; name the best, and who is well above all quicker."""
+    """Draw AUC against seconds; name the best, and those well above faster ones."""
     import matplotlib.pyplot as plt
 
     columns = 3
@@ -272,10 +286,150 @@ def draw(lines: list[dict[str, Any]], names: list[str], picture: str) -> None:
     figure.savefig(picture, dpi=90)
 
 
+CV_SETS = (
+    *("australian", "breastw", "diabetes", "fourclass", "german", "glass", "heart"),
+    *("ionosphere", "arrhythmia", "vehicle", "splice.train", "svmguide1.train"),
+    *("svmguide3.train", "svmguide4.train", "thyroid", "phoneme", "page-blocks"),
+    *("spambase", "higgs_sample.train", "mushrooms", "phishing", "magic04"),
+    *("creditcard_sample", "letter.train", "a9a.train", "ijcnn1.train", "aloi_ad"),
+    *("shuttle", "cod-rna", "smtp", "connect-4", "usps.train", "mnist.train"),
+    *("farm-ads", "reuters_money.train", "sector.train", "news20"),
+)
+
+
+def cv(options: Options) -> list[Row]:
+    """Compare cross-validated linear models; the upper half of labels is positive."""
+    rows = []
+    for name in options.sets or CV_SETS:
+        found = shared(name, None)
+        if found is None:
+            continue
+        X, labels = found
+        levels = np.unique(labels)
+        y = (labels >= levels[len(levels) // 2]).astype(int)
+        texts = X.shape[1] > 2000
+        if X.shape[1] > 200 and not texts and len(y) > 4000:
+            X, _, y, _ = train_test_split(
+                X, y, train_size=4000, random_state=0, stratify=y
+            )
+        X = X if texts else X.toarray()
+        areas = []
+        halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=5)
+        for train, test in halves.split(X, y):
+            rival = make_pipeline(
+                StandardScaler(with_mean=not texts),
+                LogisticRegressionCV(
+                    Cs=10,
+                    cv=3,
+                    class_weight="balanced",
+                    scoring="roc_auc",
+                    max_iter=1000,
+                ),
+            )
+            models = (BAMCV().fit(X[train], y[train]), rival.fit(X[train], y[train]))
+            areas.append([auc(y[test], m.decision_function(X[test])) for m in models])
+        ours, theirs = np.array(areas).T
+        row: Row = {"data": name, "LogisticRegressionCV": float(theirs.mean())}
+        row["BAMCV"] = f"{1e3 * (ours - theirs).mean():+.2f}"
+        rows.append(row | {"p": f"{combined((ours - theirs).reshape(5, 2)):.3f}"})
+        print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def combined(difference: np.ndarray) -> float:
+    """Return p of the 5x2 F test of differences of shape (5, 2)."""
+    mean = difference.mean(axis=1, keepdims=True)
+    below = 2.0 * float(((difference - mean) ** 2).sum())
+    above = float((difference**2).sum())
+    if above == 0.0:
+        return 1.0
+    return float(f.sf(above / below, 10, 5)) if below else 0.0
+
+
+KERNEL_SETS = (
+    *("arrhythmia", "australian", "breastw", "creditcard_sample", "diabetes"),
+    *("fourclass", "german", "glass", "heart", "higgs_sample", "ionosphere", "letter"),
+    *("magic04", "mushrooms", "page-blocks", "phishing", "phoneme", "spambase"),
+    *("splice", "svmguide1", "svmguide3", "svmguide4", "thyroid", "usps", "vehicle"),
+    *("farm-ads", "news20", "reuters_money", "sector"),
+)
+
+
+def kernel(options: Options) -> list[Row]:
+    rows = []
+    for name in options.sets or KERNEL_SETS:
+        found = read(name)
+        if found is None:
+            continue
+        X, y = found
+        X, gains = X if X.shape[1] > 5000 else X.toarray(), []
+        for seed in range(options.repeat):
+            A, B, a, b = train_test_split(
+                X, y, test_size=0.3, stratify=y, random_state=seed
+            )
+            data = Split(A, a, B, b)
+            makes = BAMCV, partial(KernelAUCCV, random_state=seed), lightgbm
+            results = [timed(make)(data) for make in makes]
+            gains.append([(auc(b, score), seconds) for score, seconds in results])
+        table = np.array(gains)  # split, model, (AUC, seconds)
+        row: Row = {"data": name, "linear AUC": float(table[:, 0, 0].mean())}
+        for k, key in ((1, "kernel"), (2, "LightGBM")):
+            ahead = table[:, k, 0] - table[:, 0, 0]
+            row[key] = f"{ahead.mean():+.4f}, worst {ahead.min():+.4f}"
+            row[f"{key}, s"] = float(table[:, k, 1].mean())
+        rows.append(row)
+        print(row, file=sys.stderr)
+    return rows
+
+
+def boosting(options: Options) -> list[Row]:
+    """Compare objectives; needs LightGBM."""
+    from lightgbm import Dataset, train
+
+    trees, test = (50, 100, 200), 0.3
+    objectives = {
+        "binary": "binary",
+        "squared hinge": lightgbm_objective(),
+        "logistic": lightgbm_objective("logistic"),
+    }
+    rows = []
+    sets = ("a9a.train", "ijcnn1.train", "aloi_ad", "creditcard_sample")
+    cells = [(name, rate) for name in options.sets or sets for rate in (0.05, 0.1)]
+    for name, rate in cells:
+        found = shared(name)
+        if found is None:
+            continue
+        base = np.zeros(0)
+        for key, objective in objectives.items():
+            start, areas = perf_counter(), []
+            for seed in range(options.repeat):
+                A, B, a, b = train_test_split(
+                    *found, test_size=test, random_state=seed, stratify=found[1]
+                )
+                given = {"objective": objective, "learning_rate": rate, "seed": seed}
+                given |= {"verbosity": -1, "num_threads": 1}
+                model = train(given, Dataset(A, a), trees[-1])
+                areas.append([auc(b, model.predict(B, num_iteration=k)) for k in trees])
+            table = np.array(areas)
+            base = table if key == "binary" else base
+            row: Row = {"data": name, "rate": rate, "objective": key}
+            for k, count in enumerate(trees):
+                row[f"{count} trees"] = f"{table[:, k].mean():.4f}"
+                if key != "binary":
+                    ahead = 1e3 * (table[:, k] - base[:, k])
+                    mean, low, high, p = corrected_t(ahead, test / (1.0 - test))
+                    text = f"{mean:+.1f} ({low:+.1f}, {high:+.1f}) p {p:.2f}"
+                    row[f"{count} trees"] = text
+            rows.append(row | {"seconds": (perf_counter() - start) / options.repeat})
+    return rows
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    what, file, *rest = sys.argv[1:]
+    what, *rest = sys.argv[1:] or [""]
     if what == "run":
-        run(Path(file), rest)
+        run(Path(rest[0]), rest[1:])
+    elif what == "report":
+        report(Path(rest[0]), *rest[1:])
     else:
-        report(Path(file), *rest)
+        main(__doc__, {"cv": cv, "kernel": kernel, "boosting": boosting}, repeat=5)

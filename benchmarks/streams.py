@@ -1,31 +1,29 @@
-"""One pass over a stream: AUCStream, its members, and what else there is.
+"""One pass over a stream: AUCStream, its members, and other online learners.
 
-All data sets of $AUCMAX_DATA or ../shared/data, at most 30 000 rows of each, 70 % to
-learn from and 30 % to test by; rows in random order, raw features, defaults, chunks of
-500. The judge has many passes and standardised features: balanced
-``LogisticRegressionCV``. Multi-class sets: the rarer half of the labels against the
-rest.
+All data sets of $AUCMAX_DATA or ../shared/data; at most 30 000 rows of each, 70 % for
+training and 30 % for testing; rows in random order, raw features, defaults, chunks of
+500. The reference is balanced ``LogisticRegressionCV`` with many passes over
+standardised features. In sets with more than two classes, the rarer half of the labels
+is positive.
 
 ``python benchmarks/streams.py run FILE [set …]`` adds a JSON line to FILE for each set,
-order and learner; what is there is not done again, so that it can be stopped. Vowpal
-Wabbit and River take part if they can be imported.
+order and learner. Results that are in FILE are not computed again, so it can be stopped
+and resumed. Vowpal Wabbit and River are skipped if they are not installed.
 
 ``… report FILE`` prints the table of docs/streams.md from that file.
 
-``… study`` chooses the members of the race, and the C of OAM, on every other data set,
-and prints how the choice does on the others.
+``… study`` compares candidates for the members of AUCStream, on every other data set
+and on the rest.
 
-``… drift [PICTURE]`` follows streams that change: AUC of the next rows, as they come.
+``… drift [PICTURE]`` prints progressive AUC on streams that change.
 
-``… order [set …]`` takes rows in the order of the file: AUC in windows of 1000 rows, of
-the scores that were served, AUC of all of them together, log loss, and drift.
+``… order [set …]`` takes rows in the order of the file: progressive AUC in windows of
+1000 rows, AUC of all scores together, and whether drift was found.
 
-``… file SIZE`` writes a svmlight file of so many megabytes, of numbers and of words,
-and times ``aucmax train`` and Vowpal Wabbit on it. On an idle machine.
+``speed.py train`` times ``aucmax train`` on files.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -43,10 +41,8 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from aucmax import OAM, SPAM, AUCStream
 from aucmax.metrics import auc
-from bench import shared
+from bench import lines_of, read
 
-PARTED = ("a9a", "higgs_sample", "ijcnn1", "letter", "mnist", "reuters_money")
-PARTED += ("sector", "splice", "svmguide1", "svmguide4", "usps")
 SETS = (
     *("a9a", "aloi", "aloi_ad", "arrhythmia", "australian", "breastw", "cod-rna"),
     *("connect-4", "cover_odds", "covtype_sample", "creditcard_sample", "diabetes"),
@@ -61,8 +57,8 @@ ORDERED = (
     *("ijcnn1", "letter", "phishing", "phoneme", "shuttle", "thyroid"),
 )
 MOST, CHUNK, ORDERS = 30_000, 500, 5
-WIDE = 800  # features; beyond, rows stay sparse
-RATES = (0.1, 0.5, 2.5)  # of Vowpal Wabbit; the one in the middle is its default
+WIDE = 800  # features; rows with more stay sparse
+RATES = (0.1, 0.5, 2.5)  # learning rates of Vowpal Wabbit; 0.5 is its default
 
 
 class Split(NamedTuple):
@@ -74,25 +70,8 @@ class Split(NamedTuple):
     y_test: np.ndarray
 
 
-def read(name: str) -> tuple[Any, np.ndarray] | None:
-    """Return all rows of a set, and which are positive; None if it is not there."""
-    files = [f"{name}.{part}" for part in ("train", "test")]
-    if name not in PARTED:
-        files = ["svmguide3.train" if name == "svmguide3" else name]
-    parts = [found for file in files if (found := shared(file, positive=None))]
-    if len(parts) < len(files):
-        return None
-    width = max(X.shape[1] for X, _ in parts)
-    for X, _ in parts:
-        X.resize((X.shape[0], width))
-    labels = np.concatenate([y for _, y in parts])
-    found, counts = np.unique(labels, return_counts=True)
-    rarer = found[np.argsort(counts, kind="stable")][: max(len(found) // 2, 1)]
-    return sparse.vstack([X for X, _ in parts]).tocsr(), np.isin(labels, rarer)
-
-
 def split(X: Any, y: np.ndarray, seed: int) -> Split:
-    """Return the rows in the order of a seed."""
+    """Return the rows in the random order of a seed."""
     if len(y) > MOST:
         some = np.random.RandomState(seed).choice(len(y), MOST, replace=False)
         X, y = X[some], y[some]
@@ -118,8 +97,8 @@ def ours(model: Any) -> Callable[[Split], np.ndarray]:
     return run
 
 
-def judge(data: Split) -> np.ndarray:
-    """Tuned, on all rows at once."""
+def reference(data: Split) -> np.ndarray:
+    """Return scores of tuned logistic regression on all rows at once."""
     scaler = StandardScaler(with_mean=not sparse.issparse(data.X)).fit(data.X)
     model = LogisticRegressionCV(
         Cs=np.logspace(-4, 2, 7),
@@ -134,7 +113,7 @@ def judge(data: Split) -> np.ndarray:
 
 
 def sgd(data: Split) -> np.ndarray:
-    """Logistic regression by SGD, with scales that are learnt on the way."""
+    """Return scores of logistic regression by SGD, with running scales."""
     wide = sparse.issparse(data.X)
     scaler = MaxAbsScaler() if wide else StandardScaler()
     model = SGDClassifier(loss="log_loss", random_state=0)
@@ -145,12 +124,12 @@ def sgd(data: Split) -> np.ndarray:
 
 
 def river(data: Split) -> np.ndarray:
-    """Logistic regression after a StandardScaler."""
+    """Return scores of logistic regression after a StandardScaler."""
     from river import linear_model, preprocessing
 
     model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     if sparse.issparse(data.X) or data.X.shape[1] > 300:
-        raise ImportError("a minute and more for a pass")
+        raise ImportError("skipped: one pass takes more than a minute")
     for row, label in zip(data.X.tolist(), data.y.tolist(), strict=True):
         model.learn_one(dict(enumerate(row)), label)
     return np.array(
@@ -190,7 +169,7 @@ def vw(rate: float) -> Callable[[Split], np.ndarray]:
 
 
 LEARNERS: dict[str, Callable[[], Callable[[Split], np.ndarray]]] = {
-    "judge": lambda: judge,
+    "reference": lambda: reference,
     "AUCStream": lambda: ours(AUCStream()),
     "SPAM": lambda: ours(SPAM()),
     "OAM": lambda: ours(OAM()),
@@ -204,15 +183,11 @@ LEARNERS: dict[str, Callable[[], Callable[[Split], np.ndarray]]] = {
 
 
 def run(path: Path, names: list[str]) -> None:
-    done = set()
-    if path.exists():
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        done = {(line["set"], line["order"], line["learner"]) for line in lines}
+    done = {(one["set"], one["order"], one["learner"]) for one in lines_of(path)}
     with path.open("a") as file:
         for name in names or SETS:
             found = read(name)
             if found is None:
-                print(f"{name}: not there, left out", file=sys.stderr)
                 continue
             for seed in range(ORDERS):
                 data = split(*found, seed)
@@ -237,7 +212,7 @@ def run(path: Path, names: list[str]) -> None:
 
 
 def report(path: Path) -> None:
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = lines_of(path)
     areas: dict[str, dict[str, dict[int, float]]] = {}
     rows, seconds = {}, {}
     for line in lines:
@@ -246,21 +221,21 @@ def report(path: Path) -> None:
         rows[line["set"]] = line["rows"]
         seconds.setdefault(line["learner"], []).append(line["seconds"] / line["rows"])
     rates = [areas.get(f"VW, -l {rate}", {}) for rate in RATES]
-    if all(rates):  # picked by test AUC, which flatters it
+    if all(rates):  # chosen by test AUC, which favours it
         areas["VW, best rate"] = {
             name: {o: max(rate[name][o] for rate in rates) for o in rates[0][name]}
             for name in rates[0]
         }
-    judges, default = areas["judge"], areas.get(f"VW, -l {RATES[1]}", {})
+    goal, default = areas["reference"], areas.get(f"VW, -l {RATES[1]}", {})
     best = areas["AUCStream"]
     print(
-        "| one pass | sets | mean, median AUC minus the judge | more than 0.01 below "
+        "| one pass | sets | mean, median AUC minus reference | more than 0.01 below "
         "it, with 5 000 rows | not below VW | AUCStream higher, p | µs a row |"
     )
     print("|---|---|---|---|---|---|---|")
     for learner, its in areas.items():
         gap = {
-            name: np.mean([area - judges[name][o] for o, area in orders.items()])
+            name: np.mean([area - goal[name][o] for o, area in orders.items()])
             for name, orders in its.items()
         }
         values = np.array(list(gap.values()))
@@ -278,7 +253,7 @@ def report(path: Path) -> None:
             ]
         )
         p = wilcoxon(paired).pvalue if paired.any() else 1.0
-        known = learner in seconds and not learner.startswith("VW")  # that writes files
+        known = learner in seconds and not learner.startswith("VW")  # it writes files
         speed = f"{1e6 * np.median(seconds[learner]):.1f}" if known else ""
         middle = np.median(values)
         print(
@@ -288,14 +263,14 @@ def report(path: Path) -> None:
         )
     print("AUCStream, sets in order:")
     table = sorted(
-        (np.mean([a - judges[s][o] for o, a in orders.items()]), s)
+        (np.mean([a - goal[s][o] for o, a in orders.items()]), s)
         for s, orders in best.items()
     )
     print(", ".join(f"{name} {gap:+.4f}" for gap, name in table))
 
 
 def study(orders: int = 2) -> None:
-    """Choose on the first half of the sets, report on the other."""
+    """Compare candidates on every other set, and on the rest."""
     from aucmax.stream import auc_stream as stream
     from aucmax.stream.members import Member
 
@@ -331,13 +306,13 @@ def study(orders: int = 2) -> None:
         each: dict[str, list[float]] = {team: [] for team in teams}
         for seed in range(orders):
             data = split(*found, seed)
-            goal = auc(data.y_test, judge(data))
+            target = auc(data.y_test, reference(data))
             for team, members in teams.items():
                 stream._candidates = lambda *_, members=members: [
                     Member(str(k), member) for k, member in enumerate(members())
                 ]
                 score = ours(AUCStream())(data)
-                each[team].append(auc(data.y_test, score) - goal)
+                each[team].append(auc(data.y_test, score) - target)
         for team, values in each.items():
             gaps[team].append(float(np.mean(values)))
         print(name, *(f"{gaps[team][-1]:+.4f}" for team in teams), flush=True)
@@ -351,14 +326,14 @@ def study(orders: int = 2) -> None:
 
 
 def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
-    """Return a stream of River's that changes: at once in the middle, or all along."""
+    """Return a stream of River that changes in the middle, or gradually."""
     from river.datasets import synth
 
     if kind == "hyperplane":
         parts = [synth.Hyperplane(seed=1, n_features=10, mag_change=0.002)]
     else:
         make = synth.SEA if kind == "SEA" else synth.Agrawal
-        first, second = (0, 3) if kind == "SEA" else (6, 8)  # linear ones
+        first, second = (0, 3) if kind == "SEA" else (6, 8)  # linear concepts
         parts = [make(first, seed=1), make(second, seed=2)]
     rows = [pair for part in parts for pair in part.take(n // len(parts))]
     X = np.array([[float(value) for value in row.values()] for row, _ in rows])
@@ -366,7 +341,7 @@ def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the score of every row before it is learnt."""
+    """Return the score of every row before it is learnt from."""
     if kind == "VW":
         import vowpalwabbit
 
@@ -420,7 +395,7 @@ def drift(picture: str | None = None) -> None:
         for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=True):
             curve = curves[name, kind]
             axis.plot(np.arange(1, len(curve) + 1), curve, style, label=kind)
-        how = "all along" if name == "hyperplane" else "at 20"
+        how = "gradually" if name == "hyperplane" else "at 20"
         axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
         axis.grid(alpha=0.3)
     figure.legend(
@@ -452,69 +427,11 @@ def order(*names: str) -> None:
         print(f"| {name} | {len(y):,} | " + " | ".join(cells) + " |", flush=True)
 
 
-def written(path: Path, words: bool, megabytes: float) -> None:
-    """Write rows of 28 numbers or 60 words, for svmlight and for Vowpal Wabbit."""
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal(200_001)
-    popular = np.cumsum(1.0 / np.arange(1, 200_001) ** 1.05)
-    ends = {".svm": "", ".vw": "| "}
-    files = {end: path.with_suffix(end).open("w") for end in ends}
-    while files[".svm"].tell() < megabytes * 1e6:
-        if words:
-            drawn = rng.random((5000, 60)) * popular[-1]
-            rows = [np.unique(row) + 1 for row in np.searchsorted(popular, drawn)]
-            score = np.array([w[row].sum() / 4.0 for row in rows]) - 2.0
-            texts = [" ".join(f"{j}:1" for j in row) for row in rows]
-        else:
-            X = rng.standard_normal((5000, 28))
-            score = X @ w[:28] / 5.0 - 2.5
-            texts = [
-                " ".join(f"{j}:{x:.5g}" for j, x in enumerate(row, 1)) for row in X
-            ]
-        y = np.where(score + rng.logistic(size=5000) > 0.0, 1, -1)
-        for end, file in files.items():
-            lines = zip(y, texts, strict=True)
-            file.writelines(f"{label} {ends[end]}{text}\n" for label, text in lines)
-    for file in files.values():
-        file.close()
-
-
-def file(megabytes: float) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in ("numbers", "words"):
-            path = Path(folder) / kind
-            written(path, kind == "words", megabytes)
-            rival = (
-                "import vowpalwabbit as vw; vw.Workspace('--quiet --loss_function "
-                f"logistic -d {path}.vw -f {path}.model').finish()"
-            )
-            train = ("-m", "aucmax", "train", f"{path}.svm", "-o", f"{path}.aucmax")
-            jobs = {
-                "VW": ("-c", rival),
-                "aucmax train": (*train, "--algorithm", "AUCStream"),
-                "aucmax train, SPAM": (*train, "--algorithm", "SPAM", "--passes", "1"),
-            }
-            times: dict[str, list[float]] = {name: [] for name in jobs}
-            for _ in range(3):  # in turn: a machine is not always as fast
-                for name, job in jobs.items():
-                    start = perf_counter()
-                    command = [sys.executable, *job]
-                    subprocess.run(command, check=True, capture_output=True)
-                    times[name].append(perf_counter() - start)
-            for name, its in times.items():
-                print(
-                    f"{megabytes:g} MB of {kind}, {name}: {min(its):.1f} s, median "
-                    f"{np.median(its):.1f} s"
-                )
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     what, *rest = sys.argv[1:] or ["study"]
     if what == "run":
         run(Path(rest[0]), rest[1:])
-    elif what == "file":
-        file(float(rest[0]))
     else:
         jobs: dict[str, Callable[..., None]]
         jobs = {"report": lambda path: report(Path(path)), "study": study}

@@ -1,19 +1,19 @@
-"""Tables: AUCClassifier and what else people use, on the same rows.
+"""Tables: AUCClassifier and other classifiers on the same rows.
 
-All data sets of $AUCMAX_DATA or ../shared/data with at least 500 rows, at most 5000 of
-each, 60 % to learn from and 40 % to test by, five splits. Raw features, nothing tuned
-on test rows. Multi-class sets: the rarer half of the labels against the rest.
+All data sets of $AUCMAX_DATA or ../shared/data with at least 500 rows; at most 5000
+rows of each, 60 % for training and 40 % for testing, five splits. Raw features, nothing
+tuned on test rows. In sets with more than two classes, the rarer half of the labels is
+positive.
 
 ``python benchmarks/tables.py run FILE [--only "name;name"] [set …]`` adds a JSON line
-to FILE for each set, split and model; what is there is not done again, so that it can
-be stopped, and run twice at once with other sets. Rivals take part if they can be
-imported.
+to FILE for each set, split and model. Results that are in FILE are not computed again,
+so it can be stopped and resumed. Libraries that are not installed are skipped.
 
-``… autogluon FILE [set …]`` does the same for AutoGluon, as it comes and with 60 s, and
-for AUCClassifier with 60 s; the first split of some sets. On an idle machine.
+``… autogluon FILE [set …]`` adds AutoGluon with its defaults and with 60 s, and
+AUCClassifier with 60 s; the first split of some sets. On an idle machine.
 
-``… report FILE [PICTURE]`` prints the tables of docs/tables.md, and draws how models
-rank over all sets.
+``… report FILE [PICTURE]`` prints the tables of docs/tables.md, and draws the mean
+ranks of the models.
 
 ``… speed`` times AUCClassifier on 10 000 rows of 30 features. On an idle machine.
 """
@@ -50,10 +50,11 @@ from sklearn.preprocessing import StandardScaler
 from aucmax import AUCClassifier
 from aucmax.blend.classifier import default_team
 from aucmax.metrics import auc
-from streams import SETS, read
+from bench import lines_of, read
+from streams import SETS
 
 MOST, FEWEST, SPLITS = 5000, 500, 5
-WIDE = 2000  # features; beyond, rows stay sparse
+WIDE = 2000  # features; rows with more stay sparse
 AUTOGLUON = (
     *("australian", "german", "diabetes", "svmguide3", "vehicle", "creditcard_sample"),
     *("magic04", "phoneme", "spambase", "higgs_sample", "ijcnn1", "letter", "a9a"),
@@ -143,7 +144,7 @@ MODELS: dict[str, Model] = {
 
 
 def split(name: str, seed: int) -> Any:
-    """Return X, X_test, y, y_test; None if the set is not there, or too small."""
+    """Return X, X_test, y, y_test; None if the set is missing or too small."""
     found = read(name)
     if found is None or len(found[1]) < FEWEST:
         return None
@@ -163,12 +164,6 @@ def scores_of(model: Any, X: Any) -> np.ndarray:
     return np.asarray(model.predict_proba(X))[:, 1]
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def note(path: Path, name: str, seed: int, label: str, model: Any, data: Any) -> None:
     X, X_test, y, y_test = data
     start = perf_counter()
@@ -182,7 +177,7 @@ def note(path: Path, name: str, seed: int, label: str, model: Any, data: Any) ->
             with tempfile.TemporaryDirectory() as folder:
                 fitted.save(Path(folder) / "m")
                 line["bytes"] = (Path(folder) / "m").stat().st_size
-    except Exception as error:  # one cell is not to lose the others
+    except Exception as error:  # keep the results of the others
         line["error"] = str(error)[:200]
     with path.open("a") as file:
         file.write(json.dumps(line) + "\n")
@@ -203,14 +198,14 @@ def run(path: Path, names: list[str], only: list[str]) -> None:
                 except ImportError:
                     continue
                 if sparse.issparse(data[0]) and label == "StackingClassifier":
-                    continue  # its members are not those of sparse rows
+                    continue  # its members need dense rows
                 if sparse.issparse(data[0]) and "logistic" in label:
                     model.steps[0][1].set_params(with_mean=False)
                 note(path, name, seed, label, model, data)
 
 
 def autogluon(path: Path, names: list[str]) -> None:
-    """Compare with AutoGluon, in the time that it gets."""
+    """Compare with AutoGluon, by default and within 60 s."""
     from autogluon.tabular import TabularPredictor
     from pandas import DataFrame
 
@@ -254,10 +249,10 @@ def areas_of(lines: list[dict[str, Any]], label: str) -> dict[str, dict[int, flo
 def corrected(ahead: np.ndarray) -> float:
     """Return the p-value of Nadeau and Bengio's corrected t-test of splits."""
     n = len(ahead)
-    spread = ahead.std(ddof=1) if n > 1 else 0.0
-    if spread == 0.0:
+    deviation = ahead.std(ddof=1) if n > 1 else 0.0
+    if deviation == 0.0:
         return 1.0
-    statistic = ahead.mean() / (spread * np.sqrt(1.0 / n + 0.4 / 0.6))
+    statistic = ahead.mean() / (deviation * np.sqrt(1.0 / n + 0.4 / 0.6))
     return float(2.0 * t.sf(abs(statistic), n - 1))
 
 
@@ -301,7 +296,7 @@ def report(path: Path, picture: str | None) -> None:
         f"{max(o['seconds'] for o in mine):.1f} s at most, "
         f"{max(o['bytes'] for o in mine) / 1e6:.1f} MB at most"
     )
-    # A test AUC is not known exactly either, and by two thirds of the rows.
+    # The test AUC has an error of its own, from two thirds as many rows.
     off = [(o["said"][0] - o["auc"], o["said"][3] * np.sqrt(2.5)) for o in mine]
     z = np.array([difference / error for difference, error in off if error])
     print(
@@ -327,7 +322,7 @@ def report(path: Path, picture: str | None) -> None:
             f"| {name} | " + " | ".join(f"{means[m][name]:.4f}" for m in shown) + " |"
         )
     if picture:
-        # Sets and splits that all of them have.
+        # Sets and splits that all models have.
         usual = [m for m, its in every.items() if len(its) > len(names) - 8]
         cells = set.intersection(
             *({(n, k) for n, its in every[m].items() for k in its} for m in usual)

@@ -1,8 +1,8 @@
-"""Tests of one algorithm follow each other, so that one process compiles its kernels.
+"""Sort tests by estimator, so that each kernel is compiled by one process.
 
-With ``--dist worksteal`` (see pyproject.toml) each process of pytest-xdist begins with
-a run of tests of its own, and takes some off the end of another's when it is done. So
-in this order two processes hardly ever compile the same kernel.
+With ``--dist worksteal`` (see pyproject.toml) each process of pytest-xdist starts with
+consecutive tests and takes some from the end of another's queue when it is done. In
+this order two processes hardly ever compile the same kernel.
 """
 
 import gc
@@ -13,18 +13,19 @@ import pytest
 
 import aucmax
 
-# Before NumPy is there: two processes whose products are shared out to two threads each
-# wait for one another. Processes that tests start inherit it.
+# Set before NumPy is imported: processes that share two cores must not use two threads
+# each. Subprocesses of tests inherit it.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# To compile makes many objects that stay: not to look through them again and again
-# saves a tenth of the time.
+# Compiling creates many long-lived objects; rarer collections save a tenth of the time.
 gc.set_threshold(200_000, 50, 50)
 
+pytest.register_assert_rewrite("contracts.estimators", "helpers")
+
 ORDER = [*aucmax.ESTIMATORS, "python", "demo", ""]
-# Folders and files that belong to the smoke tests as they are: they index bytes, or
-# lean on other packages.
+# Folders and files whose tests are all smoke tests: they index bytes or depend on other
+# packages.
 SMOKE = {"io", "tables", "metrics", "losses", "test_cli.py", "test_info.py"}
 
 
@@ -37,17 +38,18 @@ def pytest_collection_modifyitems(items):
 
 
 def group(item):
+    """Return the estimator of a test, by its parameters or its module."""
     if item.name.startswith("test_compiled_is_python"):
-        return "python"  # what they compare with is made once
+        return "python"  # they share the uncompiled reference run
     if item.name.startswith("test_demo"):
         return "demo"
     call = getattr(item, "callspec", None)
     params = call.params if call else {}
-    name = type(params.get("estimator")).__name__
-    if name in aucmax.ESTIMATORS:
-        return name
-    called = str(params.get("name", "")).lower()
-    names = [key for key in aucmax.ESTIMATORS if called.startswith(key.lower())]
+    estimator = type(params.get("estimator")).__name__
+    if estimator in aucmax.ESTIMATORS:
+        return estimator
+    prefix = str(params.get("name", "")).lower()
+    names = [key for key in aucmax.ESTIMATORS if prefix.startswith(key.lower())]
     if names:
         return max(names, key=len)
     module = params.get("module", Path(item.path).stem.removeprefix("test_"))

@@ -1,14 +1,13 @@
-"""Tamper with model files; what loads must work, and what does not must say so.
+"""Fuzz model files: a tampered file must work or raise a ValueError.
 
     python tools/fuzz_models.py                     # 10,000 mutations, many minutes
-    python tools/fuzz_models.py 500 --only OAM      # of estimators so called
-    python tools/fuzz_models.py 1 --first 4711      # one of them once more
+    python tools/fuzz_models.py 500 --only OAM      # estimators whose name contains OAM
+    python tools/fuzz_models.py 1 --first 4711      # repeat mutation 4711
 
-Each mutation changes numbers, shapes or names of arrays, or what the header says, and
-writes a file whose checksum is right. It is loaded, scores rows, learns more of them,
-and is used as ``aucmax score`` would use it, in a process of its own with every index
-checked. A ValueError is fine, at any point; another exception, a crash or a run without
-an end is a finding. Ends with 1 if there is one.
+Each mutation changes numbers, shapes or names of arrays, or values of the header, and
+writes a file with a valid checksum. The file is loaded, scores rows, is trained
+further, and is used as by ``aucmax score``, in a subprocess with bounds checks. Any
+other exception, a crash or a timeout is a finding. The exit code is 1 if there is one.
 """
 
 import argparse
@@ -37,13 +36,13 @@ from aucmax.storage.models import flatten
 from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000
-SECONDS = 60  # for one mutation, kernels to be compiled included
-MEMORY = 12 << 30  # bytes of addresses
+SECONDS = 60  # per mutation, including compilation
+MEMORY = 12 << 30  # bytes of address space
 NUMBERS = [
     *(np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 7.0, 1e9, -1e9),
     *(2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e300, -1e300, 5e-324),
 ]
-# What a header might say instead of what it says.
+# Replacements for values of the header.
 ODD: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 7, 0.5, -0.5, 1e300, 10**9, 10**30, "", "x", "1"),
     *(625, 10**15, 2**63, -(2**31)),  # positions of a RandomState, and sizes
@@ -57,7 +56,7 @@ LINES = "1 1:0.5 4:2\n0 2:1 3:-1\n1 1:2 5:1\n"
 
 
 def kinds() -> list[Any]:
-    """Return small learners, of each kind that has a state of its own."""
+    """Return small learners, one for each kind of state."""
     small = {"buffer_size": 3, "max_iter": 2, "random_state": 0, "cv": 2}
     small["n_batches"] = 5
     few = {"n_components": 3, "first_rows": 10, "rank": 2}
@@ -80,13 +79,13 @@ def kinds() -> list[Any]:
         aucmax.AUCClassifier([("trees", RandomizedTrees(2))], cv=2),
     ]
     for model in found:
-        its = model.get_params(deep=False)
-        wanted = small if its.get("rank", 0) is None else small | few
-        model.set_params(**{key: wanted[key] for key in wanted.keys() & its.keys()})
-    drawn = {"random_state": np.random.RandomState(0)}  # its state is in the file
-    found += [kind(**drawn) for kind in (aucmax.SPAM, aucmax.PSAM, aucmax.ASAM)]
-    fourier = aucmax.RandomFourier(4, **drawn)
-    found.append(aucmax.Chain(fourier, aucmax.SAM(**drawn), first_rows=10))
+        known = model.get_params(deep=False)
+        wanted = small if known.get("rank", 0) is None else small | few
+        model.set_params(**{key: wanted[key] for key in wanted.keys() & known.keys()})
+    seed = {"random_state": np.random.RandomState(0)}  # its state is in the file
+    found += [kind(**seed) for kind in (aucmax.SPAM, aucmax.PSAM, aucmax.ASAM)]
+    fourier = aucmax.RandomFourier(4, **seed)
+    found.append(aucmax.Chain(fourier, aucmax.SAM(**seed), first_rows=10))
     return found
 
 
@@ -100,7 +99,7 @@ def rows(seed: int = 0) -> tuple[Any, Any]:
 
 
 def originals(only: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return headers and arrays of models, by what they are."""
+    """Return descriptions, headers and arrays of trained models."""
     found = []
     X, y = rows()
     table, lines = _recipes()
@@ -115,14 +114,14 @@ def originals(only: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
                 header, arrays = flatten(trained.state())
                 if layout is np.asarray or method == "partial_fit":
                     header["recipe"] = table if layout is np.asarray else lines
-                header = json.loads(json.dumps(header))  # as a file has it
+                header = json.loads(json.dumps(header))  # as in a file
                 what = " ".join(repr(model).split())
                 found.append((f"{what}.{method}", header, arrays))
     return found
 
 
 def _recipes() -> list[dict[str, Any]]:
-    """Return how models say that rows were made, of a table and of svmlight text."""
+    """Return the reader settings of models, for a CSV table and svmlight text."""
     rest = {
         "task": {"positive": [1.0], "negative": [0.0]},
         "training": {"algorithm": "SPAM", "rows": 4, "positives": 2},
@@ -137,7 +136,7 @@ def _recipes() -> list[dict[str, Any]]:
 
 
 def mutate(header: Any, arrays: Any, rng: Any) -> tuple[Any, Any, str]:
-    """Return header and arrays with something changed, and what that is."""
+    """Return a changed header and arrays, and a description of the change."""
     header, arrays = copy.deepcopy(header), dict(arrays)
     done = []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
@@ -153,7 +152,7 @@ def mutate(header: Any, arrays: Any, rng: Any) -> tuple[Any, Any, str]:
 
 
 def _random_states(value: Any) -> Any:
-    """Yield the states of generators in a header: kind, keys, pos, has_gauss, gauss."""
+    """Yield the states of random generators in a header."""
     if isinstance(value, dict):
         state = value.get("RandomState")
         if isinstance(state, list) and len(state) == 5:
@@ -163,7 +162,7 @@ def _random_states(value: Any) -> Any:
 
 
 def _mutate_state(state: list[Any], rng: Any) -> str:
-    """Change one part of a generator's state to something of the same kind."""
+    """Change one part of a state: kind, keys, pos, has_gauss, gauss."""
     place = int(rng.choice([1, 2, 2, 2, 3, 4]))  # NumPy does not check the second
     value = POSITIONS[rng.integers(len(POSITIONS))]
     state[place] = value if place > 1 else [value] * int(rng.choice([0, 623, 624]))
@@ -171,7 +170,7 @@ def _mutate_state(state: list[Any], rng: Any) -> str:
 
 
 def _widen(header: Any, width: int) -> str:
-    """Set the number of features, of the model and of its parts."""
+    """Set the number of features of the model and of its parts."""
     if isinstance(header, dict) and isinstance(header.get("attributes"), dict):
         header["attributes"]["n_features_in_"] = width
         parts = header.get("parts")
@@ -181,7 +180,7 @@ def _widen(header: Any, width: int) -> str:
 
 
 def _mutate_header(header: Any, rng: Any) -> str:
-    """Change what one place says, or its name."""
+    """Change one value of the header, or remove it."""
     places = list(_places(header, ()))
     path = places[rng.integers(len(places))]
     inner = header
@@ -209,7 +208,7 @@ def _mutate_header(header: Any, rng: Any) -> str:
 
 
 def _places(value: Any, path: tuple[Any, ...]) -> Any:
-    """Yield the ways to all places in JSON."""
+    """Yield the paths to all values in JSON."""
     items: Any = ()
     if isinstance(value, dict):
         items = value.items()
@@ -241,7 +240,7 @@ def _mutate_array(arrays: Any, rng: Any) -> str:
     elif flat.size:
         used = np.flatnonzero(flat)
         place = rng.integers(flat.size)
-        if used.size and rng.random() < 0.7:  # of a buffer that is mostly empty
+        if used.size and rng.random() < 0.7:  # most of a buffer may be empty
             place = used[rng.integers(used.size)]
         if change == "one":
             flat[place] = value
@@ -259,7 +258,7 @@ def _mutate_array(arrays: Any, rng: Any) -> str:
 
 
 def _other_shape(array: Any, rng: Any) -> Any:
-    """Return an array of other lengths."""
+    """Return the array in another shape."""
     way = rng.integers(5)
     if way == 0 or array.ndim == 0:
         return array[np.newaxis]
@@ -274,24 +273,24 @@ def _other_shape(array: Any, rng: Any) -> Any:
 
 
 def use(path: Path) -> None:
-    """Load a file and do all that can be done with it."""
+    """Load a file and call everything that can be called on it."""
     X, y = rows(1)
     model = Model.load(path)
     estimator, labels = model.estimator, model.estimator.classes_[y]
     for data in (X, sparse.csr_array(X)):
-        _tried(estimator.decision_function, data)
+        _attempt(estimator.decision_function, data)
         if hasattr(estimator, "partial_fit"):
-            _tried(estimator.partial_fit, data, labels)
-    _tried(estimator.predict, X)
-    _tried(model.task)
-    _tried(_described, path)
-    _tried(export.to_json, model)
+            _attempt(estimator.partial_fit, data, labels)
+    _attempt(estimator.predict, X)
+    _attempt(model.task)
+    _attempt(_described, path)
+    _attempt(export.to_json, model)
     if model.recipe is not None:
         for suffix, text in ((".csv", TABLE), (".svm", LINES)):
             data = path.with_suffix(suffix)
             data.write_text(text)
-            _tried(_scored, model, data)
-    _tried(estimator.save, path.with_suffix(".again"))
+            _attempt(_scored, model, data)
+    _attempt(estimator.save, path.with_suffix(".again"))
 
 
 def _described(path: Path) -> None:
@@ -303,16 +302,16 @@ def _scored(model: Model, data: Path) -> None:
         model.score(chunk.X)
 
 
-def _tried(step: Any, *given: Any) -> None:
+def _attempt(step: Any, *given: Any) -> None:
     try:
         step(*given)
     except ValueError as error:
         if not str(error):
-            raise AssertionError("an error without a word") from error
+            raise AssertionError("an error without a message") from error
 
 
 def work(first: int, count: int, only: str, folder: Path) -> None:
-    """Try mutations; say which one, in case of a crash, and what went wrong."""
+    """Try mutations; print each first, to identify a crash."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -326,9 +325,9 @@ def work(first: int, count: int, only: str, folder: Path) -> None:
             header, arrays, done = mutate(header, arrays, rng)
             tensors.write(path, header, arrays)
         except RecursionError:
-            continue  # what is nested so deeply cannot be written
+            continue  # nested too deeply to be written
         print(f"{number} {what}: {done}", flush=True)
-        signal.alarm(SECONDS)  # nobody handles it: the process ends
+        signal.alarm(SECONDS)  # without a handler, it ends the process
         try:
             use(path)
         except ValueError:
@@ -342,11 +341,11 @@ def work(first: int, count: int, only: str, folder: Path) -> None:
 
 
 def run(first: int, count: int, only: str) -> tuple[int, int]:
-    """Try mutations in processes of their own; return the findings and the refused."""
+    """Try mutations in subprocesses; return the numbers of findings and refusals."""
     findings = refused = 0
     cache = Path(gettempdir(), f"aucmax-fuzz-{os.getuid()}")
     env = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
-    env.setdefault("NUMBA_CACHE_DIR", str(cache))  # what is compiled so is kept apart
+    env.setdefault("NUMBA_CACHE_DIR", str(cache))  # kernels with bounds checks
     while count > 0:
         with TemporaryDirectory() as folder:
             todo = [str(first), str(count), "--only", only, "--worker", folder]
@@ -375,7 +374,7 @@ def run(first: int, count: int, only: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Tamper with files and report."""
+    """Fuzz model files and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=MUTATIONS)
     parser.add_argument("--first", type=int, default=0)

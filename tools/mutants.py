@@ -1,12 +1,13 @@
-"""Break the sources in one place at a time; the tests have to notice.
+"""Mutation testing: break the sources in one place at a time and run the tests.
 
-    python tools/mutants.py              # all of them
-    python tools/mutants.py core/pairs   # those whose file or name says so
+    python tools/mutants.py                   # all mutants
+    python tools/mutants.py losses/pairwise   # those whose file or name contains this
+    python tools/mutants.py --check           # only check that all places exist
 
-Each mutant is a file, a piece of its text that occurs exactly once, what to put in its
-place, and the tests that ought to fail. It is tried in a scratch copy of the project,
-so that nothing here changes; the same tests have to pass in a copy that is not broken.
-Ends with 1 if a mutant survives: then a test is missing.
+A mutant is a file, a piece of its text that occurs exactly once, the replacement, and
+the tests that must fail. It runs in a temporary copy of the project; the same tests
+must pass in an unchanged copy. The exit code is 1 if a mutant survives, because then a
+test is missing, or if a place is not found.
 """
 
 import argparse
@@ -26,7 +27,7 @@ FAILED = 1  # pytest: tests were run, and some failed
 
 
 class Mutant(NamedTuple):
-    """One way to be wrong."""
+    """One change that tests must detect."""
 
     name: str
     file: str  # under src/aucmax
@@ -37,7 +38,7 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
-        "steps fall with rows instead of effective rows",
+        "step sizes decrease with rows instead of effective rows",
         "online/engine/step_sizes.py",
         "np.sqrt(1.0 + (balance / width) * t)",
         "np.sqrt(1.0 + (1.0 / width) * t)",
@@ -51,11 +52,11 @@ MUTANTS = [
         "tests/as_published -k 'test_streams and OPAUC'",
     ),
     Mutant(
-        "weights of rows are not made relative",
+        "row weights are not divided by their mean",
         "online/engine/feature_table.py",
         "stats[TO_MEAN] = stats[ROWS] / (pos + neg)",
         "stats[TO_MEAN] = 1.0",
-        "tests/test_contracts.py -k 'constant_factor and SOLAM'",
+        "tests/contracts/test_weights.py -k 'constant_factor and SOLAM'",
     ),
     Mutant(
         "off by one: soft threshold",
@@ -65,11 +66,11 @@ MUTANTS = [
         "tests/online/test_projections.py",
     ),
     Mutant(
-        "shares of the wrong class",
+        "pair weights normalised by the wrong class",
         "losses/pairwise.py",
         "total = y[positive].sum(), -y[~positive].sum()",
         "total = -y[~positive].sum(), y[positive].sum()",
-        "tests/losses/test_pairwise.py tests/test_losses.py",
+        "tests/losses",
     ),
     Mutant(
         "squared hinge: a factor of two is missing",
@@ -184,21 +185,21 @@ MUTANTS = [
         "tests/online/test_oam.py",
     ),
     Mutant(
-        "the default penalty forgets how many rows there are",
+        "the default penalty ignores the number of rows",
         "base/penalty.py",
         "factor = _FACTOR * curvature * float((1.0 / weight).sum())",
         "factor = _FACTOR * curvature * 0.01",
         "tests/linear/test_least_squares.py tests/linear/test_bam.py",
     ),
     Mutant(
-        "infinity is not refused",
+        "infinity is accepted",
         "core/validation.py",
         "bad = ~(np.abs(values) <= min(MOST, float(np.finfo(values.dtype).max)))",
         "bad = np.isnan(values)",
         "tests/core/test_validation.py",
     ),
     Mutant(
-        "the place of a bad value in a sparse row",
+        "wrong row of an invalid value in a sparse matrix",
         "core/validation.py",
         'np.searchsorted(X.indptr, at, side="right")',
         'np.searchsorted(X.indptr, at, side="left")',
@@ -209,24 +210,24 @@ MUTANTS = [
         "core/validation.py",
         "    check_weights(weight, MOST)\n",
         "    check_weights(np.abs(weight), MOST)\n",
-        "tests/test_contracts.py -k 'bad_weights and SPAM'",
+        "tests/contracts/test_weights.py -k 'bad_weights and SPAM'",
     ),
     Mutant(
-        "partial_fit starts afresh each time",
+        "partial_fit forgets earlier chunks",
         "linear/least_squares.py",
         "moments = self.state_ + moments",
         "moments = moments + moments",
-        "tests/test_contracts.py -k 'chunking and LeastSquaresAUC'",
+        "tests/contracts/test_streams.py -k 'chunking and LeastSquaresAUC'",
     ),
     Mutant(
-        "l1 is dropped",
+        "l1 is ignored",
         "linear/least_squares.py",
         "l2, float(self.l1), self.max_iter)",
         "l2, 0.0, self.max_iter)",
         "tests/linear/test_least_squares.py",
     ),
     Mutant(
-        "partial AUC: rectangles for trapezia",
+        "partial AUC: rectangles instead of trapezoids",
         "metrics/area.py",
         "(height[1:] + height[:-1])",
         "(height[1:] + height[1:])",
@@ -249,8 +250,8 @@ MUTANTS = [
     Mutant(
         "average precision: recall of all rows",
         "metrics/top.py",
-        "each(tp / tp[-1]) @ (tp / (tp + fp))",
-        "each(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
+        "increments(tp / tp[-1]) @ (tp / (tp + fp))",
+        "increments(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
         "tests/metrics/test_top.py",
     ),
     Mutant(
@@ -265,21 +266,21 @@ MUTANTS = [
 # The engine and the kernels that call it.
 KERNELS = [
     Mutant(
-        "SPAM aims at the mean of the wrong class",
+        "SPAM uses the mean score of the wrong class",
         "online/spam.py",
         "pace, goal = 2.0 * eta * (1.0 - p), b + 1.0",
         "pace, goal = 2.0 * eta * (1.0 - p), a + 1.0",
         "tests/online/test_spam.py",
     ),
     Mutant(
-        "SPAM's average counts every step alike",
+        "SPAM's average weighs all steps equally",
         "online/spam.py",
         "table.stats[PAST] += t",
         "table.stats[PAST] += 1.0",
         "tests/online/test_spam.py",
     ),
     Mutant(
-        "SOLAM steps down in alpha, as Algorithm 10 prints it",
+        "SOLAM descends in alpha, as published in Algorithm 10",
         "online/solam.py",
         "alpha = (alpha + pace * g_alpha) / (1.0 + forget)",
         "alpha = (alpha - pace * g_alpha) / (1.0 + forget)",
@@ -293,7 +294,7 @@ KERNELS = [
         "tests/online/test_uniexp.py",
     ),
     Mutant(
-        "OAM forgets the step before in a pair's margin",
+        "OAM ignores the previous step in a pair's margin",
         "online/oam.py",
         "margin = y_t * (s - s_b - total * x_xb)",
         "margin = y_t * (s - s_b)",
@@ -307,7 +308,7 @@ KERNELS = [
         "tests/online/test_cbr.py",
     ),
     Mutant(
-        "FSAUC starts a stage with the step size of the last",
+        "FSAUC keeps the step size of the previous stage",
         "online/fsauc_stages.py",
         "z[ETA] *= min(z[FALL] / before * np.sqrt(beta / z[BETA]), 1.0)",
         "z[ETA] *= 1.0",
@@ -321,14 +322,14 @@ KERNELS = [
         "tests/online/test_psam.py",
     ),
     Mutant(
-        "SVRG's penalty is not divided by how rare a feature is",
+        "SVRG's penalty ignores how rare a feature is",
         "online/svrg_rows.py",
         "share = step * pull[RARITY, j]",
         "share = step",
         "tests/online/test_svrg.py tests/online/engine/test_engine.py",
     ),
     Mutant(
-        "the l2 penalty is dropped",
+        "the l2 penalty is ignored",
         "online/engine/feature_table.py",
         "shrunk = w / (1.0 + due * ridge(feat, j, l2) * feat[D, j])",
         "shrunk = w",
@@ -342,11 +343,11 @@ KERNELS = [
         "tests/online/test_spam.py",
     ),
     Mutant(
-        "a feature that wakes up keeps its past",
+        "a feature that becomes active keeps its old weight",
         "online/engine/feature_table.py",
         "ASLEEP * new < mark and",
         "new < 0.0 and",
-        "tests/test_contracts.py -k 'wake_up and SPAM'",
+        "tests/contracts/test_streams.py -k 'wake_up and SPAM'",
     ),
     Mutant(
         "squares of sparse rows leave the cross term out",
@@ -356,14 +357,14 @@ KERNELS = [
         "tests/online/engine/test_engine.py",
     ),
     Mutant(
-        "the penalty that is due is lost when scales are renewed",
+        "the pending penalty is lost when scales are renewed",
         "online/engine/row_visit.py",
         "        settle(table, how)\n    shift",
         "        table.stats[DUE] = 0.0\n    shift",
         "tests/online/test_spam.py",
     ),
     Mutant(
-        "the row that is counted does not move its class's mean score",
+        "a counted row does not change its class's mean score",
         "online/engine/row_visit.py",
         "news.share * (news.score - a) if y_i > 0.0",
         "0.0 * (news.score - a) if y_i > 0.0",
@@ -379,35 +380,36 @@ KERNELS = [
 ]
 
 
+def check(mutant: Mutant) -> str:
+    """Return what is wrong with a mutant's place or tests; empty if nothing is."""
+    path = ROOT / SOURCE / mutant.file
+    if not path.exists():
+        return f"{mutant.file} does not exist ({mutant.name})"
+    found = path.read_text().count(mutant.old)
+    if found != 1:
+        text = f"{mutant.old!r} occurs {found} times, expected once"
+        return f"{mutant.file}: {text} ({mutant.name})"
+    files = [word for word in mutant.tests.split() if word.startswith("tests/")]
+    missing = [file for file in files if not (ROOT / file).exists()]
+    return f"{', '.join(missing)} does not exist ({mutant.name})" if missing else ""
+
+
 def copy(folder: Path) -> None:
     """Copy what the tests need."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.nb[ci]")
     for part in ("src", "tests"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.nb[ci]")
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 
-def mutate(folder: Path, mutant: Mutant) -> None:
-    """Break the copy."""
-    path = folder / SOURCE / mutant.file
-    text = path.read_text()
-    found = text.count(mutant.old)
-    if found != 1:
-        raise SystemExit(
-            f"{mutant.file} has {found} times, not once, what {mutant.name!r} replaces:"
-            f"\n{mutant.old}"
-        )
-    path.write_text(text.replace(mutant.old, mutant.new))
-
-
-def run_tests(folder: Path, tests: str, cache: Path) -> int:
-    """Return what pytest ends with, in this copy."""
+def run_tests(folder: Path, tests: str) -> int:
+    """Return the exit code of pytest in this copy."""
     arguments = "-x -q --no-header -p no:cacheprovider -p no:xdist -o addopts="
     options = "--strict-markers --import-mode=importlib"
     environment = {
         "PYTHONPATH": str(folder / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_CACHE_DIR": str(cache),  # by the path of a copy: no two share a kernel
+        "NUMBA_CACHE_DIR": str(folder / "cache"),  # copies must not share kernels
     }
     return subprocess.run(
         f"{sys.executable} -m pytest {arguments} {options} {tests}",
@@ -421,46 +423,59 @@ def run_tests(folder: Path, tests: str, cache: Path) -> int:
 
 
 def attempt(mutant: Mutant | None, tests: str) -> tuple[int, float]:
-    """Return what pytest ends with, and the seconds it took."""
+    """Return the exit code of pytest and the seconds it took."""
     start = perf_counter()
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy(folder)
         if mutant is not None:
-            mutate(folder, mutant)
-        return run_tests(folder, tests, folder / "cache"), perf_counter() - start
+            path = folder / SOURCE / mutant.file
+            path.write_text(path.read_text().replace(mutant.old, mutant.new))
+        return run_tests(folder, tests), perf_counter() - start
 
 
 def main() -> int:
-    """Try the mutants that were asked for; print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    """Run the selected mutants and print a line for each."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("which", nargs="?", default="", help="part of a file or name")
-    parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
-    wanted = parser.parse_args()
+    parser.add_argument("--check", action="store_true", help="only check the places")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="parallel runs (default: 2)"
+    )
+    given = parser.parse_args()
     every = [*MUTANTS, *KERNELS]
-    some = [one for one in every if wanted.which in f"{one.file} {one.name}"]
-    with TemporaryDirectory() as name:  # a wrong text is told before the long wait
-        copy(Path(name))
-        for mutant in some:
-            shutil.copy(ROOT / SOURCE / mutant.file, Path(name) / SOURCE / mutant.file)
-            mutate(Path(name), mutant)
-    whole = sorted({mutant.tests for mutant in some})
-    with ThreadPoolExecutor(wanted.jobs) as pool:
-        for tests, (code, _) in zip(
-            whole, pool.map(lambda tests: attempt(None, tests), whole), strict=True
-        ):
+    chosen = [one for one in every if given.which in f"{one.file} {one.name}"]
+    wrong = [text for mutant in chosen if (text := check(mutant))]
+    if wrong or given.check:
+        print(
+            *wrong,
+            f"{len(chosen) - len(wrong)} of {len(chosen)} places found",
+            sep="\n",
+        )
+        return 1 if wrong else 0
+    return run(chosen, given.jobs)
+
+
+def run(chosen: list[Mutant], jobs: int) -> int:
+    """Run mutants, after their tests without any; return 1 if one survives."""
+    suites = sorted({mutant.tests for mutant in chosen})
+    with ThreadPoolExecutor(jobs) as pool:
+        passed = pool.map(lambda tests: attempt(None, tests), suites)
+        for tests, (code, _) in zip(suites, passed, strict=True):
             if code:
-                raise SystemExit(f"pytest {tests} ends with {code} without any mutant")
+                raise SystemExit(f"pytest {tests} exits with {code} without any mutant")
         survivors = 0
-        done = pool.map(lambda mutant: attempt(mutant, mutant.tests), some)
-        for mutant, (code, seconds) in zip(some, done, strict=True):
-            # Anything but a failed test is no catch: the mutant could not even run.
+        done = pool.map(lambda mutant: attempt(mutant, mutant.tests), chosen)
+        for mutant, (code, seconds) in zip(chosen, done, strict=True):
+            # Only a failed test counts: with other codes the tests did not run.
             word = {FAILED: "caught", 0: "SURVIVED"}.get(code, f"BROKEN ({code})")
             survivors += code != FAILED
             print(
                 f"{word:9} {seconds:5.0f} s  {mutant.file}: {mutant.name}", flush=True
             )
-    print(f"{len(some) - survivors} of {len(some)} caught")
+    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
     return 1 if survivors else 0
 
 

@@ -1,12 +1,12 @@
-"""Find how high a cell of a paper gets with parameters chosen by the test rows.
+"""Find the highest AUC of a cell with parameters chosen by the test rows.
 
-``python reproduction/experiments/oracle.py gao2013-opauc 2 ijcnn1 LS-SVM --runs 5``:
-mean test AUC over the runs of the protocol for each choice out of the whole grid, of
-one form (``--form printed``, ``tuned``), and the best of them. No honest tuning can do
-better than that choice. If it is below the printed value as well, tuning is not what is
-missing. ``--all-rows`` leaves out the paper's own limit on rows of an algorithm.
-``--exact`` has the exact minimum of the square loss in the place of an algorithm that
-comes near it, with the penalties of its grid.
+``python reproduction/experiments/oracle.py gao2013-opauc 2 ijcnn1 LS-SVM --runs 5``
+prints the mean test AUC over the runs of the protocol for each choice of the grid, for
+one form (``--form printed``, ``tuned``), and the best of them. Tuning without the
+test rows cannot do better. If this is below the published value too, tuning does not
+explain the difference. ``--all-rows`` removes the paper's limit on the rows of an
+algorithm. ``--exact`` replaces the algorithm by the exact minimum of the square loss,
+with the penalties of its grid.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from sklearn.model_selection import ParameterGrid
 
 from aucmax.metrics import auc
 from aucmax_reproduction import papers
-from aucmax_reproduction.fitting import EXACT_BY, Effort, prepared, scores, taught
+from aucmax_reproduction.fitting import EXACT_BY, Effort, fit_model, prepared, scores
 from aucmax_reproduction.protocol import PRINTED, Recipe
 from aucmax_reproduction.protocols import protocol
 
@@ -25,7 +25,7 @@ from aucmax_reproduction.protocols import protocol
 def areas(
     place: tuple[str, str, str], recipe: Recipe, form: str, runs: int, effort: Effort
 ) -> dict[str, float]:
-    """Return the mean test AUC of every choice; of those that diverge, none."""
+    """Return the mean test AUC of every choice; -inf if it diverges."""
     found: dict[str, list[float]] = {}
     for run in range(runs):
         ready = prepared(*place, "", run, effort)
@@ -34,11 +34,11 @@ def areas(
             name = ", ".join(f"{key} {_short(choice[key])}" for key in choice)
             name = f"no. {k}: {name}"
             try:
-                model = taught(recipe, form, choice, X, y, effort.seed + run)
+                model = fit_model(recipe, form, choice, X, y, effort.seed + run)
                 area = float(auc(ready.y_test, scores(model, ready.X_test)))
             except (ArithmeticError, ValueError):
                 area = -np.inf
-            # A value may depend on the rows of the run; its number does not.
+            # A value may depend on the rows of the run, its index does not.
             found.setdefault(name if run == 0 else list(found)[k], []).append(area)
     return {name: float(np.mean(mine)) for name, mine in found.items()}
 
@@ -79,7 +79,7 @@ def main() -> None:
         )
         if cell.metric == papers.AUC
     ]
-    print(f"best by the test rows: {found[best]:.4f} ({best}); printed {cell.mean}")
+    print(f"best by the test rows: {found[best]:.4f} ({best}); published {cell.mean}")
 
 
 if __name__ == "__main__":

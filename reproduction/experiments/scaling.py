@@ -1,9 +1,9 @@
-"""Find how a paper scaled its rows: test AUC by scaling, beside what is printed.
+"""Find how a paper scaled its rows: test AUC by scaling, and the published value.
 
 ``python reproduction/experiments/scaling.py khalid2019-dissertation 7.4 sector --runs
-3``: mean test AUC over the runs of the protocol of the exact minimum of the square
-loss, of BAMCV and of the algorithms of the table with our defaults (``--form tuned``:
-ours, tuned).
+3`` prints the mean test AUC over the runs of the protocol, for the exact minimum of the
+square loss, for BAMCV and for the algorithms of the table with our defaults (``--form
+tuned``: tuned).
 """
 
 import argparse
@@ -18,9 +18,9 @@ from aucmax_reproduction.fitting import (
     Effort,
     Ready,
     choose,
+    fit_model,
     prepared,
     scores,
-    taught,
 )
 from aucmax_reproduction.protocol import OURS, Plan, Recipe
 from aucmax_reproduction.protocols import protocol
@@ -34,7 +34,7 @@ def area(
     """Return the test AUC of an algorithm on the rows of a run."""
     seed = effort.seed + run
     choice = choose(recipe, form, ready, plan.folds, effort, seed)
-    model = taught(recipe, form, choice, ready.X, ready.y, seed)
+    model = fit_model(recipe, form, choice, ready.X, ready.y, seed)
     return float(auc(ready.y_test, scores(model, ready.X_test)))
 
 
@@ -42,7 +42,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name in ("source", "table", "dataset"):
         parser.add_argument(name)
-    parser.add_argument("--algorithms", default="", help="by commas; all of the table")
+    parser.add_argument(
+        "--algorithms", default="", help="names, separated by commas (default: all)"
+    )
     parser.add_argument("--form", default=OURS)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--grid", type=int, default=5)
@@ -62,7 +64,7 @@ def main() -> None:
         (cell.algorithm, given.form, plan.recipes[cell.algorithm], f"{cell.mean:.4f}")
         for cell in cells
     ]
-    print("| | " + " | ".join(SCALINGS) + " | printed |", flush=True)
+    print("| | " + " | ".join(SCALINGS) + " | published |", flush=True)
     for name, form, recipe, printed in tops + mine:
         means = []
         for scaling in SCALINGS:

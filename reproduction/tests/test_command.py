@@ -1,4 +1,4 @@
-"""``python -m aucmax_reproduction`` as a user meets it."""
+"""The command ``python -m aucmax_reproduction``."""
 
 import json
 from csv import DictReader
@@ -26,7 +26,7 @@ def invoke(folder, *arguments):
     return call(toy_paper.SOURCE, *FAST, "-o", folder, *arguments)
 
 
-def test_a_table_comes_with_ours_beside_it(paper):
+def test_a_table_has_published_values_and_ours(paper):
     result = invoke(paper, "--table", "1", "--datasets", "pair,nowhere")
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
@@ -54,9 +54,9 @@ def test_a_table_comes_with_ours_beside_it(paper):
     assert len(fits) == 1 + 2 * (2 * 2 + 2)  # nothing was done again
 
 
-def test_tables_of_what_is_there_take_no_fits(paper):
-    some = ("--table", "1", "--datasets", "pair", "--algorithms", "LS-SVM")
-    invoke(paper, *some)
+def test_tables_from_existing_fits(paper):
+    selection = ("--table", "1", "--datasets", "pair", "--algorithms", "LS-SVM")
+    invoke(paper, *selection)
     done = (paper / f"{toy_paper.SOURCE}.jsonl").read_text()
     result = invoke(paper, "--no-fits", "--grid", 99)  # what was done is in the file
     assert result.exit_code == 0
@@ -67,7 +67,7 @@ def test_tables_of_what_is_there_take_no_fits(paper):
     assert (paper / f"{toy_paper.SOURCE}.jsonl").read_text() == done
     elsewhere = invoke(paper / "elsewhere", "--no-fits")
     assert elsewhere.exit_code
-    assert "There are no results yet" in elsewhere.stderr
+    assert "No results: " in elsewhere.stderr
 
 
 def test_a_dry_run_counts_and_writes_nothing(paper):
@@ -79,7 +79,7 @@ def test_a_dry_run_counts_and_writes_nothing(paper):
         {"table": "1", "form": "printed", "fits": 4, "models": 4 * (1 + 2 * 2)},
     ]
     text = " ".join(invoke(paper, "--dry-run").stdout.split())
-    assert f"Left out: four: {toy_paper.UNKNOWN}." in text
+    assert f"Skipped: four: {toy_paper.UNKNOWN}." in text
     assert "another machine" not in text
     assert not paper.exists()
 
@@ -98,31 +98,33 @@ def test_figures_are_drawn(paper):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--table", "9"], "toy2024 prints no table '9'. It has 1, 2."),
-        (["--forms", "best"], "There is no form 'best': ours, tuned, printed."),
-        (["--forms", ","], "--forms needs one of ours, tuned, printed."),
+        (["--table", "9"], "toy2024 has no table '9'. Use one of 1, 2."),
+        (["--forms", "best"], "Unknown form 'best'. Use one of ours, tuned, printed."),
+        (["--forms", ","], "--forms is empty. Use one of ours, tuned, printed."),
     ],
 )
-def test_what_is_wrong_is_one_line(paper, arguments, message):
+def test_errors_are_one_line(paper, arguments, message):
     result = invoke(paper, *arguments)
     assert result.exit_code == 1
     assert result.stderr == f"Error: {message}\n"
     assert not paper.exists()
 
 
-def test_a_failure_is_told_and_the_exit_code_says_so(paper, monkeypatch):
+def test_a_failure_is_reported_and_sets_the_exit_code(paper, monkeypatch):
     from aucmax_reproduction import fitting
 
     def fails(*_):
         raise MemoryError("36 GB are too many")
 
-    monkeypatch.setattr(fitting, "taught", fails)
+    monkeypatch.setattr(fitting, "fit_model", fails)
     result = invoke(paper, "--datasets", "pair", "--forms", "ours")
     assert result.exit_code == 1
-    assert "failed, as pair LS-SVM: MemoryError: 36 GB" in result.stderr
+    assert "Failed cells: 4; first pair LS-SVM: MemoryError: 36 GB" in " ".join(
+        result.stderr.split()
+    )
 
 
-def test_an_interrupt_says_how_to_go_on(paper, monkeypatch):
+def test_an_interrupt_tells_how_to_resume(paper, monkeypatch):
     from aucmax_reproduction import reproduce
 
     def interrupted(*_):
@@ -131,4 +133,4 @@ def test_an_interrupt_says_how_to_go_on(paper, monkeypatch):
     monkeypatch.setattr(reproduce, "fitted", interrupted)
     result = invoke(paper, "--datasets", "pair")
     assert result.exit_code == 130
-    assert "the same command goes on" in " ".join(result.stderr.split())
+    assert "run the same command to resume" in " ".join(result.stderr.split())

@@ -1,4 +1,4 @@
-"""The counts of README.md, and that the tables come out of the lines."""
+"""Counts in README.md, and tables made from stored fits."""
 
 import gzip
 import importlib.util
@@ -72,7 +72,7 @@ def test_signs_and_notes_are_read(counts, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "lines").glob("*.gz")))
-def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypatch):
+def test_tables_are_made_from_stored_fits_without_data(name, tmp_path, monkeypatch):
     monkeypatch.delenv("AUCMAX_DATA", raising=False)
     monkeypatch.setattr("aucmax.io.datasets._cache", lambda: tmp_path / "cache")
     stem = name.removesuffix(".jsonl.gz")
@@ -89,7 +89,7 @@ def test_tables_come_out_of_the_lines_without_any_data(name, tmp_path, monkeypat
     assert cells(tmp_path / f"{source}.md") == cells(DOCS / f"{stem}.md")
 
 
-def test_lines_are_rounded_and_of_the_last_file_that_has_them(kept, tmp_path):
+def test_stored_fits_are_rounded_and_the_last_file_counts(kept, tmp_path):
     head = {"source": "gao2013-opauc", "grid": 5, "tune_rows": 9, "rows": 9, "seed": 0}
     job = {"table": "2", "dataset": "german", "rule": "", "algorithm": "OPAUC"}
     numbers = dict.fromkeys(kept.DECIMALS, 2 / 3)

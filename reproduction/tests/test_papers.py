@@ -1,4 +1,4 @@
-"""What the papers print."""
+"""Published values of the papers."""
 
 from csv import DictReader
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_all_cells_are_there():
     assert all(cell.copied for cell in copied)
 
 
-def test_they_are_those_of_the_transcript():
+def test_cells_equal_the_transcript():
     if not RESULTS.exists():
         pytest.skip(f"{RESULTS.name}, the papers' tables, is not here")
     with open(RESULTS) as file:
@@ -36,12 +36,18 @@ def test_they_are_those_of_the_transcript():
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (["gao2014"], "no source 'gao2014': gao2013-opauc, "),
-        (["gao2013-opauc", ["3"]], "prints no table '3'. It has 2, 4"),
-        (["gao2013-opauc", ["2"], ["heart"]], "no dataset 'heart'. It has diabetes"),
-        (["gao2013-opauc", ["2"], [], ["SPAM"]], "no algorithm 'SPAM'. It has OPAUC"),
+        (["gao2014"], "Unknown source 'gao2014'. Use one of gao2013-opauc, "),
+        (["gao2013-opauc", ["3"]], "has no table '3'. Use one of 2, 4"),
+        (
+            ["gao2013-opauc", ["2"], ["heart"]],
+            "no dataset 'heart'. Use one of diabetes",
+        ),
+        (
+            ["gao2013-opauc", ["2"], [], ["SPAM"]],
+            "no algorithm 'SPAM'. Use one of OPAUC",
+        ),
     ],
 )
-def test_what_is_not_printed_is_named(wanted, words):
+def test_errors_name_what_is_not_published(wanted, words):
     with pytest.raises(ValueError, match=words):
         papers.cells(*wanted)

@@ -1,4 +1,4 @@
-"""The papers' protocols: nothing is left out, and all of it can be built."""
+"""Protocols of the papers: complete, and every model can be built."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,9 @@ def test_every_recipe_can_be_built_in_every_form(source):
 
 
 def test_an_unknown_source_is_named():
-    with pytest.raises(ValueError, match="no source 'x': gao2013-opauc"):
+    with pytest.raises(
+        ValueError, match=r"Unknown source 'x'\. Use one of gao2013-opauc"
+    ):
         protocol("x")
     assert set(PROTOCOLS) == set(papers.sources())
 
@@ -95,7 +97,7 @@ def test_ours_is_tuned_around_its_defaults():
     }
 
 
-def test_what_is_tried_beside_the_grid_is_of_the_tuned_form_alone():
+def test_further_parameters_are_tried_in_the_tuned_form_only():
     y = np.array([True, False])
     recipe = Recipe("OAMseq", {"C": Grid((1.0, 2.0))}, tried={"precondition": (True,)})
     assert recipe.choices(OURS, y, None) == {}
@@ -104,7 +106,7 @@ def test_what_is_tried_beside_the_grid_is_of_the_tuned_form_alone():
     assert (len(tuned["C"]), tuned["precondition"]) == (3, [True])
 
 
-def test_whether_words_are_scaled_is_chosen_where_a_model_scales_at_all():
+def test_scaling_of_words_is_tuned_only_if_a_model_has_it():
     grid = {"l2": Grid((1.0,))}
     recipes = of_words({name: Recipe(name, grid) for name in ("OPAUCf", "BAM")})
     tuned = {name: one.choices(TUNED, Y, 1) for name, one in recipes.items()}

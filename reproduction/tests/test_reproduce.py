@@ -1,4 +1,4 @@
-"""Protocols that are run: what is fitted, what is kept, and what is not seen."""
+"""Running protocols: fits, results files, and no use of test rows in tuning."""
 
 import json
 
@@ -25,7 +25,7 @@ def paper(tmp_path, monkeypatch):
 
 
 def lasting(line):
-    """Return what does not change from one time to the next."""
+    """Return the reproducible fields of the lines."""
     return {key: value for key, value in line.items() if "seconds" not in key}
 
 
@@ -45,14 +45,14 @@ def test_only_what_can_be_compared_is_run_and_nothing_twice(paper):
 
 
 def test_what_is_missing_is_named(paper):
-    said = {cell.dataset: reproduce.obstacle(cell) for cell in WANTED.cells}
+    said = {cell.dataset: reproduce.why_not_run(cell) for cell in WANTED.cells}
     assert "gone.svm.xz has no public address" in said["gone"]
     assert said["nowhere"] == "the data set is not in the registry"
     copied = next(cell for cell in WANTED.cells if cell.copied)
-    assert "gao2013-opauc" in reproduce.obstacle(copied)
+    assert "gao2013-opauc" in reproduce.why_not_run(copied)
 
 
-def test_a_line_is_what_a_slow_version_finds(paper):
+def test_a_line_equals_a_slow_version(paper):
     found = reproduce.reproduce(WANTED, paper, EFFORT)
     line = next(one for one in found if one["form"] == PRINTED and one["run"] == 1)
     assert (line["algorithm"], line["train_rows"], line["test_rows"]) == (
@@ -72,19 +72,19 @@ def test_a_line_is_what_a_slow_version_finds(paper):
     assert best_accuracy(y[test], score) == pytest.approx(right)
 
 
-def test_a_run_goes_on_where_it_was(paper):
-    told = []
+def test_a_run_is_resumed(paper):
+    reported = []
     whole = reproduce.reproduce(
-        WANTED, paper, EFFORT, watch=lambda *news: told.append(news)
+        WANTED, paper, EFFORT, watch=lambda *news: reported.append(news)
     )
-    assert told[0] == ("1 pair", 0, 12)
-    assert told[-1] == ("1 pair Uni-Exp", 12, 12)
+    assert reported[0] == ("1 pair", 0, 12)
+    assert reported[-1] == ("1 pair Uni-Exp", 12, 12)
     content = paper.read_bytes()
-    told.clear()
+    reported.clear()
     again = reproduce.reproduce(
-        WANTED, paper, EFFORT, watch=lambda *news: told.append(news)
+        WANTED, paper, EFFORT, watch=lambda *news: reported.append(news)
     )
-    assert (again, told, paper.read_bytes()) == (whole, [], content)
+    assert (again, reported, paper.read_bytes()) == (whole, [], content)
     # Killed in the middle of the sixth line: the head and four fits are whole.
     ends = [k for k, byte in enumerate(content) if byte == ord("\n")]
     paper.write_bytes(content[: ends[4] + 20])
@@ -96,34 +96,34 @@ def test_a_run_goes_on_where_it_was(paper):
 
 def test_results_of_another_effort_are_not_mixed_in(paper):
     reproduce.reproduce(WANTED._replace(algorithms=("LS-SVM",)), paper, EFFORT)
-    with pytest.raises(ValueError, match="has results with grid=2, where grid=3"):
+    with pytest.raises(ValueError, match="has results with grid=2, not grid=3"):
         reproduce.reproduce(WANTED, paper, EFFORT._replace(grid=3))
     paper.write_text(f"{paper.read_text()}what?\n")
-    with pytest.raises(ValueError, match="line 10: this is no line of results"):
+    with pytest.raises(ValueError, match="line 10: malformed result"):
         reproduce.reproduce(WANTED, paper, EFFORT)
 
 
 def test_a_failure_is_a_line_and_is_tried_again(paper, monkeypatch):
-    real = fitting.taught
+    real = fitting.fit_model
 
     def fails(recipe, form, *rest):
         if recipe.system == "LS-SVM" and form == OURS:
             raise MemoryError("36 GB are too many")
         return real(recipe, form, *rest)
 
-    monkeypatch.setattr(fitting, "taught", fails)
+    monkeypatch.setattr(fitting, "fit_model", fails)
     found = reproduce.reproduce(WANTED, paper, EFFORT)
     failed = [line for line in found if "error" in line]
     assert [line["error"] for line in failed] == ["MemoryError: 36 GB are too many"] * 2
     assert sum("auc" in line for line in found) == 10
-    monkeypatch.setattr(fitting, "taught", real)
+    monkeypatch.setattr(fitting, "fit_model", real)
     again = reproduce.reproduce(WANTED, paper, EFFORT)
     assert all("auc" in line for line in again)
     assert len(lines.read(paper)) == 12 + 2
 
 
 class Spy:
-    """Learns nothing, and remembers the rows that it has seen."""
+    """A model that learns nothing and stores the rows it has seen."""
 
     seen: list
 
@@ -168,14 +168,16 @@ def test_selection_never_sees_test_rows(monkeypatch, validated):
     only = Recipe("spy", {"eta": Grid((3.0,))})
     assert choose(only, PRINTED, ready, 2, Effort(), 0) == {"eta": 3.0}
     none = Recipe("spy", {"eta": Grid((3.0, 3.0))})
-    with pytest.raises(ValueError, match="None of 2 choices can be fitted: diverged"):
+    with pytest.raises(
+        ValueError, match="None of the 2 parameter choices can be fitted: diverged"
+    ):
         choose(none, PRINTED, ready, 2, Effort(), 0)
 
 
 def test_as_printed_streams_are_streams():
     X, y = gaussian(60, 3)
     recipe = Recipe("Uni-Exp", passes=2)
-    model = fitting.taught(recipe, PRINTED, {"eta0": 0.1}, X, y > 0, 5)
+    model = fitting.fit_model(recipe, PRINTED, {"eta0": 0.1}, X, y > 0, 5)
     rng, expected = np.random.default_rng(5), recipe.model(PRINTED, {"eta0": 0.1})
     for _ in range(2):
         order = rng.permutation(60)
@@ -201,7 +203,7 @@ def test_rules_are_screened_before_all_is_run(paper, monkeypatch):
     assert len(near) < len(exact)
 
 
-def test_a_process_that_dies_takes_nothing_with_it(monkeypatch):
+def test_a_process_that_dies_does_not_affect_others(monkeypatch):
     jobs = [Job("toy", "1", "pair", "", "LS-SVM", OURS, run) for run in range(4)]
     monkeypatch.setattr(reproduce, "fitted", toy_paper.dies_or_not)
     found = list(reproduce._in_processes(jobs, EFFORT, 2))
@@ -212,5 +214,5 @@ def test_a_process_that_dies_takes_nothing_with_it(monkeypatch):
         3: True,
     }
     (died,) = (line for line in found if "error" in line)
-    assert "out of memory perhaps" in died["error"]
+    assert "perhaps out of memory" in died["error"]
     json.dumps(found)

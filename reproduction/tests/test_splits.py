@@ -1,4 +1,4 @@
-"""Rows of runs, scaling, and rules by which classes become two."""
+"""Rows of runs, scaling, and rules for class groups."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def test_words_stay_sparse():
         assert test.nnz == X[20:].nnz
 
 
-def test_rules_are_those_that_a_paper_may_mean():
+def test_plausible_rules():
     counts = dict.fromkeys(map(float, range(10)), 100) | {3.0: 150}
     rules = {rule.name: set(rule.positive) for rule in plausible(counts)}
     assert rules["first half of the labels"] == {0, 1, 2, 3, 4}

@@ -1,4 +1,4 @@
-"""Tables with ours beside what is printed; figures."""
+"""Tables and figures."""
 
 import csv
 import io
@@ -65,7 +65,7 @@ def test_csv_has_a_line_for_each_cell_and_form(report):
         assert row["ours"] == ("" if one.mean is None else repr(one.mean))
 
 
-def test_the_whole_effort_is_said_to_be_that(report):
+def test_the_whole_effort_is_reported(report):
     whole = report._replace(effort=Effort(), wanted=report.wanted._replace(runs=None))
     assert tables.effort_of(whole) == "The paper's whole effort."
     assert "--runs 0 --grid 0 --tune-rows 0 --rows 0" in tables.command_of(whole)
@@ -101,7 +101,7 @@ def test_a_learning_curve_ends_at_all_rows(ready):
 
 
 @pytest.mark.filterwarnings("ignore:SPDAM has not converged")
-def test_who_learns_no_stream_has_a_curve_of_passes(ready):
+def test_batch_learners_have_a_curve_of_passes(ready):
     model = Recipe("SPDAM").model(OURS, {})
     curve = curves.learning_curve("SPDAM", fitting.seeded(model, 0), ready, 0)
     assert curve.at == [150.0 * passes for passes in (1, 2, 4, 8, 16)]
@@ -127,7 +127,7 @@ def test_figures_draw_the_curves(tmp_path):
     assert list(right.get_lines()[0].get_xdata()) == one.seconds
     figure = parameter_figure([one, other], "title", "l2")
     (axes,) = figure.axes
-    told = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert told == ["A", "B", "B diverged"]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["A", "B", "B diverged"]
     save_figure(figure, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

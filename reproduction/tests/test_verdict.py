@@ -1,4 +1,4 @@
-"""What is made of our means and the printed ones."""
+"""Verdicts on our means and the published ones."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ from aucmax_reproduction.verdict import (
     NOT_RUN,
     REPRODUCED,
     WITHIN,
+    compare_mean,
     fitting_rules,
-    judge,
     matches,
     paired_t,
-    tally,
+    verdict_counts,
     verdicts,
 )
 
@@ -62,7 +62,7 @@ def line(run, area, dataset="pair", algorithm="LS-SVM", form=OURS, rule=""):
     ],
 )
 def test_within_a_printed_deviation_is_reproduced(mean, std, verdict):
-    assert judge(mean, toy_paper.cell("pair", "LS-SVM", 0.8, std)) == verdict
+    assert compare_mean(mean, toy_paper.cell("pair", "LS-SVM", 0.8, std)) == verdict
 
 
 def test_every_cell_gets_a_verdict():
@@ -90,7 +90,7 @@ def test_every_cell_gets_a_verdict():
     assert found["gone", "LS-SVM", "auc", ""].verdict == INCOMPARABLE
     assert found["part", "LS-SVM", "auc", OURS].reason == "a part of the rows"
     assert "--search" in found["four", "LS-SVM", "auc", OURS].reason
-    counts = tally(found.values())
+    counts = verdict_counts(found.values())
     assert counts[OURS][REPRODUCED] == 2
     assert counts[PRINTED][BELOW] == 2
 
@@ -120,7 +120,7 @@ def test_a_rule_is_found_where_all_fit_and_the_task_is_no_easier():
     assert one.reason.startswith(f"{toy_paper.UNKNOWN}; 1 plausible rules tried")
 
 
-def test_a_ceiling_below_the_printed_value_is_told():
+def test_linear_models_below_the_published_value_are_reported():
     tops = [{**line(0, 0.76, form=EXACT), "algorithm": by} for by in CEILINGS]
     fits = [line(0, 0.75), *tops]
     wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
@@ -166,7 +166,7 @@ def test_the_reference_is_tested_on_the_same_runs():
     assert matches(WANTED, fits[:5]) == []
 
 
-def test_test_rows_that_were_drawn_once_leave_room_for_others(monkeypatch):
+def test_test_rows_drawn_once_give_a_tolerance(monkeypatch):
     wanted = WANTED._replace(algorithms=("LS-SVM",), datasets=("pair",), forms=(OURS,))
 
     def reason(error):

@@ -1,4 +1,4 @@
-"""A paper that does not exist, on small sets, to test the reproduction with."""
+"""A fictitious paper on small sets, for tests."""
 
 import hashlib
 import lzma
@@ -65,7 +65,7 @@ PROTOCOL = Protocol(
 
 
 def install(monkeypatch, folder):
-    """Let the paper be the only one, and write its sets to a folder."""
+    """Make this the only paper, and write its sets to a folder."""
     X, y = gaussian(120, 4)
     labels = (y + 2 * (np.arange(120) % 2)).astype(float)  # 0 and 2 against 1 and 3
     entries = {
@@ -84,7 +84,7 @@ def install(monkeypatch, folder):
 
 
 def entry(folder, name, X, labels):
-    """Write a set as svmlight; return what the registry would know of it."""
+    """Write a set as svmlight; return its registry entry."""
     lines = [
         f"{label:g} " + " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(x))
         for x, label in zip(X, labels, strict=True)
@@ -105,7 +105,7 @@ def entry(folder, name, X, labels):
 
 
 def dies_or_not(job, effort):
-    """Stand in for a fit; one takes its process with it."""
+    """Replace a fit; run 1 kills its process."""
     if job.run == 1:
         os._exit(1)
     return {**{name: getattr(job, name) for name in job._fields[1:]}, "auc": 0.5}

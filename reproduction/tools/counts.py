@@ -1,13 +1,12 @@
-"""Count the cells of reproduction/results/*.md, for the table of README.md.
+"""Count the verdicts in reproduction/results/*.md, for the table of README.md.
 
-``python reproduction/tools/counts.py``: each file was written by ``python -m
-aucmax_reproduction``; what is counted is the sign behind each of our means. Of a cell
-that several files have, the last one in the order of their names counts ("…-all.md"
-follows "….md"), so that a run without a limit on rows takes the place of one with it. A
-cell that is below counts as explained if a note of its table says that no linear model
-gets there, or if ``experiments.csv`` has what was found about it, and by which command.
-Where a set comes with a test file the paper's test rows are ours, and their error,
-which older files still have in their notes, explains nothing.
+``python reproduction/tools/counts.py`` counts the sign after each of our means in the
+files written by ``python -m aucmax_reproduction``. If several files have a cell, the
+last one by file name counts ("…-all.md" follows "….md"), so that a run without a row
+limit replaces one with it. A cell that is below is explained if a note of its table
+says that no linear model gets there, or if ``experiments.csv`` has a finding and its
+command. If a set has a test file, our test rows are the paper's, and their standard
+error, which older files have in their notes, explains nothing.
 """
 
 import csv
@@ -27,7 +26,7 @@ CHAPTERS = {"khalid2019-dissertation": "dissertation", "natole2020-thesis": "the
 
 
 class Place(NamedTuple):
-    """A printed cell."""
+    """Position of a published cell."""
 
     source: str
     table: str
@@ -40,7 +39,7 @@ Found = dict[Place, dict[str, str]]  # by cell and form: met, above, within, …
 
 
 def cells(path: Path) -> Iterator[tuple[Place, dict[str, str]]]:
-    """Yield the cells of a file with what came of each form."""
+    """Yield the cells of a file with the verdict of each form."""
     text = path.read_text(encoding="utf-8")
     source = text.split("\n", 1)[0].removeprefix("# ")
     older = "within error" not in text  # than that verdict
@@ -65,7 +64,7 @@ def cells(path: Path) -> Iterator[tuple[Place, dict[str, str]]]:
 
 
 def verdict(place: Place, box: str, notes: list[tuple[str, str]], older: bool) -> str:
-    """Return what came of a cell: its sign, or why it is below."""
+    """Return the verdict of a cell from its sign and the notes."""
     what = SIGNS.get(box.rsplit(" ", 1)[-1], "")
     pattern = rf"(?:^|; ){re.escape(place.dataset)} \(([^)]*)\)"
     said = [
@@ -98,7 +97,7 @@ def every() -> Found:
 
 
 def counted(mine: list[str]) -> str:
-    """Return, in a cell of the table, how many are what."""
+    """Return the numbers of verdicts as text."""
     if not mine:
         return "–"
     met = sum(what in ("met", "above") for what in mine)

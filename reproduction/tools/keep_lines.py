@@ -1,11 +1,10 @@
-"""Keep the fits of a run in reproduction/results, and the table that they make.
+"""Store the fits of a run, and their table, in reproduction/results.
 
-``python reproduction/tools/keep_lines.py NAME FILE…``: the fits in files that ``aucmax
-reproduce`` wrote with the same limits (``FOLDER/SOURCE.jsonl``, or one that was kept
-before) go to ``lines/NAME.jsonl.gz``, and their table to ``NAME.md``. Of a fit that
-several files have, that of the last one is kept; those that failed are left out.
-Numbers are rounded, so that the files are small, and the table is made of the rounded
-ones, as a reader would make it.
+``python reproduction/tools/keep_lines.py NAME FILE…`` reads files that ``python -m
+aucmax_reproduction`` wrote with the same limits (``FOLDER/SOURCE.jsonl``, or a stored
+one). It writes the fits to ``lines/NAME.jsonl.gz`` and their table to ``NAME.md``. If
+several files have a fit, the last one is kept; failed fits are left out. Numbers are
+rounded to keep the files small, and the table is made from the rounded numbers.
 """
 
 import gzip
@@ -30,7 +29,7 @@ DECIMALS = {
 
 
 def rounded(line: lines.Line) -> lines.Line:
-    """Return a fit with as many digits as anybody may want."""
+    """Return a fit with rounded numbers."""
     numbers = {name: round(line[name], DECIMALS[name]) for name in DECIMALS}
     chosen = {name: _short(value) for name, value in line["chosen"].items()}
     return {**line, **numbers, "chosen": chosen}
@@ -41,7 +40,7 @@ def _short(value: Any) -> Any:
 
 
 def merged(files: list[Path], folder: Path) -> Path:
-    """Write the fits of several files to one in a folder, and return it."""
+    """Merge the fits of several files into one; return its path."""
     head: lines.Line = {}
     found: dict[tuple[Any, ...], lines.Line] = {}
     for file in files:
@@ -49,7 +48,7 @@ def merged(files: list[Path], folder: Path) -> Path:
         raw = file.read_bytes()
         plain.write_bytes(gzip.decompress(raw) if file.suffix == ".gz" else raw)
         head = head or lines.head_of(plain)
-        fits = lines.read(plain, head)  # which refuses other limits
+        fits = lines.read(plain, head)  # raises an error for other limits
         found |= {key(line): rounded(line) for line in fits if "error" not in line}
     path = folder / f"{head['source']}.jsonl"
     with lines.Writer(path, head) as writer:
@@ -63,7 +62,7 @@ def keep(name: str, files: list[Path], into: Path = FOLDER) -> None:
     with TemporaryDirectory() as folder:
         path = merged(files, Path(folder))
         report = Report.of(*recorded(Wanted(path.stem), path))
-        content = gzip.compress(path.read_bytes(), mtime=0)  # the same every time
+        content = gzip.compress(path.read_bytes(), mtime=0)  # reproducible bytes
     (into / "lines").mkdir(exist_ok=True)
     (into / "lines" / f"{name}.jsonl.gz").write_bytes(content)
     (into / f"{name}.md").write_text(as_markdown(report), encoding="utf-8")

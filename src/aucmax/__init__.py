@@ -1,7 +1,6 @@
-"""Linear rankers that maximise AUC, with scikit-learn's interface.
+"""AUC maximisation for tables and streams, with scikit-learn's interface.
 
-Every name below is imported on first use, so that ``import aucmax`` costs next to
-nothing.
+Public names are imported on first use, so that ``import aucmax`` is fast.
 """
 
 from importlib import import_module
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The estimators: what a model file may name, and what the contract tests run through.
+# Estimators: allowed in model files, and run through all contract tests.
 ESTIMATORS = {
     "SPAM": "aucmax.online.spam",
     "SOLAM": "aucmax.online.solam",
@@ -73,14 +72,14 @@ ESTIMATORS = {
     "AUCClassifier": "aucmax.blend.classifier",
 }
 
-# Maps to the features that a Chain learns from.
+# Feature maps for Chain.
 MAPS = {
     "KMeansNystroem": "aucmax.kernel.nystroem",
     "RandomFourier": "aucmax.kernel.fourier",
     "Projection": "aucmax.kernel.projection",
 }
 
-# What else a model file may name: members of an AUCClassifier.
+# Other classes allowed in model files: members of AUCClassifier.
 PARTS = {
     "BoostedTrees": "aucmax.blend.trees",
     "RandomizedTrees": "aucmax.blend.trees",
@@ -95,7 +94,7 @@ _PUBLIC = {
     "named": "aucmax.registry",
 }
 _MODULES = ("cluster", "data", "losses", "metrics")
-# An extra that may be missing must not break ``from aucmax import *``.
+# ``cluster`` needs an optional extra: ``from aucmax import *`` must work without it.
 __all__ = [*_PUBLIC, *(name for name in _MODULES if name != "cluster")]
 
 

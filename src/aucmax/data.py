@@ -1,4 +1,4 @@
-"""Data as users have it: files and streams, read in chunks of bounded memory."""
+"""Named data sets, and the rules for their positive class."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

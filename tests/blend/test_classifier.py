@@ -1,4 +1,4 @@
-"""The blend: what it says of itself, tables as they are, and files."""
+"""AUCClassifier: results, data frames, duplicates and model files."""
 
 import os
 import warnings
@@ -32,14 +32,14 @@ def light(**parameters):
 
 
 def crossed(n=600, seed=0):
-    """Return rows where a linear part and a product of two features count."""
+    """Return rows whose labels depend on one feature and on a product of two."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 5))
     return X, X[:, 0] + 2 * X[:, 1] * X[:, 2] + rng.standard_normal(n) > 1.0
 
 
 def table(n=500, seed=0):
-    """Return a data frame of everything, and labels by its columns."""
+    """Return a data frame with several column kinds, and labels."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -55,7 +55,7 @@ def table(n=500, seed=0):
     return frame, np.where(score + rng.standard_normal(n) > 1.0, "yes", "no")
 
 
-def test_defaults_find_what_is_linear_and_what_is_not():
+def test_defaults_find_linear_and_nonlinear_effects():
     X, y = crossed()
     new, labels = crossed(2000, seed=1)
     model = AUCClassifier(random_state=0).fit(X, y)
@@ -64,23 +64,23 @@ def test_defaults_find_what_is_linear_and_what_is_not():
     assert sum(line.weight for line in model.leaderboard_) == pytest.approx(1.0)
     areas = [line.auc for line in model.leaderboard_]
     assert areas == sorted(areas, reverse=True)
-    worth = {one.column: one for one in model.importances_}
-    assert worth["1"].low > 0.0
-    assert worth["2"].low > 0.0
-    assert worth["4"].low < 0.0 < worth["4"].high
-    assert model.feature_importances_[1] == worth["1"].drop
+    importance = {column.column: column for column in model.importances_}
+    assert importance["1"].low > 0.0
+    assert importance["2"].low > 0.0
+    assert importance["4"].low < 0.0 < importance["4"].high
+    assert model.feature_importances_[1] == importance["1"].drop
     assert "shuffled: 1" in model.explain() or "shuffled: 2" in model.explain()
 
 
 def test_the_score_is_the_blend_of_its_members():
     X, y = crossed(300)
     model = light().fit(X, y)
-    mean, unit, w = model._blend
+    mean, scale, w = model._blend
     parts = [
         np.mean([one.decision_function(X) for one in models], axis=0)
         for models in model.members_.values()
     ]
-    blend = (w / unit) @ (np.array(parts) - mean[:, None])
+    blend = (w / scale) @ (np.array(parts) - mean[:, None])
     slope, offset = model._odds
     assert_allclose(model.decision_function(X), slope * blend + offset)
     p = model.predict_proba(X)
@@ -88,7 +88,7 @@ def test_the_score_is_the_blend_of_its_members():
     assert_array_equal(model.predict(X), p[:, 1] > 0.5)
 
 
-def test_its_own_auc_is_that_of_the_models_of_folds_on_new_rows():
+def test_the_interval_covers_the_auc_of_the_fold_models_on_new_rows():
     new, labels = crossed(3000, seed=99)
     hits = 0
     for seed in range(10):
@@ -96,7 +96,7 @@ def test_its_own_auc_is_that_of_the_models_of_folds_on_new_rows():
         areas = [roc_auc_score(labels, model._score(new, k)) for k in range(3)]
         hits += model.auc_.low < np.mean(areas) < model.auc_.high
         assert model.score(new, labels) > np.mean(areas)  # their mean is better
-    assert hits >= 8  # of ten; less than eight in one of ninety, if 95 % are right
+    assert hits >= 8  # of ten; fewer has probability 1/90 at 95 % coverage
 
 
 def test_probabilities_are_calibrated():
@@ -121,23 +121,25 @@ def test_any_estimators_are_blended():
     names = {line.member for line in model.leaderboard_}
     assert names == {"forest", "LogisticRegression", "GaussianNB", "GaussianNB 2"}
     assert model.score(X, y) > 0.8
-    again = light(members=members).fit(X, y)  # members draw by random_state too
+    again = light(members=members).fit(X, y)  # random_state seeds the members too
     assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
-def test_members_that_cannot_be():
+def test_invalid_members_are_refused():
     X, y = crossed(60)
-    with pytest.raises(ValueError, match="nothing to blend"):
+    with pytest.raises(ValueError, match="members is empty"):
         light(members=[]).fit(X, y)
-    with pytest.raises(ValueError, match=r"members has 'BAM', which is no estimator"):
+    with pytest.raises(
+        ValueError, match=r"members contains 'BAM'; expected an estimator"
+    ):
         light(members=["BAM"]).fit(X, y)
     with pytest.raises(
-        ValueError, match="KNeighborsClassifier cannot learn from weigh"
+        ValueError, match="KNeighborsClassifier does not support sample_wei"
     ):
         light(members=[KNeighborsClassifier()]).fit(X, y, np.arange(60) + 1.0)
 
 
-def test_what_is_not_ours_is_not_saved(tmp_path):
+def test_foreign_members_are_not_saved(tmp_path):
     X, y = crossed(100)
     model = light(members=[GaussianNB(), BAM()]).fit(X, y)
     with pytest.raises(TypeError, match=r"GaussianNB cannot be saved.*could run code"):
@@ -145,7 +147,7 @@ def test_what_is_not_ours_is_not_saved(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-def test_files_hold_everything(tmp_path):
+def test_model_files_have_all_results(tmp_path):
     X, y = crossed(200)
     X[::9, 3] = np.nan
     model = light().fit(X, y)
@@ -158,10 +160,10 @@ def test_files_hold_everything(tmp_path):
     assert again.explain() == model.explain()
 
 
-def test_missing_numbers():
+def test_missing_values():
     X, y = crossed(600)
-    told = np.random.default_rng(1).random(600) < 0.5 * y
-    X[told, 4] = np.nan  # that it is missing says something
+    missing = np.random.default_rng(1).random(600) < 0.5 * y
+    X[missing, 4] = np.nan  # missing values are informative
     model = light().fit(X, y)
     assert model.n_features_in_ == 5
     with_nan, without = X[:1].copy(), X[:1].copy()
@@ -174,16 +176,16 @@ def test_missing_numbers():
         whole.decision_function([[0.0, np.nan, 0.0, 0.0]])
 
 
-def test_tables_as_they_are(tmp_path):
+def test_data_frames_with_several_column_kinds(tmp_path):
     frame, y = table()
     model = light().fit(frame, y)
     new, labels = table(seed=1)
     assert model.score(new, labels) > 0.75
-    worth = [one.column for one in model.importances_]
-    assert set(worth) == {"age", "job", "since", "noise"}
-    assert set(worth[:2]) == {"age", "job"}
+    columns = [column.column for column in model.importances_]
+    assert set(columns) == {"age", "job", "since", "noise"}
+    assert set(columns[:2]) == {"age", "job"}
     expected = model.decision_function(new)
-    # By name, wherever a column stands; and from Arrow as from pandas.
+    # Columns are matched by name; Arrow tables give the same scores.
     assert_array_equal(model.decision_function(new[new.columns[::-1]]), expected)
     assert_array_equal(model.decision_function(pa.table(new)), expected)
     model.save(tmp_path / "m.aucmax")
@@ -198,14 +200,14 @@ def test_tables_as_they_are(tmp_path):
         model.decision_function(new.drop(columns="job"))
 
 
-def test_numbers_of_a_data_frame_are_an_array_with_names():
+def test_a_numeric_data_frame_is_an_array_with_names():
     X, y = crossed(200)
     frame = pd.DataFrame(X, columns=list("abcde"))
     model = light().fit(frame, y)
     assert_array_equal(model.feature_names_in_, list("abcde"))
     expected = light().fit(X, y).decision_function(X)
     assert_allclose(model.decision_function(frame), expected)
-    assert {one.column for one in model.importances_} == set("abcde")
+    assert {column.column for column in model.importances_} == set("abcde")
 
 
 def test_wide_sparse_rows_stay_sparse():
@@ -230,7 +232,7 @@ def test_weights_and_groups():
         light().fit(X, y, groups=groups[1:])
 
 
-def test_splits_along_time():
+def test_time_series_splits():
     X, y = crossed(400)
     model = light(cv=TimeSeriesSplit(4)).fit(X, y)
     assert model.n_iter_ == 1
@@ -238,7 +240,7 @@ def test_splits_along_time():
     assert model.importances_ == []
 
 
-def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+def test_an_interrupt_restores_the_previous_model(monkeypatch):
     X, y = crossed(200)
     model = light().fit(X, y)
     expected = model.decision_function(X)
@@ -264,7 +266,7 @@ def test_a_single_split():
     assert 0.6 < model.auc_.low < model.auc_.high < 1.0
 
 
-def test_a_model_for_each_fold_is_told(capsys):
+def test_verbose_prints_a_line_per_model(capsys):
     X, y = gaussian(90)
     light(verbose=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
@@ -272,16 +274,16 @@ def test_a_model_for_each_fold_is_told(capsys):
     assert lines[0] == "[AUCClassifier] 1 of 9 models: BAM"
 
 
-def test_a_budget_is_stated():
+def test_a_tiny_time_budget():
     X, y = crossed(400)
-    model = light(time_budget=0.01).fit(X, y)  # no time at all: one quick member
+    model = light(time_budget=0.01).fit(X, y)  # one member on a sample
     (line,) = model.leaderboard_
     assert line.rows <= 300
     assert roc_auc_score(y, model.decision_function(X)) > 0.7
     assert model.auc_.value > 0.6
 
 
-def test_csr_rows_of_few_features_are_as_dense_ones():
+def test_narrow_csr_rows_give_the_scores_of_dense_rows():
     X, y = crossed(200)
     rows = sparse.csr_array(X)
     model = light().fit(rows, y)
@@ -290,7 +292,7 @@ def test_csr_rows_of_few_features_are_as_dense_ones():
 
 
 def coded(n=1500, seed=0):
-    """Return codes of which every other one has many positives."""
+    """Return numeric codes; odd codes have more positives than even ones."""
     rng = np.random.default_rng(seed)
     code = rng.integers(0, 40, n)
     y = rng.random(n) < np.where(code % 2, 0.7, 0.2)
@@ -306,7 +308,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_declared_type_is_the_users_word(form):
+def test_categorical_types_and_strings_of_digits_are_categorical(form):
     code, noise, y = coded()
     new, other, label = coded(seed=1)
     tables = [
@@ -333,7 +335,7 @@ def test_categories_of_polars_and_arrow():
         assert model.columns_[0].kind == "categorical"
 
 
-def test_columns_are_what_the_user_says():
+def test_column_kinds_can_be_overridden():
     code, noise, y = coded()
     frame = pd.DataFrame({"code": code, "x": noise, "leak": y.astype(float)})
     fit = AUCClassifier([BAM()], cv=3, random_state=0, categorical=["code"])
@@ -346,7 +348,7 @@ def test_columns_are_what_the_user_says():
         AUCClassifier([BAM()], categorical=["cod"]).fit(frame, y)
 
 
-def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
+def test_wide_tables_keep_trees_and_importances(tmp_path):
     X, y = crossed(700)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(X, columns=list("abcde"))
@@ -355,7 +357,7 @@ def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
     assert model.n_features_in_ > 2000
     assert {line.member for line in model.leaderboard_} >= {"boosted trees", "kernel"}
     assert model.auc_.value > 0.8
-    assert {one.column for one in model.importances_[:3]} <= {"a", "b", "c"}
+    assert {column.column for column in model.importances_[:3]} <= {"a", "b", "c"}
     model.save(tmp_path / "model")
     twin = aucmax.load(tmp_path / "model")
     assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
@@ -368,14 +370,14 @@ def test_trees_and_importances_stay_beside_a_column_of_many_values(tmp_path):
     assert_allclose(scores, model.decision_function(frame), atol=1e-4)
 
 
-def test_a_lazy_frame_is_to_be_collected():
+def test_a_lazy_frame_is_refused():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"x": [1.0, 2.0] * 5, "z": ["a", "b"] * 5}).lazy()
     with pytest.raises(TypeError, match="collect"):
         AUCClassifier([BAM()], cv=2).fit(frame, [0, 1] * 5)
 
 
-def test_kinds_are_found_from_all_over_a_frame():
+def test_column_kinds_are_detected_from_the_whole_frame():
     n = 60_000
     rng = np.random.default_rng(0)
     late = np.where(np.arange(n) < 25_000, np.nan, rng.normal(size=n))
@@ -386,11 +388,11 @@ def test_kinds_are_found_from_all_over_a_frame():
     assert model.score(frame, y) > 0.7
 
 
-def test_the_model_says_which_class_is_positive_and_what_members_learnt_from():
+def test_explain_names_the_positive_class_and_the_training_rows():
     X, y = crossed()
     model = light().fit(X, np.where(y, "legit", "other"))
-    assert "class 'other' high, those of 'legit' low" in model.explain()
-    assert "(400 rows a model)" in model.explain()
+    assert "class 'other' above rows of class 'legit'" in model.explain()
+    assert "(400 rows per model)" in model.explain()
 
 
 @pytest.mark.parametrize("estimator", [light(), AUCStream(random_state=0)])
@@ -398,45 +400,47 @@ def test_the_model_says_which_class_is_positive_and_what_members_learnt_from():
     ("labels", "warned"),
     [(("good", "bad"), True), (("no", "yes"), False), (("fraud", "legit"), True)],
 )
-def test_a_warning_if_the_labels_mean_the_other_class(estimator, labels, warned):
+def test_a_warning_if_the_label_names_suggest_the_other_class(
+    estimator, labels, warned
+):
     X, y = gaussian(100, 3)
     y = np.where(y > 0, *labels)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         clone(estimator).fit(X, y)
-    texts = [str(one.message) for one in found if "ranked high" in str(one.message)]
+    texts = [
+        str(one.message) for one in found if "The positive class" in str(one.message)
+    ]
     assert bool(texts) == warned
     if warned:
-        assert f"To rank {min(labels)!r} high" in texts[0]
+        assert f"If it should be {min(labels)!r}" in texts[0]
 
 
 def test_a_warning_if_the_larger_label_is_the_frequent_one():
     X, _ = gaussian(200, 3)
     rare = np.arange(200) % 5 == 0
-    with pytest.warns(
-        UserWarning, match="To rank 'left' high, as 20.0% of the rows are"
-    ):
+    with pytest.warns(UserWarning, match="If it should be 'left', 20.0% of the rows"):
         light().fit(X, np.where(rare, "left", "stayed"))
 
 
 def copied(times, seed=0):
-    """Return noise, with each positive so many times."""
+    """Return noise, with each positive row repeated ``times`` times."""
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((300, 6)), rng.random(300) < 0.15
     order = np.append(np.arange(300), np.repeat(np.flatnonzero(y), times - 1))
     return X[order], y[order]
 
 
-def test_copies_of_rows_do_not_make_noise_look_good(tmp_path):
+def test_copied_rows_do_not_raise_the_auc_of_noise(tmp_path):
     X, y = copied(10)
     with pytest.warns(UserWarning, match=r"rows equal another row and have its label"):
         model = light().fit(X, y)
     distinct = light().fit(*copied(1))
     assert model.auc_.low < 0.5 < model.auc_.high
-    assert model.auc_.se > 0.7 * distinct.auc_.se  # nine copies tell nothing new
+    assert model.auc_.se > 0.7 * distinct.auc_.se  # copies carry no information
     n = np.count_nonzero(copied(1)[1])
-    assert f"{9 * n} rows equal an earlier one; folds keep them" in model.explain()
-    assert "equal an earlier one" not in distinct.explain()
+    assert f"{9 * n} rows equal an earlier row; equal rows share a" in model.explain()
+    assert "equal an earlier row" not in distinct.explain()
     model.save(tmp_path / "m.aucmax")
     assert aucmax.load(tmp_path / "m.aucmax").explain() == model.explain()
     with pytest.warns(UserWarning, match="equal another row"):
@@ -454,25 +458,26 @@ def test_every_row_twice():
     assert twice.auc_.se == pytest.approx(once.se, rel=0.05)
 
 
-def test_copies_that_a_user_parts():
+def test_copies_in_different_folds_of_the_user():
     X, y = copied(10)
     model = light(members=[BAM()], cv=StratifiedKFold(3, shuffle=True, random_state=0))
-    with pytest.warns(UserWarning, match=r"learnt from an equal row.*auc_ is too high"):
+    with pytest.warns(UserWarning, match=r"trained on an equal row.*auc_ is too high"):
         model.fit(X, y)
-    assert "folds part" in model.explain()
+    assert "trained on an equal row" in model.explain()
     groups = np.unique(X[:, 0], return_inverse=True)[1]
     with pytest.warns(UserWarning, match="folds keep them together"):
         light(members=[BAM()]).fit(X, y, groups=groups)
 
 
-def test_equal_rows_that_are_observations_are_dealt_as_rows():
+def test_equal_rows_with_different_labels_are_separate_observations():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (300, 2)).astype(float)  # nine distinct rows
     y = rng.random(300) < 0.2 + 0.2 * X[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = light(members=[BAM()]).fit(X, y)
-    assert "291 rows equal an earlier one; folds part" in model.explain()
+    assert "291 rows equal an earlier row; " in model.explain()
+    assert "rows were scored by models trained on an equal row" in model.explain()
     # Shares of the values 0, 1, 2: 1/6, 2/6, 3/6 of positives, 4/9, 3/9, 2/9 of others.
     best = (1 * 2 + 2 * 5.5 + 3 * 8) / 54
     assert model.auc_.low < best < model.auc_.high

@@ -1,4 +1,4 @@
-"""Trees as plain arrays, against those that they were made from."""
+"""Trees as plain arrays, compared with scikit-learn's trees."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from helpers.data import gaussian, mixed
 
 
 def walk(forest, row):
-    """Return the sum of values, node by node."""
+    """Return the sum of leaf values, computed node by node."""
     total = 0.0
     for root in forest.roots:
         at = root
@@ -30,7 +30,7 @@ def grown(X, y, n_trees=4):
     return model.fit(X, y), Forest.of_boosting(model)
 
 
-def test_boosting_scores_as_it_did():
+def test_boosted_trees_score_as_in_scikit_learn():
     X, y = mixed(300)
     model, forest = grown(X, y)
     new = np.vstack([X, mixed(200, seed=1)[0]])
@@ -39,13 +39,13 @@ def test_boosting_scores_as_it_did():
     assert_allclose(forest.scores(new)[:20], [walk(forest, x) for x in new[:20]])
 
 
-def test_randomised_trees_score_as_they_did():
+def test_randomised_trees_score_as_in_scikit_learn():
     X, y = gaussian(300)
     X = X.astype(np.float32)
     model = RandomizedTrees(7, random_state=3).fit(X, y)
     seed = np.random.RandomState(3).randint(np.iinfo(np.int32).max)
-    theirs = ExtraTreesClassifier(7, min_samples_leaf=2, random_state=seed).fit(X, y)
-    p = np.clip(theirs.predict_proba(X)[:, 1], 1e-3, 1 - 1e-3)
+    reference = ExtraTreesClassifier(7, min_samples_leaf=2, random_state=seed).fit(X, y)
+    p = np.clip(reference.predict_proba(X)[:, 1], 1e-3, 1 - 1e-3)
     assert_allclose(model.decision_function(X), np.log(p / (1 - p)), rtol=1e-4)
 
 
@@ -59,7 +59,7 @@ def test_sparse_rows_score_as_dense_ones():
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(1.7e9, 1.0), (0.0, 1e60), (0.0, 1e-60)])
-def test_columns_that_float32_cannot_hold(shift, factor):
+def test_columns_that_float32_cannot_represent(shift, factor):
     X, y = gaussian(400)
     model = RandomizedTrees(20, random_state=0)
     expected = model.fit(X, y).decision_function(X)
@@ -69,7 +69,7 @@ def test_columns_that_float32_cannot_hold(shift, factor):
     )
 
 
-def test_blocks_of_rows_are_as_all_of_them(monkeypatch):
+def test_scores_do_not_depend_on_blocks(monkeypatch):
     X, y = gaussian(200)
     _, forest = grown(X, y)
     whole = forest.scores(X)
@@ -85,7 +85,7 @@ def test_a_tree_that_is_one_leaf():
     assert np.ptp(model.decision_function(X)) == 0.0
 
 
-def test_arrays_are_short_and_come_back():
+def test_stored_arrays_are_small_and_restored():
     X, y = gaussian(300)
     boosted = grown(X, y)[1]
     randomised = RandomizedTrees(3, random_state=0).fit(X, y).forest_
@@ -102,7 +102,7 @@ def test_arrays_are_short_and_come_back():
     [
         ("feature", 0, 6),  # of six
         ("feature", 0, -2),
-        ("right", 0, 0),  # would go round for ever
+        ("right", 0, 0),  # an endless loop
         ("right", 0, 1),  # the left child
         ("right", 0, 10**9),
         ("roots", 0, -1),
@@ -110,29 +110,29 @@ def test_arrays_are_short_and_come_back():
         ("number", 0, np.nan),
     ],
 )
-def test_arrays_that_no_kernel_could_trust(name, place, value):
+def test_invalid_arrays_are_refused(name, place, value):
     X, y = gaussian(300)
     arrays = {key: np.array(a, float) for key, a in grown(X, y)[1].arrays().items()}
     arrays[name][place] = value
-    with pytest.raises(ValueError, match=r"out of range|nowhere|not finite"):
+    with pytest.raises(ValueError, match=r"out of range|invalid right|not finite"):
         Forest.restored(arrays, 6)
 
 
 @pytest.mark.parametrize("roots", [[], [1], [0, 5, 3], [0, 0]])
-def test_roots_that_are_not_in_order(roots):
+def test_unordered_roots_are_refused(roots):
     X, y = gaussian(300)
     arrays = {**grown(X, y)[1].arrays(), "roots": np.array(roots, float)}
-    with pytest.raises(ValueError, match="must begin at 0 and rise"):
+    with pytest.raises(ValueError, match="must start at 0 and increase"):
         Forest.restored(arrays, 6)
 
 
-def test_another_order_of_nodes_is_an_error_even_without_asserts():
+def test_an_unsupported_order_of_nodes_is_an_error():
     tree = SimpleNamespace(children_left=np.array([2, -1, -1]))
-    with pytest.raises(RuntimeError, match=r"scikit-learn .* does not know"):
+    with pytest.raises(RuntimeError, match=r"scikit-learn .* does not support"):
         _cart(tree, np.zeros(1), np.ones(1))
 
 
 def test_the_last_node_must_be_a_leaf():
     arrays = {"feature": [0.0], "number": [0.0], "right": [0.0], "roots": [0.0]}
-    with pytest.raises(ValueError, match="nowhere"):
+    with pytest.raises(ValueError, match="invalid right child"):
         Forest.restored({k: np.array(v) for k, v in arrays.items()}, 1)

@@ -81,10 +81,10 @@ def test_json_of_all_and_of_one():
 def test_what_is_wrong_is_one_line():
     unknown = invoke("new20")
     assert unknown.exit_code == 1
-    assert unknown.stderr.startswith("Error: There is no data set 'new20'.")
+    assert unknown.stderr.startswith("Error: Unknown data set 'new20'.")
     homeless = invoke("glass", "--fetch")
     assert homeless.exit_code == 1
-    assert "no address" in homeless.stderr
+    assert "no download address" in homeless.stderr
     for result in (unknown, homeless):
         assert len(result.stderr.strip().splitlines()) == 1
         assert result.stdout == ""
@@ -108,4 +108,4 @@ def test_without_a_home_folder_the_message_says_what_to_set(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     result = invoke()
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: Data sets are kept in your home folder")
+    assert result.stderr.startswith("Error: Data sets are stored in the home folder")

@@ -165,7 +165,7 @@ def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
     result = invoke("evaluate", model, path, "--on-bad-line", "skip", "--json")
     found = json.loads(result.stdout)
     assert found["bad_lines"] == 2
-    assert "2 bad lines were left out" in result.stderr
+    assert "2 malformed lines were skipped" in result.stderr
     assert found["auc"] == report(model, data)["auc"]
 
 
@@ -313,12 +313,12 @@ def test_data_that_are_written_otherwise_than_those_of_training(model, data, tmp
     holes = write_table(tmp_path / "holes.csv", [*LINES, ",York,3,no"])
     result = invoke("evaluate", model, holes)
     assert "is missing ('')" in result.stderr
-    assert "--missing zero puts a zero there" in result.stderr
+    assert "--missing zero replaces it by zero" in result.stderr
     assert report(model, holes, "--missing", "zero")["rows"] == len(LINES) + 1
     for more, message in (
-        (("--missing", "impute"), "trained without it, and does not know the means"),
+        (("--missing", "impute"), "trained without it and has no column means"),
         (("--missing", "guess"), "not 'guess'"),
-        (("--input", "categorical=age"), "categorical: how features are made is sett"),
+        (("--input", "categorical=age"), "categorical: the model fixes how features a"),
         (("--label", "clickd"), "(did you mean 'clicked'?); there are 'age'"),
     ):
         result = invoke("evaluate", model, data, *more)

@@ -117,10 +117,13 @@ def test_compare_takes_them_too():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["toy", "other.svm"], "toy is a named set: it is read alone"),
-        (["toy", "--label", "y"], "toy is a named set, which needs no label"),
-        (["toy.csv"], "toy.csv: there is no such file"),
-        (["toys"], "toys: there is no such file, and no set either: see aucmax datas"),
+        (["toy", "other.svm"], "toy is a named set and cannot be combined"),
+        (["toy", "--label", "y"], "toy is a named set: label cannot be set"),
+        (["toy.csv"], "toy.csv: no such file"),
+        (
+            ["toys"],
+            "toys: no such file, and no named data set either: see aucmax datas",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["train", "compare"])
@@ -137,7 +140,7 @@ def test_a_damaged_copy_is_not_learnt(toy):
         file.write(b"\0")
     result = invoke("train", "toy", "-o", "m.aucmax")
     assert result.exit_code == 1
-    assert "is damaged or another version" in result.stderr
+    assert "is corrupted or another version" in result.stderr
 
 
 def test_features_of_another_kind(tmp_path):
@@ -146,4 +149,4 @@ def test_features_of_another_kind(tmp_path):
     told("train", table, "--label", "y", "--algorithm", "SPAM", "-o", "m.aucmax")
     result = invoke("score", "m.aucmax", "toy")
     assert result.exit_code == 1
-    assert "not those that the model was trained on" in result.stderr
+    assert "unlike the columns that the model was trained on" in result.stderr

@@ -162,7 +162,9 @@ def test_a_bad_line_stays_where_it_is_without_a_score(model, expected, tmp_path,
     assert result.exit_code == 0
     rows = [f"{HEADER},score", *map("{},{}".format, lines, scores)]
     assert result.stdout_bytes.decode() == "".join(row + end for row in rows)
-    assert result.stderr.startswith("4 bad lines were given no score; the first: ")
+    assert result.stderr.startswith(
+        "4 malformed lines were given no score; the first: "
+    )
 
 
 def test_all_lines_may_be_bad(model, tmp_path):
@@ -257,8 +259,8 @@ def test_features_that_the_model_does_not_know_are_counted(svmlight, tmp_path):
     for command in (("score", model, wide), ("evaluate", model, wide)):
         result = invoke(*command)
         assert result.exit_code == 0
-        noted = "2 rows have features beyond the 5 that the model knows, up to number "
-        assert noted + "123: these do not count" in result.stderr
+        noted = "2 rows have features beyond the 5 of the model, up to number "
+        assert noted + "123: these features are ignored" in result.stderr
     wide.write_text("+1 1:2 5:1\n-1 2:1\n")
     assert invoke("score", model, wide).stderr == ""
 
@@ -280,7 +282,7 @@ def test_svmlight_needs_no_labels(svmlight, tmp_path):
         kept = [s for s, none in zip(with_labels, blank, strict=True) if not none]
         assert result.stdout.splitlines() == kept
         result = invoke("evaluate", model, bare)
-        assert "there is no label" in result.stderr
+        assert "the label is missing" in result.stderr
 
 
 def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
@@ -475,7 +477,7 @@ def test_bad_lines_and_scores_do_not_go_to_one_file(model, data, tmp_path):
     for name in (output, f"{tmp_path}/./out.csv"):
         result = invoke("score", model, data, "-o", output, "--quarantine", name)
         assert result.exit_code == 1
-        assert "is to be written twice, for two purposes" in result.stderr
+        assert "was given for two different outputs" in result.stderr
     assert not output.exists()
     assert invoke("score", model, data, "--quarantine", data).exit_code == 1
     assert data.read_text().startswith(HEADER)
@@ -486,7 +488,7 @@ def test_neither_data_nor_model_are_overwritten(model, data):
         before = output.read_bytes()
         result = invoke("score", model, data, "-o", output)
         assert result.exit_code == 1
-        assert f"{output} is read, and would be overwritten" in result.stderr
+        assert f"Refusing to overwrite input file {output}" in result.stderr
         assert output.read_bytes() == before
 
 

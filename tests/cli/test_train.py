@@ -277,7 +277,7 @@ def test_data_are_not_overwritten(rows, tmp_path):
     for output in (rows, link):
         result = invoke("train", rows, "-o", output, "--algorithm", "SPAM")
         assert result.exit_code == 1
-        assert f"{output} is read, and would be overwritten" in result.stderr
+        assert f"Refusing to overwrite input file {output}" in result.stderr
     other = tmp_path / "other.svm"
     other.write_bytes(before)
     assert invoke("train", rows, "-o", other, "--test", other).exit_code == 1
@@ -286,7 +286,7 @@ def test_data_are_not_overwritten(rows, tmp_path):
         *("--quarantine", rows),
     )
     assert aside.exit_code == 1
-    assert "would be overwritten" in aside.stderr
+    assert "Refusing to overwrite" in aside.stderr
     assert rows.read_bytes() == other.read_bytes() == before
 
 
@@ -295,11 +295,11 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
     command = ("train", rows, "-o", model, "--algorithm", "SPAM")
     absent = invoke(*command, "--test", tmp_path / "absent.svm")
     assert absent.exit_code == 1
-    assert "there is no such file" in absent.stderr
+    assert "no such file" in absent.stderr
     other = write_table(tmp_path / "clicks.csv", table(20))
     mismatch = invoke(*command, "--test", other)
     assert mismatch.exit_code == 1
-    assert "csv data, and the model was trained on svmlight data" in mismatch.stderr
+    assert "csv data, but the model was trained on svmlight data" in mismatch.stderr
     tables = ("train", other, "-o", model, "--label", "clicked", "--algorithm", "SPAM")
     narrow = write_table(
         tmp_path / "narrow.csv", ["1,2,no"], header="age,income,clicked"
@@ -314,11 +314,11 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
         assert "written" not in result.stderr
     one = write_table(tmp_path / "one.csv", [line for line in table() if "no" in line])
     result = invoke(*tables, "--test", one)
-    assert "is written, but could not be evaluated: all rows" in result.stderr
+    assert "is written, but could not be evaluated: all" in result.stderr
     model.unlink()
     both = invoke(*command, "--test", rows, "--holdout", 0.1)
     assert both.exit_code == 1
-    assert "--holdout or by --test: take one" in both.stderr
+    assert "--holdout and --test exclude each other" in both.stderr
     assert not model.exists()
 
 
@@ -451,7 +451,7 @@ def test_queries_are_noted_once(tmp_path):
     command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
     result = invoke(*command, "--passes", "3", "--test", data)
     assert result.exit_code == 0, result.stderr
-    assert result.stderr.startswith(f"Note: {data}: qid is passed over")
+    assert result.stderr.startswith(f"Note: {data}: qid is ignored")
     assert result.stderr.count("\n") == 1
 
 

@@ -365,7 +365,7 @@ def test_learners_of_streams_are_averaged(kind, tmp_path):
     model.save(tmp_path / "model.aucmax")
     again = aucmax.load(tmp_path / "model.aucmax")
     assert np.array_equal(again.decision_function(X), model.decision_function(X))
-    with pytest.raises(ValueError, match="no state to go on from"):
+    with pytest.raises(ValueError, match="no state to continue from"):
         again.partial_fit(X, y)
     order = np.argsort(y)
     cut = [int(np.count_nonzero(y == 0))]

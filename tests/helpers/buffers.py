@@ -1,4 +1,4 @@
-"""What slow versions of the learners with buffers share."""
+"""Slow reference buffer for tests of learners with buffers."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -7,7 +7,7 @@ from aucmax.online.engine.buffer import SEED
 
 
 def numbers():
-    """Yield the random numbers of the reservoir."""
+    """Yield the uniform random numbers of the reservoir."""
     one, two = (int(seed) for seed in SEED)
     while True:
         one, two = one * 40014 % 2147483563, two * 40692 % 2147483399
@@ -15,14 +15,14 @@ def numbers():
 
 
 class Buffer:
-    """The rows of either class as lists; a new row goes where an old one was."""
+    """Rows of either class as lists, with fifo or reservoir replacement."""
 
     def __init__(self, size, policy):
         self.size, self.policy = size, policy
         self.rows, self.seen, self.random = ([], []), [0, 0], numbers()
 
     def again(self):
-        """Sample anew, as each pass of ``fit`` does."""
+        """Restart the sampling, as each pass of ``fit`` does."""
         if self.policy == "reservoir":
             self.seen = [min(seen, self.size) for seen in self.seen]
 

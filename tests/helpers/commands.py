@@ -1,4 +1,4 @@
-"""A small table, a model trained on it, and how to call the commands."""
+"""A small CSV table, a model trained on it, and a runner for commands."""
 
 import csv
 import inspect
@@ -13,7 +13,7 @@ from aucmax.workflows.train import train
 
 HEADER = "age,town,income,clicked"
 
-# Before 8.2, click put both streams into one unless told not to; now it never does.
+# Before 8.2, click mixed stdout and stderr by default; now it never does.
 _mixes = "mix_stderr" in inspect.signature(CliRunner).parameters
 _RUNNER = CliRunner(mix_stderr=False) if _mixes else CliRunner()
 
@@ -23,7 +23,7 @@ def invoke(*arguments, input=None):
 
 
 def table(n=300, seed=0):
-    """Return lines of a table; towns have a delimiter, a quote or an end of line."""
+    """Return lines of a table; some towns contain a delimiter, quote or line break."""
     rng = np.random.default_rng(seed)
     towns = ['"Bath, Somerset"', '"the ""Smoke"""', "York", '"Stoke\non Trent"']
     age, town, income = (
@@ -47,7 +47,7 @@ def write_table(path, lines, header=HEADER, end="\n"):
 
 
 def train_model(folder):
-    """Return the path of a model."""
+    """Train a model on the table and return its path."""
     data = write_table(folder / "train.csv", table())
     model = folder / "model.aucmax"
     reader = {"label": "clicked", "encode": "onehot", "missing": "error"}

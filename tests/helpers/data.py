@@ -1,4 +1,4 @@
-"""Small data sets, made or real, and what the answers should be."""
+"""Small data sets, generated or real, and slow reference solutions."""
 
 import lzma
 import os
@@ -19,7 +19,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def _labels(score, positives):
-    """Call the rows with the highest scores positive; at least one of each class."""
+    """Label the rows with the highest scores positive; at least one of each class."""
     n = len(score)
     k = min(max(round(positives * n), 1), n - 1)
     y = np.zeros(n, dtype=int)
@@ -28,7 +28,7 @@ def _labels(score, positives):
 
 
 def gaussian(n=200, d=6, seed=0, positives=0.3):
-    """Return dense rows, well scaled, whose first features tell the classes apart."""
+    """Return dense, well scaled rows; the first half of the features is informative."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
     score = X[:, : max(d // 2, 1)].sum(axis=1)
@@ -37,7 +37,7 @@ def gaussian(n=200, d=6, seed=0, positives=0.3):
 
 
 def scattered(n=200, d=12, seed=0, positives=0.3, density=0.3):
-    """Return rows that are mostly zeros, as a dense array: tied values, empty rows."""
+    """Return mostly zero rows as a dense array, with ties and empty rows."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.standard_normal((n, d)), 1) * (rng.random((n, d)) < density)
     X[rng.random(n) < 0.05] = 0.0
@@ -54,9 +54,9 @@ def scaled(n=200, d=6, seed=0, positives=0.3, decades=3.0):
 
 
 def mixed(n=200, seed=0, positives=0.3):
-    """Return scattered features, scaled ones and counts in one matrix; repeated rows.
+    """Return sparse, scaled and count features in one matrix, with repeated rows.
 
-    Some columns have a reference point inside the learners, others have none.
+    Learners centre some of the columns and not others.
     """
     rng = np.random.default_rng(seed)
     A, y = scattered(n, 5, seed, positives)
@@ -69,7 +69,7 @@ def mixed(n=200, seed=0, positives=0.3):
 
 
 def constant(n=200, seed=0, positives=0.3):
-    """Return gaussian rows with columns that never change: ones, 3.3, zeros."""
+    """Return gaussian rows with constant columns: ones, 3.3, zeros."""
     X, y = gaussian(n, 4, seed, positives)
     return np.column_stack([X, np.ones(n), np.full(n, 3.3), np.zeros(n)]), y
 
@@ -82,7 +82,7 @@ def heavy(n=2000, d=3, seed=0, sigma=1.0):
 
 
 def rare(n=100_000, d=3, seed=0, positives=1):
-    """Return rows of which next to none is positive."""
+    """Return rows with very few positives."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = np.zeros(n, dtype=int)
@@ -91,12 +91,19 @@ def rare(n=100_000, d=3, seed=0, positives=1):
     return X, y
 
 
+def informative(n, seed, d=3):
+    """Return rows of which only the first feature is informative."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + 1.3 * rng.standard_normal(n) > 0.6).astype(int)
+
+
 def wide(n=300, d=70_000, seed=0, nnz=20):
     """Return CSR rows with more features than 16 bits can count."""
     rng = np.random.default_rng(seed)
     y = (np.arange(n) % 3 == 0).astype(int)
     columns = rng.integers(0, d - 2, (n, nnz - 1))
-    marked = np.where(y == 1, d - 1, d - 2)  # the last two features tell the classes
+    marked = np.where(y == 1, d - 1, d - 2)  # the last two features are informative
     indices = np.column_stack([columns, marked]).ravel()
     values = rng.random(n * nnz) + 0.5
     X = sparse.csr_array((values, indices, np.arange(0, n * nnz + 1, nnz)), (n, d))
@@ -105,7 +112,7 @@ def wide(n=300, d=70_000, seed=0, nnz=20):
 
 
 def shared(name):
-    """Return a real data set as CSR and labels, or skip the test without the files."""
+    """Return a real data set as CSR and labels; skip the test if it is missing."""
     folder = Path(os.environ.get("AUCMAX_DATA", SHARED))
     if not (folder / "MANIFEST.csv").exists():
         pytest.skip(f"no data sets in {folder}; set AUCMAX_DATA")
@@ -160,7 +167,7 @@ def pairwise(w, X, y, l2=0.0, l1=0.0, weight=None):
 
 
 def variable(model, name):
-    """Return a number of a learner's state, by its name where numbers have names."""
+    """Return a number of a learner's state by the name of its constant."""
     if hasattr(engine, name):
         return float(model.state_.table.stats[getattr(engine, name)])
     modules = sys.modules[type(model).__module__], fsauc_stages, sampler, cbr_full
@@ -173,7 +180,7 @@ KINDS = ["dense 64", "dense 32", "CSR 64", "CSR 32"]
 
 def awkward_rows(kind):
     """Return five rows: scattered, full, empty, one value, one stored zero."""
-    d = 139  # more than a word has bits, and no multiple of what SIMD takes
+    d = 139  # more than 64, and no multiple of a SIMD width
     rng = np.random.default_rng(0)
     X = rng.standard_normal((5, d)) * (rng.random((5, d)) < 0.4) + 0.0
     X[1] = rng.standard_normal(d) + 1.0
@@ -183,20 +190,20 @@ def awkward_rows(kind):
     if "CSR" not in kind:
         return X
     X = sparse.csr_array(X)
-    X.data[-1] = 0.0  # stored all the same
+    X.data[-1] = 0.0  # an explicitly stored zero
     return X
 
 
 def dense_row(X, i):
-    """Return row i as numbers."""
+    """Return row i as a dense float array."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X)[i].astype(float)
 
 
 def auto_ridge(X, y, weight=None):
-    """Return the penalty of each weight that ``l2="auto"`` is for exact solvers.
+    """Return the penalties of exact solvers with ``l2="auto"``, by brute force.
 
-    From all pairs: the mean of z² where z is not zero, times 1/n₊ + 1/n₋, times
-    1 + d²/4n with d features not zero in a pair.
+    Over all pairs: the mean of the nonzero z², times 1/n₊ + 1/n₋, times 1 + d²/4n,
+    where d is the mean number of nonzero features of a pair.
     """
     weight = np.ones(len(y)) if weight is None else weight
     sides = [(y == label) & (weight > 0) for label in (np.max(y), np.min(y))]
@@ -211,14 +218,14 @@ def auto_ridge(X, y, weight=None):
 
 
 def ridge_of(l2, X, y, weight=None):
-    """Return the penalty of each weight of an exact solver with this ``l2``."""
+    """Return the penalties of an exact solver with this ``l2``."""
     if isinstance(l2, str):
         return auto_ridge(X, y, weight)
     return np.full(X.shape[1], float(l2))
 
 
 class Coordinates:
-    """Centred and scaled features as ``core.engine.table`` documents them, slowly.
+    """Slow reference of the centring and scaling of ``online.engine.feature_table``.
 
     ``l2`` is a number, "auto", or a number for each feature.
     """
@@ -227,7 +234,7 @@ class Coordinates:
         self.l2, self.precondition = l2, precondition
         self.rows = self.renew_at = 0
         self.n = np.zeros(2)
-        # With digits to spare: squares about a reference point are differences.
+        # Extended precision: squares about a reference point are differences.
         self.sums, self.squares = np.zeros((2, 2, d), dtype=np.longdouble)
         self.nonzero = np.zeros(d)
         self.ref = np.zeros(d)
@@ -244,10 +251,10 @@ class Coordinates:
         self.nonzero += weight * (x != 0)
 
     def known(self, prior=2.0):
-        """Take what was added as known before the first step.
+        """Use the rows added so far as known statistics, as ``fit`` does.
 
-        As if each feature were in ``prior`` more rows of either class, as large as it
-        usually is.
+        Each feature is assumed to occur in ``prior`` more rows of either class, with
+        its mean square.
         """
         self.renew()
         if self.precondition:
@@ -258,7 +265,7 @@ class Coordinates:
         self.mark = self.D.copy()
 
     def size(self):
-        """Return the mean square of a feature about its reference, zeros left out."""
+        """Return the mean square of a feature about its reference, without zeros."""
         n = self.n[:, None]
         about = self.squares - self.ref * (2 * self.sums - n * self.ref)
         often = np.where(self.nonzero > 0, self.nonzero, 1)
@@ -273,7 +280,7 @@ class Coordinates:
         return tuple((self.sums / self.n[:, None] - self.ref).astype(float))
 
     def spread(self):
-        """Return the mean of (x - ref)², classes balanced; zero if it is rounding."""
+        """Return the class-balanced mean of (x - ref)²; zero if it is rounding."""
         mean = (self.sums / self.n[:, None]).mean(axis=0)
         second = (self.squares / self.n[:, None]).mean(axis=0)
         second = second - self.ref * (2 * mean - self.ref)
@@ -292,7 +299,7 @@ class Coordinates:
         return np.where(spread > 0, 1.0 / fit, 0)
 
     def renew(self):
-        """Centre what is far from zero, scale everything."""
+        """Update reference points and scales of all features."""
         self.renew_at = 4 * self.rows
         if self.precondition:
             mean = (self.sums / self.n[:, None]).mean(axis=0).astype(float)
@@ -307,9 +314,9 @@ class Coordinates:
         self.mildest, self.hardest = convex.min(), convex.max()
 
     def meet(self, x, w, past=()):
-        """Return w after the scales of the features of x were brought up to date.
+        """Update the scales of the features of x, and return w in the new scales.
 
-        The weights of the ``past`` follow if a feature wakes up.
+        The weights in ``past`` follow if a feature becomes active.
         """
         if not self.precondition:
             return w

@@ -1,6 +1,6 @@
-"""Data sets for comparisons with the algorithm written out, each in one layout.
+"""Data sets for comparisons with slow references, each in one layout.
 
-That dense rows and CSR give the same, for any data, is a contract of its own.
+tests/contracts/test_layouts.py compares layouts.
 """
 
 import numpy as np

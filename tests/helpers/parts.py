@@ -1,4 +1,4 @@
-"""Rows cut into parts, for tests of clusters."""
+"""Partitioned rows for tests of clusters."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def blocks(X, y, cuts, weight=None):
-    """Return X, y and maybe weights, cut before the rows ``cuts``."""
+    """Split X, y and optional weights before the rows ``cuts``."""
     ends = [0, *cuts, X.shape[0]]
     pairs = list(pairwise(ends))
     parts = [X[a:b] for a, b in pairs], [y[a:b] for a, b in pairs]
@@ -14,7 +14,7 @@ def blocks(X, y, cuts, weight=None):
 
 
 def apart(a, b):
-    """Return how far two sets of weights are apart, relative to the largest."""
+    """Return the largest difference of weights, relative to the largest weight."""
     return float(np.abs(a - b).max() / np.abs(b).max())
 
 

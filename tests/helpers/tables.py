@@ -1,4 +1,4 @@
-"""CSV in plain Python, slow and obvious: what the reader is held to."""
+"""Slow reference reader of CSV in plain Python."""
 
 import re
 from typing import NamedTuple
@@ -13,12 +13,12 @@ NUMBER = re.compile(
 class Row(NamedTuple):
     line: int
     text: bytes
-    fields: list | None  # None: the quotes make no sense
-    column: object = None  # at fault
+    fields: list | None  # None: malformed quoting
+    column: object = None  # of an invalid value
 
 
 def records(text, delimiter=b","):
-    """Yield the rows of a text, with the numbers of their lines."""
+    """Yield the rows of a text with their line numbers."""
     if text and not text.endswith(b"\n"):
         text += b"\n"
     sign = re.escape(delimiter)
@@ -54,7 +54,7 @@ def records(text, delimiter=b","):
 
 
 def judged(rows, kinds, missing="error", largest=float("inf")):
-    """Yield rows with numbers as floats; or without fields, and the column at fault."""
+    """Yield rows with parsed numbers; malformed rows have no fields but a column."""
     for row in rows:
         fields, column = [], None
         if row.fields is None or len(row.fields) != len(kinds):

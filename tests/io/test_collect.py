@@ -39,5 +39,5 @@ def test_a_bad_line_is_an_error_with_its_place(tmp_path):
 
 def test_nothing_is_an_error(tmp_path):
     (tmp_path / "a").write_text("# nothing\n\n")
-    with pytest.raises(ValueError, match=r"no row in .*a"):
+    with pytest.raises(ValueError, match=r"No rows in .*a"):
         collect(SvmlightSource([str(tmp_path / "a")]))

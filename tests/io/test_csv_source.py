@@ -380,7 +380,7 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
     assert recipe["numbers"] == (["a"] if label else ["a", "y"])
     found = whole(source)
     assert [line.line for line in found.bad] == [3, 4, 6]
-    assert "is the header there again? Leave" in str(found.bad[0])
+    assert "looks like a repeated header" in str(found.bad[0])
     np.testing.assert_array_equal(found.X[:, 0], [1, 2])
 
 
@@ -390,8 +390,8 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
         ("a,Clicked\n1,2\n", "clicked", "(did you mean 'Clicked'?); there are 'a', 'C"),
         ("a,clicked\n1,2\n", "clikced", "(did you mean 'clicked'?); there are 'a', 'c"),
         ("a,clicked\n1,2\n", "zebra", "'zebra'; there are 'a', 'clicked'"),
-        ("1,2\n3,4\n", "y", "no names (1,2), so columns are called by place, 0 to 1; "
-                            "if it has names: --input header=true"),
+        ("1,2\n3,4\n", "y", "a header (1,2), so columns are numbered 0 to 1. "
+                            "If it is a header: --input header=true"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_of_a_column(write, text, wanted, message):
@@ -468,13 +468,13 @@ def test_labels_that_are_no_numbers(write):
         ({"weight": "w"}, "no weight column 'w'"),
         ({"only": ["a", "y"], "label": "y"}, "label"),
         ({"text": ["c"], "categorical": ["c"]}, "categorical and text"),
-        ({"only": []}, "no column is left"),
+        ({"only": []}, "no feature columns are left"),
         ({"label": "y", "weight": "y"}, "label and weight"),
         ({"encode": "two-hot"}, "encode"),
         ({"missing": "guess"}, "missing"),
         ({"hash_size": 0}, "hash_size"),
         ({"hash_size": "9"}, "hash_size"),
-        ({"header": "no"}, "header is true or false"),
+        ({"header": "no"}, "header must be true or false"),
         ({"dtype": int}, "dtype"),
     ],
 )
@@ -532,10 +532,11 @@ def test_missing_values(write):
         assert "zero" in line.problem
     other = write("c,y\nu,0\n,1\n", "other.csv")
     (line,) = read(other, label="y", missing="error").bad
-    assert line.problem.endswith("--missing zero takes the line without it")
+    assert line.problem.endswith("--missing zero ignores the missing value")
     assert str(found.bad[1]) == (
         f"{path}, line 4, column a: the value is missing ('NA'): --missing zero "
-        "puts a zero there, and in training --missing impute the mean of the column"
+        "replaces it by zero, and in training --missing impute by the mean of the "
+        "column"
     )
     found = read(path, missing="zero", **options)
     categories = [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]]
@@ -585,7 +586,7 @@ def test_a_word_in_a_column_of_numbers(write):
 def test_wrong_number_of_fields(write):
     found = read(write(HEAD + CLEAN + b"1,2\n1,2,x,0,5\n,,\n"), label="y")
     assert [(b.line, b.column) for b in found.bad] == [(4, None), (5, None), (6, None)]
-    assert "there are 2 fields where 4 are expected" in found.bad[0].problem
+    assert "2 fields instead of 4" in found.bad[0].problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -642,15 +643,15 @@ def test_byte_order_mark(write):
 
 
 def test_no_rows(write):
-    with pytest.raises(ValueError, match="no lines"):
+    with pytest.raises(ValueError, match="the file is empty"):
         CsvSource([write(b"")]).recipe()
     empty = write(b"\n\r\n", "empty.csv")
     source = CsvSource([empty, write(HEAD + CLEAN)], label="y", hash_size=8)
     assert len(whole(source).X) == 2
     assert list(CsvSource([write(HEAD)], label="y").chunks()) == []
-    with pytest.raises(ValueError, match="two columns are called 'a'"):
+    with pytest.raises(ValueError, match="duplicate column name 'a'"):
         CsvSource([write("a,a\n1,2\n")]).recipe()
-    with pytest.raises(ValueError, match="quotes in the first line"):
+    with pytest.raises(ValueError, match="malformed quoting in the first line"):
         CsvSource([write('a,"b\n1,2\n')]).recipe()
     with pytest.raises(FileNotFoundError):
         CsvSource(["nowhere.csv"]).recipe()

@@ -263,7 +263,7 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
     ]
     assert (bad.line, bad.column) == (place + 2, "c")
     assert "is not a number" in bad.problem
-    assert "--input categorical=c makes categories" in bad.problem
+    assert "--input categorical=c reads the column as categorical" in bad.problem
     frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
     (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
     assert (bad.line, bad.column) == (place + 1, "c")
@@ -284,7 +284,7 @@ def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):
     chunks = list(as_csv(frame, tmp_path).chunks())
     (bad,) = chunks[0].bad
     assert (bad.line, bad.column) == (42, "c")
-    assert "'2024-02-31' is no date" in bad.problem
+    assert "'2024-02-31' is not a date" in bad.problem
     assert len(chunks[0].y) == chunks[0].X.shape[0] == N - 1
 
 
@@ -387,7 +387,9 @@ def test_the_user_knows_better(tmp_path):
     assert names(drop=["d"]) == ["x"]
     with pytest.raises(ValueError, match="'d' cannot be categorical and numeric"):
         names(categorical=["d"], numeric=["d"])
-    with pytest.raises(ValueError, match=r"no column is left .*'c' is identifier"):
+    with pytest.raises(
+        ValueError, match=r"no feature columns are left: .*'c' is identifier"
+    ):
         names(drop=["x", "d"])
 
 

@@ -272,19 +272,19 @@ def test_files_that_are_none(tmp_path):
     path = write(table(), tmp_path / "table.parquet")
     content = (tmp_path / "table.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with pytest.raises(OSError, match=r"cut.parquet: the file is damaged"):
+    with pytest.raises(OSError, match=r"cut.parquet: the file is corrupted"):
         ParquetSource([str(tmp_path / "cut.parquet")]).recipe()
     (tmp_path / "hit.parquet").write_bytes(content[:400] + bytes(2000) + content[2400:])
-    with pytest.raises(OSError, match=r"hit.parquet: the file is damaged"):
+    with pytest.raises(OSError, match=r"hit.parquet: the file is corrupted"):
         list(ParquetSource([str(tmp_path / "hit.parquet")], **OPTIONS).chunks())
     (tmp_path / "text.parquet").write_bytes(b"a,b\n")
-    with pytest.raises(ValueError, match="no Parquet or Arrow file"):
+    with pytest.raises(ValueError, match="not a Parquet or Arrow file"):
         ParquetSource([str(tmp_path / "text.parquet")]).recipe()
     with pytest.raises(ValueError, match="standard input"):
         ParquetSource(["-"])
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "readme").touch()
-    with pytest.raises(FileNotFoundError, match="no file in this folder"):
+    with pytest.raises(FileNotFoundError, match="the folder has no file"):
         ParquetSource([str(tmp_path / "empty")])
     with pytest.raises(ValueError, match="delimiter"):
         open_data([path], delimiter=";")
@@ -315,7 +315,7 @@ def test_a_date_out_of_range_is_a_bad_row(kind, beyond, tmp_path):
     (chunk,) = FrameSource(table, label="y").chunks()
     (bad,) = chunk.bad
     assert (bad.line, bad.column) == (4, "d")
-    assert "not within the years 1 to 9999" in bad.problem
+    assert "outside the years 1 to 9999" in bad.problem
     unit = {"date32[day]": 86_400.0, "timestamp[s]": 1.0}.get(str(kind), 1e-3)
     unit = 1e-6 if "us" in str(kind) else unit
     X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
@@ -334,5 +334,5 @@ def test_nanoseconds_are_as_they_were():
 @pytest.mark.parametrize("aside", ["label", "weight"])
 def test_dates_are_no_labels_or_weights(aside):
     table = pa.table({"d": pa.array([1, 2], pa.date32()), "x": [0.5, 1.0]})
-    with pytest.raises(ValueError, match="'d' has dates, which cannot be the label"):
+    with pytest.raises(ValueError, match="'d' has dates, which cannot be labels"):
         FrameSource(table, **{aside: "d"}).schema  # noqa: B018

@@ -193,13 +193,13 @@ def test_entries_at_every_place(tmp_path, monkeypatch):
 
 BAD = {
     b"": None,
-    b"1:1 2:3": r"column label: there is no label",
+    b"1:1 2:3": r"column label: the label is missing",
     b"x 1:1": r"'x' is not a finite number",
     b"nan 1:1": r"'nan' is not a finite number",
-    b"1,2 1:1": r"'1,2' is more than one",
+    b"1,2 1:1": r"'1,2' has several labels",
     b"1 0:1": r"column 0: .*zero_based=true",
-    b"1 -3:1": r"column -3: -3 is negative",
-    b"1 2.5:1": r"column 2.5: '2.5' is not an integer",
+    b"1 -3:1": r"column -3: the index -3 is negative",
+    b"1 2.5:1": r"column 2.5: the index '2.5' is not an integer",
     b"1 x:1": r"'x' is not an integer",
     b"1 :1": r"'' is not an integer",
     b"1 1234567890123456789:1": r"18 digits",
@@ -213,8 +213,8 @@ BAD = {
     b"1 3:nan": r"column 3: the value 'nan' is not finite; leave .* zero",
     b"1 3:-inf": r"column 3: the value '-inf' is not finite",
     b"1 3:1e999": r"column 3: the value '1e999' is too large for float64",
-    b"1 3:1 4:2 3:5": r"column 3: this feature is there twice",
-    b"1 3:1 3:1": r"column 3: this feature is there twice",
+    b"1 3:1 4:2 3:5": r"column 3: duplicate feature",
+    b"1 3:1 3:1": r"column 3: duplicate feature",
     b"1 3": r"'3' is not of the form index:value",
     b"1 abc 3:1": r"'abc' is not of the form index:value",
     b"1 qid:x 3:1": r"column qid: 'x' is not an integer",
@@ -253,7 +253,7 @@ def test_lines_without_labels(tmp_path):
 @pytest.mark.parametrize("start", [b"1 ", b""])
 def test_queries_are_remarked_upon(tmp_path, start):
     path = write(tmp_path / "a", (start + b"qid:1 1:1\n") * 3)
-    with pytest.warns(DataWarning, match="qid is passed over: all rows are ranked tog"):
+    with pytest.warns(DataWarning, match="qid is ignored: all rows are ranked tog"):
         list(SvmlightSource(path, labelled=False).chunks())
     path = write(tmp_path / "b", b"1 1:1 # qid:1\n" * 3)
     with warnings.catch_warnings():
@@ -530,7 +530,9 @@ def test_one_index_far_beyond_the_others_is_a_bad_line(tmp_path):
     (chunk,) = SvmlightSource(path).chunks()
     assert chunk.X.shape == (2, 2**27)
     (bad,) = chunk.bad
-    text = "column 1000000000: .*can be 134217728 .*--input max_features=1000000000, or"
+    text = (
+        "column 1000000000: .*limit is 134217728 .*--input max_features=1000000000, or"
+    )
     assert re.search(text, str(bad))
     (chunk,) = SvmlightSource(path, max_features=10**9).chunks()
     assert (chunk.X.shape, chunk.bad) == ((3, 10**9), [])

@@ -143,21 +143,21 @@ def test_incomplete_or_damaged_files(tmp_path, kind):
     data = some_lines(3000, 5)
     packed = PACKERS[kind](data)
     path = write(tmp_path / f"a.{kind}", packed[: len(packed) // 2])
-    with pytest.raises(OSError, match=rf"a\.{kind}.*not complete") as caught:
+    with pytest.raises(OSError, match=rf"a\.{kind}.*incomplete") as caught:
         list(Text(path).blocks())
     assert f"byte {len(packed) // 2}," in str(caught.value)
     for at in (len(packed) // 3, len(packed) // 2, len(packed) - 6):
         damaged = bytearray(packed)
         damaged[at : at + 4] = bytes(255 - byte for byte in damaged[at : at + 4])
         write(tmp_path / f"a.{kind}", damaged)
-        with pytest.raises(OSError, match=rf"a\.{kind}: the .* data are damaged"):
+        with pytest.raises(OSError, match=rf"a\.{kind}: the .* data are corrupted"):
             list(Text(path).blocks())
     write(tmp_path / f"a.{kind}", packed + b"something else that follows")
-    with pytest.raises(OSError, match=rf"a\.{kind}: the .* data are damaged"):
+    with pytest.raises(OSError, match=rf"a\.{kind}: the .* data are corrupted"):
         list(Text(path).blocks())
     for content in (b"1 1:1\n", b""):
         write(tmp_path / f"a.{kind}", content)
-        with pytest.raises(OSError, match=rf"a\.{kind}: this is no .* file"):
+        with pytest.raises(OSError, match=rf"a\.{kind}: no valid .* data"):
             list(Text(path).blocks())
 
 
@@ -206,8 +206,8 @@ def test_folders_and_patterns(tmp_path):
 def test_what_is_not_there(tmp_path):
     for path, message in {
         tmp_path / "none": "no such file",
-        tmp_path / "none*": "no file has such a name",
-        tmp_path: "no files in it",
+        tmp_path / "none*": "no file matches this pattern",
+        tmp_path: "the folder has no files",
     }.items():
         with pytest.raises(FileNotFoundError, match=message) as caught:
             Text(str(path))
@@ -216,7 +216,7 @@ def test_what_is_not_there(tmp_path):
         Text([])
     with pytest.raises(ValueError, match="once"):
         Text(["-", "-"])
-    with pytest.raises(ValueError, match="file number 2, but there are only 1"):
+    with pytest.raises(ValueError, match="file number 2: there are only 1"):
         next(Text("-").blocks(Position(1)))
     source = Text(write(tmp_path / "gone", b"a\n"))
     (tmp_path / "gone").unlink()
@@ -249,7 +249,7 @@ def test_standard_input(monkeypatch, small_blocks, pack):
     # The same text piped in again is read on from anywhere.
     monkeypatch.setattr(sys, "stdin", Stdin(pack(data)))
     assert together(Text("-").blocks(blocks[3].after)) == together(blocks[4:])
-    with pytest.raises(ValueError, match="standard input is a pipe, which can be read"):
+    with pytest.raises(ValueError, match="standard input is a pipe and can be read"):
         next(source.blocks())
 
 

@@ -117,7 +117,7 @@ def test_methods_agree_for_large_classes():
     ],
 )
 def test_coverage_with_few_positives(m, n, area, deviation):
-    # Five cells of benchmarks/bench_coverage.py; the logit interval covers 64 % to 94 %
+    # Five cells of benchmarks/intervals.py; the logit interval covers 64 % to 94 %
     # in them. The bound is 92 %, less two standard deviations of 600 draws.
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], [m, n])

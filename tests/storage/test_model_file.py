@@ -43,7 +43,7 @@ def test_what_nobody_could_read_is_not_written():
     assert first == save({}, {"aucmax": header})[:8]
     with pytest.raises(SafetensorError, match="header too large"):
         save({}, {"aucmax": header + "x"})
-    with pytest.raises(ValueError, match="nobody reads more"):
+    with pytest.raises(ValueError, match="can be read"):
         next(files._parts({}, {"aucmax": header + "x"}))
 
 

@@ -1,6 +1,7 @@
-"""AUCStream: against its members run by hand; drift; what is nonlinear."""
+"""AUCStream: members, blend, calibration, drift, nonlinear members, files."""
 
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ import aucmax
 from aucmax import OAM, SPAM, AUCStream
 from aucmax.cli.export import to_json
 from aucmax.online.engine import NZ, SQ, SUM
-from aucmax.stream.auc_stream import _block
-from aucmax.stream.limits import limited
+from aucmax.stream.blocks import block_length
+from aucmax.stream.limits import limit_values
 from aucmax.workflows.score import Model
 from helpers.data import gaussian
 from helpers.states import dump
@@ -32,7 +33,7 @@ LEARNERS = {
 
 
 def stream(n, d=6, share=0.2, seed=0, flip=False):
-    """Return rows in random order; with ``flip``, of the opposite meaning."""
+    """Return rows in random order; ``flip`` inverts the effect of the features."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < share
     w = np.linspace(1.0, 0.0, d) * (-1.0 if flip else 1.0)
@@ -42,17 +43,17 @@ def stream(n, d=6, share=0.2, seed=0, flip=False):
 def streamed(X, y, size=500, **parameters):
     model = AUCStream(**parameters)
     for start in range(0, len(y), size):
-        some = slice(start, start + size)
-        model.partial_fit(X[some], y[some], classes=[False, True])
+        chunk = slice(start, start + size)
+        model.partial_fit(X[chunk], y[chunk], classes=[False, True])
     return model
 
 
 def by_hand(X, y):
-    """Return the members, and their mean AUC over blocks, done by hand."""
+    """Return the members trained separately, and their mean AUC over blocks."""
     members = {name: clone(learner) for name, learner in LEARNERS.items()}
     start, total, sums = 0, 0.0, dict.fromkeys(members, 0.0)
     while start < len(y):
-        some = slice(start, start + _block(start, None, X.shape[1]))
+        some = slice(start, start + block_length(start, None, X.shape[1]))
         whole = some.stop <= len(y)
         rows, positive = X[some], y[some]
         if start and whole and 0 < positive.sum() < len(positive):
@@ -62,7 +63,7 @@ def by_hand(X, y):
                 area = roc_auc_score(positive, member.decision_function(rows))
                 sums[name] += u * area
             total += u
-        elif whole and not start:  # nobody knows anything yet
+        elif whole and not start:  # all scores are zero
             u = positive.sum() * (~positive).sum() / len(positive) * some.stop**2
             sums = dict.fromkeys(members, 0.5 * u)
             total = u
@@ -72,7 +73,7 @@ def by_hand(X, y):
     return members, {name: value / total for name, value in sums.items()}
 
 
-def test_the_members_are_themselves_and_judged_before_they_learn():
+def test_members_equal_separate_learners_and_are_evaluated_before_learning():
     X, y = stream(3000)
     model = streamed(X, y)
     members, means = by_hand(X, y)
@@ -81,7 +82,7 @@ def test_the_members_are_themselves_and_judged_before_they_learn():
         assert_array_equal(model.members_[name].coef_, member.coef_)
     for line in model.leaderboard_:
         assert line.auc == pytest.approx(means[line.member], abs=1e-12)
-        assert line.rows == 2944  # the last block has not ended
+        assert line.rows == 2944  # without the unfinished block
         assert 0.0 < line.se < 0.05
         assert line.running
     best = max(means.values())
@@ -94,19 +95,20 @@ def test_the_score_is_the_blend_of_the_members():
     X, y = stream(3000)
     model = streamed(X, y)
     scores = np.array([m.decision_function(X) for m in model.members_.values()])
-    expected = (model._mix / model._unit) @ scores
-    slope, offset = model._odds
+    served = model._served
+    expected = (served.weights / served.scale) @ scores
+    slope, offset = served.calibration()
     assert_allclose(model.decision_function(X), slope * expected + offset, rtol=1e-9)
     assert_allclose(model.coef_ @ X.T + model.intercept_, [model.decision_function(X)])
     weight = {line.member: line.weight for line in model.leaderboard_}
-    assert_allclose(model._mix, [weight[name] for name in model.members_])
+    assert_allclose(served.weights, [weight[name] for name in model.members_])
 
 
 def served(X, y, **parameters):
-    """Return the score of each row by the model as of its block's beginning."""
+    """Return the score of each row by the model at the start of its block."""
     half_life = parameters.get("half_life")
     model, scores, start = AUCStream(**parameters), [], 0
-    while (stop := start + _block(start, half_life, X.shape[1])) <= len(y):
+    while (stop := start + block_length(start, half_life, X.shape[1])) <= len(y):
         if start:
             scores.append(model.decision_function(X[start:stop]))
         model.partial_fit(X[start:stop], y[start:stop], classes=[False, True])
@@ -115,7 +117,7 @@ def served(X, y, **parameters):
 
 
 @pytest.mark.parametrize("half_life", [None, 500])
-def test_the_auc_reported_is_that_of_the_scores_served(half_life):
+def test_progressive_auc_is_that_of_the_served_scores(half_life):
     X, y = stream(3000)
     scores, positive = served(X, y, half_life=half_life)
     right, pairs = streamed(X, y, half_life=half_life).progressive_auc
@@ -124,14 +126,14 @@ def test_the_auc_reported_is_that_of_the_scores_served(half_life):
 
 
 def bursts(n=6000, seed=3):
-    """Return rows of which 2 % are far out, with positives that come in bursts."""
+    """Return rows of which 2 % are outliers, with positives in bursts."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < np.repeat(rng.choice([0.002, 0.15], n // 200), 200)
     X = rng.normal(size=(n, 6)) * np.where(rng.random((n, 1)) < 0.02, 20.0, 1.0)
     return X + 2.0 * np.outer(y, [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]), y
 
 
-def test_scores_of_all_times_are_on_one_scale():
+def test_scores_of_different_times_are_on_one_scale():
     scores, y = (part[1000:] for part in served(*bursts()))
     windows = [slice(i, i + 200) for i in range(0, len(y), 200) if y[i : i + 200].any()]
     areas = [roc_auc_score(y[some], scores[some]) for some in windows]
@@ -141,7 +143,7 @@ def test_scores_of_all_times_are_on_one_scale():
     assert expected.sum() == pytest.approx(y.sum(), rel=0.3)
 
 
-def test_drift_is_found_and_half_life_named():
+def test_drift_is_found_and_half_life_suggested():
     X, y = stream(9000)
     turned, label = stream(9000, seed=1)
     turned = turned[:, ::-1]  # other features matter
@@ -162,7 +164,7 @@ def test_drift_is_found_and_half_life_named():
 @pytest.mark.parametrize("value", [1e6, 3.4e38])
 @pytest.mark.parametrize("column", [0, 5], ids=["informative", "noise"])
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_one_wild_value_does_not_matter(value, column, layout):
+def test_one_extreme_value_does_not_matter(value, column, layout):
     X, y = stream(3000)
     area = streamed(X, y).score(X, y)
     wild = X.copy()
@@ -177,21 +179,23 @@ def test_one_wild_value_does_not_matter(value, column, layout):
     assert AUCStream(random_state=0).fit(rows, y).score(X, y) > area - 0.01
 
 
-def test_a_feature_that_becomes_larger_for_good_is_limited_in_few_rows():
+def test_a_feature_that_becomes_larger_is_limited_in_few_rows():
     X = np.ones((300, 2))
     X[200:, 0] = 1e7
-    most = np.zeros(2)
-    parts = [limited(some, most, 100.0 * k) for k, some in enumerate(np.split(X, 3))]
+    largest = np.zeros(2)
+    parts = [
+        limit_values(part, largest, 100.0 * k) for k, part in enumerate(np.split(X, 3))
+    ]
     found = np.vstack(parts)
     assert_array_equal(found[:, 1], 1.0)
     assert_array_equal(found[:200, 0], 1.0)
     assert_array_equal(found[200:, 0], [1e2, 1e4, 1e6, *[1e7] * 97])
-    assert_array_equal(most, [1e7, 1.0])
-    some = np.ones((10, 1))
-    assert limited(some, np.ones(1), 1000.0) is some
+    assert_array_equal(largest, [1e7, 1.0])
+    rows = np.ones((10, 1))
+    assert limit_values(rows, np.ones(1), 1000.0) is rows
 
 
-def test_probabilities_are_those_of_a_calibrated_model():
+def test_probabilities_are_calibrated():
     X, y = stream(20_000, share=0.1)
     model = streamed(X[:15_000], y[:15_000])
     rival = LogisticRegression().fit(X[:15_000], y[:15_000])
@@ -208,12 +212,26 @@ def test_probabilities_are_those_of_a_calibrated_model():
 def test_blocks_grow_with_the_rows_within_bounds():
     rows = (0, 31, 2047, 2048, 65_536, 1 << 20, 10**9)
     lengths = [32, 32, 64, 128, 4096, 65_536, 65_536]
-    assert [_block(n, None, 10) for n in rows] == lengths
-    assert [_block(n, 5000.0, 10) for n in rows] == [32, 32, 64, 128, 256, 256, 256]
-    assert [_block(n, None, 100_000) for n in rows] == [97, 97, 97, 128, *lengths[4:]]
+    assert [block_length(n, None, 10) for n in rows] == lengths
+    assert [block_length(n, 5000.0, 10) for n in rows] == [
+        32,
+        32,
+        64,
+        128,
+        256,
+        256,
+        256,
+    ]
+    assert [block_length(n, None, 100_000) for n in rows] == [
+        97,
+        97,
+        97,
+        128,
+        *lengths[4:],
+    ]
 
 
-def test_who_cannot_win_drops_out():
+def test_members_that_cannot_win_are_eliminated():
     X, y = stream(80_000, d=3)
     model = streamed(X, y, 5000, tolerance=0.01)
     running = [line for line in model.leaderboard_ if line.running]
@@ -227,7 +245,7 @@ def test_who_cannot_win_drops_out():
     assert 4096 <= out.rows < 80_000
 
 
-def test_a_race_in_which_some_are_out_is_kept_in_files(tmp_path):
+def test_a_race_with_eliminated_members_is_restored(tmp_path):
     X, y = stream(40_000, d=3)
     model = streamed(X[:30_000], y[:30_000], 5000, tolerance=0.01)
     assert len(model.members_) < 4
@@ -240,8 +258,8 @@ def test_a_race_in_which_some_are_out_is_kept_in_files(tmp_path):
     assert twin.leaderboard_ == model.leaderboard_
 
 
-def test_forgetting_is_weighing_the_past_less():
-    """The class moments are those of rows with weights; the average follows."""
+def test_fading_multiplies_the_weights_of_past_rows():
+    """Class moments equal those of weighted rows; the average is kept."""
     X, y = stream(400)
     for learner in (SPAM(), OAM()):
         learner.partial_fit(X[:300], y[:300])
@@ -259,7 +277,7 @@ def test_forgetting_is_weighing_the_past_less():
         assert_allclose(table.feat[NZ], weight.sum())
 
 
-def test_with_a_half_life_it_follows_a_stream_that_changes():
+def test_a_half_life_follows_a_changing_stream():
     before, after, test = (
         stream(12_000, seed=1),
         stream(1000, seed=2, flip=True),
@@ -271,10 +289,10 @@ def test_with_a_half_life_it_follows_a_stream_that_changes():
     fresh = streamed(*after).score(*test)
     assert quick.score(*test) > max(fresh - 0.02, faithful + 0.1)
     assert len(quick.members_) == 7
-    assert quick.leaderboard_[0].auc > 0.6  # the race has forgotten, too
+    assert quick.leaderboard_[0].auc > 0.6  # the race forgets, too
 
 
-def test_without_a_change_a_half_life_costs_little():
+def test_a_half_life_costs_little_in_a_stationary_stream():
     X, y = stream(12_000)
     test = stream(4000, seed=9)
     assert streamed(X, y, half_life=3000.0).score(*test) > (
@@ -298,8 +316,8 @@ def test_nonlinear_members(circles):
     assert model.expression() is None
 
 
-@pytest.mark.parametrize("rows", [300, 4000], ids=["map not settled", "map settled"])
-def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path):
+@pytest.mark.parametrize("rows", [300, 4000], ids=["map not fitted", "map fitted"])
+def test_nonlinear_streams_in_chunks_and_from_files(circles, rows, tmp_path):
     X, y = circles if rows > 300 else (sparse.csr_array(circles[0]), circles[1])
     one = streamed(X[:rows], y[:rows], nonlinear=True, random_state=0)
     other = streamed(X[:rows], y[:rows], 177, nonlinear=True, random_state=0)
@@ -316,36 +334,35 @@ def test_nonlinear_streams_in_any_chunks_and_from_files(circles, rows, tmp_path)
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("_unit", np.zeros(5), "cannot be weighed"),
-        ("_unit", np.ones(3), "shape"),
-        ("_mix", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "mix"),
-        ("_served", np.zeros((2, 3)), "served"),
-        ("_open", [(np.zeros((6, 3)), np.zeros(3))], "last rows"),
-        ("_mass", np.array([-1.0, 2.0, 1.0]), "negative weights"),
-        ("_most", np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), "negative weights"),
-        ("_mass", np.ones(3, np.int16), "'mass' has type int16, not float64"),
+        ("_served.scale", np.zeros(5), "scales are not positive"),
+        ("_served.scale", np.ones(3), "'unit' has shape"),
+        ("_served.weights", np.array([np.inf, 0.0, 0.0, 0.0, 0.0]), "'mix' has"),
+        ("_served.histogram", np.zeros((2, 3)), "'served' has shape"),
+        ("_pending", [(np.zeros((6, 3)), np.zeros(3))], "unfinished block"),
+        ("_served.class_weight", np.array([-1.0, 2.0, 1.0]), "weights are negative"),
+        ("_largest", np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), "negative values"),
+        ("_served.class_weight", np.ones(3, np.int16), "'mass' has type int16, not fl"),
     ],
 )
-def test_a_file_that_does_not_go_together_is_refused(name, value, why, tmp_path):
+def test_an_inconsistent_file_is_refused(name, value, why, tmp_path):
     model = streamed(*stream(200))
-    setattr(model, name, value)
+    owner, _, attribute = name.rpartition(".")
+    setattr(attrgetter(owner)(model) if owner else model, attribute, value)
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match=why):
         aucmax.load(tmp_path / "model")
 
 
-def test_members_of_a_file_must_be_those_of_the_race(tmp_path):
+def test_learners_of_a_file_must_be_those_of_the_race(tmp_path):
     model = streamed(*stream(200))
-    model._team[0].learner, model._team[1].learner = (
-        model._team[1].learner,
-        model._team[0].learner,
-    )
+    first, second = model._all_members[:2]
+    first.learner, second.learner = second.learner, first.learner
     model.save(tmp_path / "model")
-    with pytest.raises(ValueError, match="is no SPAM"):
+    with pytest.raises(ValueError, match="is OAM, expected SPAM"):
         aucmax.load(tmp_path / "model")
 
 
-def test_the_blend_is_exported_as_the_linear_model_that_it_is(tmp_path):
+def test_the_blend_is_exported_as_a_linear_model(tmp_path):
     X, y = gaussian(300, 5)
     model = AUCStream().partial_fit(X, y)
     model.save(tmp_path / "m.aucmax")
@@ -357,12 +374,12 @@ def test_the_blend_is_exported_as_the_linear_model_that_it_is(tmp_path):
     assert_allclose(X @ weights + found["intercept"], expected)
 
 
-def test_a_member_that_diverges_is_out_and_the_others_go_on(tmp_path):
+def test_a_member_that_diverges_is_eliminated(tmp_path):
     X, y = stream(3000, d=3)
     model = streamed(X[:600], y[:600])
     area = model.score(X, y)
-    model._most[:] = 1e8  # else the next value would be limited
-    model.partial_fit([[0.0, 0.0, -1e8]], [True])  # in a feature that says nothing
+    model._largest[:] = 1e8  # otherwise the next value would be limited
+    model.partial_fit([[0.0, 0.0, -1e8]], [True])  # in a feature without information
     assert model.score(X, y) > area - 0.02
     model.save(tmp_path / "model")  # in the middle of a block
     for one in (model, aucmax.load(tmp_path / "model")):

@@ -1,4 +1,4 @@
-"""The race: its sums against the formulas, its decisions against their error rate."""
+"""The race: sums against the formulas, eliminations against their error rate."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from aucmax.stream.race import Race
 
 
 def blocks(n, gaps, seed=0, rows=32, noise=0.05):
-    """Return AUCs of blocks, one ranker a column: a common part, gaps, and noise."""
+    """Return AUCs of blocks, one member per column: a common part, gaps and noise."""
     rng = np.random.default_rng(seed)
     common = rng.normal(0.8, 0.1, (n, 1))
     areas = common - np.array(gaps) + rng.normal(0.0, noise, (n, len(gaps)))
@@ -17,21 +17,21 @@ def blocks(n, gaps, seed=0, rows=32, noise=0.05):
 
 def raced(areas, weights, rows):
     race = Race.of(areas.shape[1])
-    for some, weight, count in zip(areas, weights, rows, strict=True):
-        race.judge(some, weight, int(count))
+    for aucs, weight, count in zip(areas, weights, rows, strict=True):
+        race.add_block(aucs, weight, int(count))
     return race
 
 
 def plain(areas, weights, rows):
-    """Return mean, error and errors of differences as the formulas have them."""
+    """Return means, errors and errors of differences by the formulas."""
     u = weights * np.cumsum(rows) ** 2.0
     k = u.sum() ** 2 / (u**2).sum()
     mean = u @ areas / u.sum()
 
     def error(column):
         middle = u @ column / u.sum()
-        spread = (u**2) @ (column - middle) ** 2
-        return np.sqrt(k / (k - 1) * spread) / u.sum()
+        squares = (u**2) @ (column - middle) ** 2
+        return np.sqrt(k / (k - 1) * squares) / u.sum()
 
     n = areas.shape[1]
     pairs = [[error(areas[:, i] - areas[:, j]) for j in range(n)] for i in range(n)]
@@ -52,30 +52,30 @@ def test_means_errors_and_weights():
     assert_allclose(race.weights(), likely / likely.sum(), rtol=1e-6)
 
 
-def test_before_there_is_anything_to_know():
+def test_results_before_the_second_block():
     race = Race.of(3)
     assert_allclose(race.weights(), 1 / 3)
     assert_allclose(race.means(), 0.5)
     assert_allclose(race.errors(), 0.5)
-    race.judge(np.array([0.9, 0.1, 0.5]), 3.0, 32)  # one block has no variance
+    race.add_block(np.array([0.9, 0.1, 0.5]), 3.0, 32)  # one block has no variance
     assert_allclose(race.weights(), 1 / 3)
-    race.judge(np.full(3, 0.5), 0.0, 32)  # of one class: rows are counted, no more
+    race.add_block(np.full(3, 0.5), 0.0, 32)  # of one class: only rows are counted
     assert_allclose(race.means(), [0.9, 0.1, 0.5])
-    assert race.rows().tolist() == [64.0] * 3
-    assert race.drop(0.0).size == 0
+    assert race.rows_seen().tolist() == [64.0] * 3
+    assert race.losers(0.0).size == 0
 
 
-def test_equal_rankers_share_the_weight():
+def test_equal_members_share_the_weight():
     areas = np.repeat(blocks(20, [0.0])[0], 2, axis=1)
     race = raced(areas, np.ones(20), np.full(20, 32))
     assert_allclose(race.weights(), 0.5)
 
 
-def test_fading_is_weighing_the_past_less():
+def test_fading_multiplies_the_weights_of_the_past():
     areas, weights, rows = blocks(40, [0.0, 0.02])
     race = Race.of(2)
-    for some, weight, count in zip(areas, weights, rows, strict=True):
-        race.judge(some, weight, int(count))
+    for aucs, weight, count in zip(areas, weights, rows, strict=True):
+        race.add_block(aucs, weight, int(count))
         race.fade(0.9)
     faded = weights * 0.9 ** np.arange(40, 0, -1)
     mean, error, _ = plain(areas, faded, rows)
@@ -84,64 +84,64 @@ def test_fading_is_weighing_the_past_less():
 
 
 def checks(gaps, tolerance, seed, n=400, rows=256):
-    """Return who is left after so many blocks."""
+    """Return the race after ``n`` blocks."""
     race = Race.of(len(gaps))
-    for some, weight, count in zip(*blocks(n, gaps, seed, rows), strict=True):
-        race.judge(some, weight, int(count))
-        for loser in race.drop(tolerance):
-            race.retire(loser)
+    for aucs, weight, count in zip(*blocks(n, gaps, seed, rows), strict=True):
+        race.add_block(aucs, weight, int(count))
+        for loser in race.losers(tolerance):
+            race.eliminate(loser)
     return race
 
 
-def test_who_is_behind_drops_out_and_stays_as_it_was():
+def test_a_worse_member_is_eliminated_and_keeps_its_results():
     race = checks([0.0, 0.1], 0.0, 0, rows=64)
     assert race.running.tolist() == [True, False]
     assert_allclose(race.weights(), [1.0, 0.0])
-    assert race.rows()[1] < race.rows()[0]
+    assert race.rows_seen()[1] < race.rows_seen()[0]
     assert race.gaps()[1] == pytest.approx(0.1, abs=0.02)
     assert race.gaps()[0] == 0.0
     mean, error = race.means()[1], race.errors()[1]
-    race.judge(np.array([0.1, 0.0]), 1e3, 32)
+    race.add_block(np.array([0.1, 0.0]), 1e3, 32)
     assert (race.means()[1], race.errors()[1]) == (mean, error)
 
 
-def test_within_the_tolerance_the_cheaper_one_goes_on():
+def test_within_the_tolerance_the_cheaper_member_continues():
     assert checks([0.002, 0.0], 0.05, 0).running.tolist() == [True, False]
     assert checks([0.0, 0.002], 0.05, 0).running.tolist() == [True, False]
     assert checks([0.3, 0.2, 0.0], 0.05, 0).running.tolist() == [True, False, True]
 
 
-def test_the_cheapest_never_drops_out():
+def test_the_cheapest_member_is_never_eliminated():
     assert checks([0.3, 0.0], 0.0, 0).running.tolist() == [True, True]
 
 
-def test_nobody_drops_out_before_the_first_check():
+def test_no_member_is_eliminated_before_the_first_check():
     race = raced(*blocks(63, [0.0, 0.3], rows=64))
-    assert race.drop(0.0).size == 0
-    race.judge(np.array([0.8, 0.5]), 10.0, 64)
-    assert race.drop(0.0).tolist() == [1]
-    assert race.drop(0.0).size == 0  # the next check is when rows have doubled
+    assert race.losers(0.0).size == 0
+    race.add_block(np.array([0.8, 0.5]), 10.0, 64)
+    assert race.losers(0.0).tolist() == [1]
+    assert race.losers(0.0).size == 0  # the next check is when rows have doubled
 
 
-def test_the_best_is_dropped_no_more_often_than_stated():
-    """Four equals: any drop is an error; at most one race in twenty may have one."""
+def test_the_error_rate_of_eliminations():
+    """With four equal members any elimination is an error; α is 0.05."""
     wrong = sum(
         not checks([0.0] * 4, 0.0, seed, n=260).running.all() for seed in range(200)
     )
     assert wrong <= 18  # 10 expected at the most; more than 18 has probability 0.006
 
 
-def test_one_is_always_left():
+def test_one_member_always_remains():
     for seed in range(20):
         assert checks([0.0] * 4, 1.0, seed, n=150).running.sum() == 1
 
 
-def test_what_is_restored_goes_on():
+def test_a_restored_race_continues():
     race = checks([0.0, 0.1], 0.0, 0)
     arrays = {name: array.copy() for name, array in race.arrays().items()}
     twin = Race.restored(2, {**arrays, "more": np.zeros(3)})
-    for one in (race, twin):
-        one.judge(np.array([0.7, 0.0]), 3.0, 32)
+    for copy in (race, twin):
+        copy.add_block(np.array([0.7, 0.0]), 3.0, 32)
     assert all(
         np.array_equal(a, b)
         for a, b in zip(race.arrays().values(), twin.arrays().values(), strict=True)
@@ -159,7 +159,7 @@ def test_what_is_restored_goes_on():
         ("at", np.array([-1.0, 0.0])),
     ],
 )
-def test_what_no_race_has_left_is_refused(name, value):
+def test_invalid_arrays_are_refused(name, value):
     arrays = raced(*blocks(20, [0.0, 0.1])).arrays()
-    with pytest.raises(ValueError, match="its race"):
+    with pytest.raises(ValueError, match="race: "):
         Race.restored(2, {**arrays, name: value})

@@ -323,7 +323,7 @@ def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
 def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"one\n")
-    with pytest.raises(ValueError, match=r"has 4 bytes, but .* has written 8 to it"):
+    with pytest.raises(ValueError, match=r"has 4 bytes, but .* wrote 8 to it"):
         BadLines("quarantine", path, kept=8)
     assert path.read_bytes() == b"one\n"
 
@@ -333,9 +333,9 @@ def test_a_file_is_written_for_one_purpose(data, tmp_path):
     output = tmp_path / "m.aucmax"
     plan = Plan([path], "SPAM", passes=1, on_bad_line="quarantine")
     for aside in (output, tmp_path / "." / "m.aucmax", f"{output}.checkpoint"):
-        with pytest.raises(FileExistsError, match="for two purposes"):
+        with pytest.raises(FileExistsError, match="two different outputs"):
             train(plan, output, quarantine=Path(aside))
-    with pytest.raises(FileExistsError, match="is read, and would be overwritten"):
+    with pytest.raises(FileExistsError, match="Refusing to overwrite input file"):
         train(plan, output, quarantine=Path(path))
     assert os.listdir(tmp_path) == ["rows.svm"]
 

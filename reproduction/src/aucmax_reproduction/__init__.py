@@ -1,1 +1,1 @@
-"""The tables and figures of five papers on AUC maximisation, run again."""
+"""Reproduction of the tables and figures of five papers on AUC maximisation."""

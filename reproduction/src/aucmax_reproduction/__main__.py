@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from aucmax.cli.errors import errors_in_one_line
-from aucmax_reproduction.command import foretell, names, run
+from aucmax_reproduction.command import names, run, show_plan
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.reproduce import Wanted
 
 _Names = Annotated[
-    str, typer.Option(metavar="A,B", help="Only these (default: all of them).")
+    str, typer.Option(metavar="A,B", help="Names, separated by commas (default: all).")
 ]
 
 app = typer.Typer(
@@ -41,25 +41,26 @@ def main(
     algorithms: _Names = "",
     forms: Annotated[
         str,
-        typer.Option(metavar="A,B", help="ours (our defaults), tuned, printed."),
+        typer.Option(metavar="A,B", help="Forms: ours (defaults), tuned, printed."),
     ] = "ours,printed",
     runs: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Runs per cell (0: the paper's)."),
+        typer.Option(metavar="N", min=0, help="Runs per cell (0: as in the paper)."),
     ] = 0,
     grid: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Values per parameter (0: all).")
+        int,
+        typer.Option(metavar="N", min=0, help="Maximum values per parameter (0: all)."),
     ] = 5,
     tune_rows: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Most rows to tune on (0: all)."),
+        typer.Option(metavar="N", min=0, help="Maximum rows used for tuning (0: all)."),
     ] = 3000,
     rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum training rows (0: all).")
     ] = 20_000,
     search: Annotated[
         bool,
-        typer.Option("--search", help="Search class groupings the paper omits."),
+        typer.Option("--search", help="Search class groups that the paper omits."),
     ] = False,
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the paper's figures too.")
@@ -69,10 +70,10 @@ def main(
     ] = False,
     no_fits: Annotated[
         bool,
-        typer.Option("--no-fits", help="Make tables from the fits in the folder."),
+        typer.Option("--no-fits", help="Make tables from existing fits."),
     ] = False,
     jobs: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Processes at a time.")
+        int, typer.Option(metavar="N", min=1, help="Number of processes.")
     ] = 2,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
     output: Annotated[
@@ -92,7 +93,7 @@ def main(
         bool, typer.Option("--debug", help="Show where an error comes from.")
     ] = False,
 ) -> None:
-    """Run the tables of a paper, and put ours beside what is printed."""
+    """Run the tables of a paper and compare with the published values."""
     with errors_in_one_line(debug):
         wanted = Wanted(
             source=source,
@@ -105,7 +106,7 @@ def main(
         )
         effort = Effort(grid or None, tune_rows or None, rows or None, seed)
         if dry_run:
-            foretell(wanted, effort, as_json)
+            show_plan(wanted, effort, as_json)
             return
         how = {"fits": not no_fits, "figures": figures, "as_json": as_json}
         code = run(wanted, effort, output, jobs, **how)

@@ -1,4 +1,4 @@
-"""Run the tables of a paper, with ours beside what is printed."""
+"""Run the tables of a paper, show them and write them to files."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aucmax.cli.progress import fits_bar
-from aucmax.cli.screen import Screen, some, table
+from aucmax.cli.screen import Screen, table
 from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction import tables
 from aucmax_reproduction.fitting import Effort
@@ -18,11 +18,11 @@ from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.reproduce import (
     Wanted,
     jobs_of,
-    obstacle,
     recorded,
     reproduce,
-    reservation,
     trainings,
+    why_not_comparable,
+    why_not_run,
 )
 from aucmax_reproduction.tables import Section
 from aucmax_reproduction.verdict import BELOW, FAILED, WITHIN, Report
@@ -40,7 +40,7 @@ def run(
     figures: bool,
     as_json: bool,
 ) -> int:
-    """Do the fits, or take those there are; write and show the tables."""
+    """Run the fits, or read existing ones; write and show the tables."""
     screen = Screen(quiet=as_json)
     _check(wanted)
     results = folder / f"{wanted.source}.jsonl"
@@ -65,12 +65,12 @@ def _do(
         with fits_bar() as watch:
             return reproduce(wanted, results, effort, workers=workers, watch=watch)
     except KeyboardInterrupt:
-        screen.warn(f"What is done is in {results}: the same command goes on.")
+        screen.warn(f"Finished fits are in {results}: run the same command to resume.")
         raise
 
 
-def foretell(wanted: Wanted, effort: Effort, as_json: bool) -> None:
-    """Say how many fits there would be, and of how many models."""
+def show_plan(wanted: Wanted, effort: Effort, as_json: bool) -> None:
+    """Show the number of fits and of trained models."""
     _check(wanted)
     fits: dict[tuple[str, str], list[int]] = {}
     for job in jobs_of(wanted):
@@ -89,30 +89,30 @@ def foretell(wanted: Wanted, effort: Effort, as_json: bool) -> None:
     screen.show(grid)
     skipped: dict[str, list[str]] = {}
     for cell in wanted.cells:
-        why = obstacle(cell) or reservation(cell)
+        why = why_not_run(cell) or why_not_comparable(cell)
         if why and not cell.copied and cell.metric != SECONDS:
             places = skipped.setdefault(why, [])
             places += [cell.dataset] if cell.dataset not in places else []
     for why, places in skipped.items():
-        screen.print(f"Left out: {', '.join(places)}: {why}.", style="dim")
+        screen.print(f"Skipped: {', '.join(places)}: {why}.", style="dim")
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return words that are separated by commas."""
+    """Split a comma-separated list."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _check(wanted: Wanted) -> None:
-    """Refuse what there is not, before hours of work."""
-    _ = wanted.cells  # says what the paper does not print
+    """Raise an error for unknown names, before hours of work."""
+    _ = wanted.cells  # raises an error for unknown tables, sets and algorithms
     if unknown := [form for form in wanted.forms if form not in FORMS]:
-        raise ValueError(f"There is no form {unknown[0]!r}: {', '.join(FORMS)}.")
+        raise ValueError(f"Unknown form {unknown[0]!r}. Use one of {', '.join(FORMS)}.")
     if not wanted.forms:
-        raise ValueError(f"--forms needs one of {', '.join(FORMS)}.")
+        raise ValueError(f"--forms is empty. Use one of {', '.join(FORMS)}.")
 
 
 def _write(report: Report, folder: Path) -> list[Path]:
-    """Write the tables in all formats; return where they are."""
+    """Write the tables in all formats; return the paths."""
     texts = {
         "csv": tables.as_csv(report),
         "md": tables.as_markdown(report),
@@ -125,7 +125,7 @@ def _write(report: Report, folder: Path) -> list[Path]:
 
 
 def _draw(report: Report, folder: Path) -> list[Path]:
-    """Draw the figures of the paper, for the sets that are wanted and here."""
+    """Draw the figures of the paper for the available sets."""
     from aucmax.report.roc import save_figure
     from aucmax_reproduction.curves import curves, drawable
     from aucmax_reproduction.figures import learning_figure, parameter_figure
@@ -164,7 +164,7 @@ def _show(report: Report, screen: Screen) -> None:
     if failed:
         cell = failed[0].printed
         screen.warn(
-            f"{some(len(failed), 'cell')} failed, as {cell.dataset} {cell.algorithm}: "
+            f"Failed cells: {len(failed)}; first {cell.dataset} {cell.algorithm}: "
             f"{failed[0].reason}"
         )
 

@@ -1,4 +1,4 @@
-"""AUC while algorithms learn, and AUC against a parameter: what the figures show."""
+"""Data of the figures: learning curves, and AUC against a parameter."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -9,43 +9,50 @@ import numpy as np
 from sklearn.base import clone
 
 from aucmax.metrics import auc
-from aucmax_reproduction.fitting import Effort, Ready, prepared, scores, seeded, taught
+from aucmax_reproduction.fitting import (
+    Effort,
+    Ready,
+    fit_model,
+    prepared,
+    scores,
+    seeded,
+)
 from aucmax_reproduction.protocol import OURS, Picture, Recipe
 from aucmax_reproduction.protocols import protocol
-from aucmax_reproduction.reproduce import absence
+from aucmax_reproduction.reproduce import why_missing
 
-_LOOKS = 12  # at a learner of streams
-_PASSES = (1, 2, 4, 8, 16)  # of a learner that is no learner of streams
-_FEW = 30  # rows of a class that are enough to compile on
+_LOOKS = 12  # points on the curve of an online learner
+_PASSES = (1, 2, 4, 8, 16)  # of other learners
+_FEW = 30  # rows of each class for a first fit that compiles
 
 
 class Curve(NamedTuple):
-    """AUC on test rows, at each of several places."""
+    """AUC on test rows at several points."""
 
     name: str
-    at: list[float]  # rows learnt, or values of a parameter
-    seconds: list[float]  # to learn them
-    auc: list[float]  # NaN: it diverged
+    at: list[float]  # training rows, or values of a parameter
+    seconds: list[float]  # training time
+    auc: list[float]  # NaN: diverged
 
 
 def curves(source: str, picture: Picture, dataset: str, effort: Effort) -> list[Curve]:
-    """Return what a figure of a paper shows, on the first split of a set.
+    """Return the curves of a figure, on the first split of a set.
 
     Parameters
     ----------
     source : str
         The paper.
     picture : Picture
-        One of its figures.
+        Figure of the paper.
     dataset : str
-        A set of the table that the figure goes with.
+        Set of the table that the figure belongs to.
     effort : Effort
-        How many rows to take.
+        Limits on the rows.
 
     Returns
     -------
     list of Curve
-        One for each algorithm.
+        One per algorithm.
     """
     ready = prepared(source, picture.table, dataset, "", 0, effort)
     _, plan = protocol(source).plan(picture.table)
@@ -63,18 +70,18 @@ def curves(source: str, picture: Picture, dataset: str, effort: Effort) -> list[
 
 
 def drawable(source: str, picture: Picture, datasets: Sequence[str] = ()) -> list[str]:
-    """Return the sets that a figure can be drawn for, of those given or of all."""
+    """Return the sets that a figure can be drawn for, filtered by ``datasets``."""
     _, plan = protocol(source).plan(picture.table)
     return [
         name
         for name, subject in plan.subjects.items()
-        if not (subject.unknown or subject.cannot or absence(subject))
+        if not (subject.unknown or subject.cannot or why_missing(subject))
         and (not datasets or name in datasets)
     ]
 
 
 def learning_curve(name: str, model: Any, ready: Ready, seed: int) -> Curve:
-    """Return AUC against rows learnt, and against seconds without compilation."""
+    """Return AUC against training rows, and seconds without compilation."""
     seeded(model, seed)
     streams = hasattr(model, "partial_fit")
     looks = _of_stream(model, ready) if streams else _of_passes(model, ready)
@@ -85,13 +92,13 @@ def learning_curve(name: str, model: Any, ready: Ready, seed: int) -> Curve:
 def parameter_curve(
     name: str, recipe: Recipe, picture: Picture, ready: Ready, seed: int
 ) -> Curve:
-    """Return AUC against the values of a parameter; NaN where a learner diverges."""
+    """Return AUC against the values of a parameter; NaN if the learner diverges."""
     found = Curve(name, [], [], [])
     for value in picture.values:
         start = perf_counter()
         try:
             choice = {picture.parameter: value}
-            model = taught(recipe, picture.form, choice, ready.X, ready.y, seed)
+            model = fit_model(recipe, picture.form, choice, ready.X, ready.y, seed)
             seconds, area = perf_counter() - start, _area(model, ready)
         except (ArithmeticError, ValueError):
             seconds, area = np.nan, np.nan
@@ -101,7 +108,7 @@ def parameter_curve(
 
 
 def _of_stream(model: Any, ready: Ready) -> Iterator[tuple[float, float, float]]:
-    """Yield rows, seconds and AUC of a learner at growing distances."""
+    """Yield rows, seconds and AUC of an online learner during the stream."""
     n = len(ready.y)
     ends = np.unique(np.geomspace(min(100, n), n, _LOOKS).astype(int))
     classes, few = [False, True], _few(ready)
@@ -117,7 +124,7 @@ def _of_stream(model: Any, ready: Ready) -> Iterator[tuple[float, float, float]]
 
 
 def _of_passes(model: Any, ready: Ready) -> Iterator[tuple[float, float, float]]:
-    """Yield rows, seconds and AUC of fits with more and more passes."""
+    """Yield rows, seconds and AUC of fits with increasing numbers of passes."""
     few = _few(ready)
     clone(model).fit(ready.X[few], ready.y[few])
     for passes in _PASSES:

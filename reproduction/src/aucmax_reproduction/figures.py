@@ -1,4 +1,4 @@
-"""AUC while algorithms learn, and AUC against a parameter, as pictures."""
+"""Plots of learning curves and of AUC against a parameter."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -10,18 +10,18 @@ from matplotlib.figure import Figure
 from aucmax.report.roc import COLOURS, DASHES, headline, take_literally
 from aucmax_reproduction.curves import Curve
 
-_DECADES = 1.5  # from here on, values are spread over a logarithmic axis
+_DECADES = 1.5  # wider ranges get a logarithmic axis
 
 
 def learning_figure(curves: Sequence[Curve], title: str) -> Any:
-    """Draw AUC against rows learnt, and against seconds.
+    """Plot AUC against training rows and against seconds.
 
     Parameters
     ----------
     curves : sequence of Curve
-        Of :func:`aucmax_reproduction.curves.learning_curve`.
+        From :func:`aucmax_reproduction.curves.learning_curve`.
     title : str
-        Headline.
+        Title.
 
     Returns
     -------
@@ -41,19 +41,19 @@ def learning_figure(curves: Sequence[Curve], title: str) -> Any:
 
 
 def parameter_figure(curves: Sequence[Curve], title: str, parameter: str) -> Any:
-    """Draw AUC against the values of a parameter.
+    """Plot AUC against the values of a parameter.
 
     Parameters
     ----------
     curves : sequence of Curve
-        Of :func:`aucmax_reproduction.curves.parameter_curve`.
+        From :func:`aucmax_reproduction.curves.parameter_curve`.
     title, parameter : str
-        Headline, and what the values are.
+        Title, and label of the values.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure. Where a learner diverged, there is a cross at the foot.
+        The figure. A cross at the bottom marks divergence.
     """
     figure = Figure(figsize=(7.0, 4.9), layout="constrained")
     headline(figure, title)
@@ -79,7 +79,7 @@ def _draw(
             label=curve.name,
         )
         lost = [x for x, area in zip(at, curve.auc, strict=True) if np.isnan(area)]
-        if lost:  # at the foot of the picture
+        if lost:  # at the bottom of the plot
             foot = {"transform": axes.get_xaxis_transform(), "clip_on": False}
             label = f"{curve.name} diverged"
             axes.plot(lost, [0.0] * len(lost), "x", color=colour, label=label, **foot)

@@ -1,4 +1,4 @@
-"""One fit of a protocol: rows, parameters chosen on training rows, AUC on test rows."""
+"""One fit of a protocol: rows, parameter choice, training, AUC on test rows."""
 
 import warnings
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from aucmax.metrics import auc, auc_interval, roc_curve
 from aucmax_reproduction.groupings import Rule, plausible
 from aucmax_reproduction.protocol import OURS, PRINTED, Plan, Recipe, Subject
 from aucmax_reproduction.protocols import protocol
-from aucmax_reproduction.splits import Index, capped, scaled, suited
+from aucmax_reproduction.splits import Index, capped, dense_if_narrow, scaled
 
-# A form of its own: what linear models can do on the rows of a run. The exact minimum
-# of the square loss shows what task it is, too; the other chooses loss and penalty.
+# A form for the best linear models on the rows of a run: the exact minimum of the
+# square loss, which also identifies class groups, and BAMCV.
 EXACT = "exact"
 EXACT_BY = "LeastSquaresAUC"
 CEILINGS = (EXACT_BY, "BAMCV")
@@ -28,28 +28,28 @@ Classes = NDArray[np.bool_]
 
 
 class Job(NamedTuple):
-    """A fit that is to be done."""
+    """A fit to do."""
 
     source: str
     table: str
     dataset: str
-    rule: str  # name of a rule that is tried; "" for that of the protocol
+    rule: str  # name of the rule to try; "": that of the protocol
     algorithm: str
     form: str
     run: int
 
 
 class Effort(NamedTuple):
-    """How much of the paper's effort is made; None is all of it."""
+    """Limits on the effort; None: as in the paper."""
 
-    grid: int | None = None  # values of a parameter, at most
-    tune_rows: int | None = None  # to choose parameters by, at most
-    rows: int | None = None  # for training, at most
+    grid: int | None = None  # maximum values per parameter
+    tune_rows: int | None = None  # maximum rows used for tuning
+    rows: int | None = None  # maximum training rows
     seed: int = 0
 
 
 class Ready(NamedTuple):
-    """The rows of a run, scaled, those for training in random order."""
+    """The scaled rows of a run; training rows are in random order."""
 
     X: Any
     y: Classes
@@ -60,7 +60,7 @@ class Ready(NamedTuple):
 
 
 def fitted(job: Job, effort: Effort) -> dict[str, Any]:
-    """Do a fit and return its line of results; a failure has an ``error``."""
+    """Do a fit and return its result line; a failure has an ``error``."""
     line = {key: value for key, value in job._asdict().items() if key != "source"}
     with (
         threadpool_limits(1),
@@ -68,14 +68,14 @@ def fitted(job: Job, effort: Effort) -> dict[str, Any]:
     ):
         try:
             line |= _fit(job, effort)
-        except Exception as error:  # whatever it is, the other cells go on
+        except Exception as error:  # the other cells go on
             line |= {"error": f"{type(error).__name__}: {error}"}
     kinds = sorted({warning.category.__name__ for warning in caught})
     return line | ({"warnings": kinds} if kinds else {})
 
 
 def rules_of(subject: Subject) -> dict[str, Rule]:
-    """Return the rules by which classes may have become two, by name."""
+    """Return the plausible rules for the class groups of a set, by name."""
     assert subject.name is not None
     name = subject.name if subject.part is None else f"{subject.name}.{subject.part}"
     rules = plausible(registry.described(name).classes, subject.ratio)
@@ -83,7 +83,7 @@ def rules_of(subject: Subject) -> dict[str, Rule]:
 
 
 def given_rows(subject: Subject) -> int | None:
-    """Return how many rows come in a training file; None if they are to be split."""
+    """Return the number of rows in the training file; None if there is none."""
     assert subject.name is not None
     parts = registry.entry(subject.name).parts
     if subject.merged or subject.part is not None or "train" not in parts:
@@ -94,9 +94,9 @@ def given_rows(subject: Subject) -> int | None:
 def choose(
     recipe: Recipe, form: str, ready: Ready, folds: int, effort: Effort, seed: int
 ) -> dict[str, Any]:
-    """Return the parameters of the highest AUC on rows kept out of the training rows.
+    """Return the parameters with the highest AUC on validation rows or folds.
 
-    One that makes a learner diverge is out.
+    Parameters that make a learner diverge are excluded.
     """
     rows = slice(effort.tune_rows)
     X, y = ready.X[rows], ready.y[rows]
@@ -113,7 +113,7 @@ def choose(
 
     def area(choice: dict[str, Any]) -> float:
         found = [
-            auc(y_kept, scores(taught(recipe, form, choice, X, y, seed), X_kept))
+            auc(y_kept, scores(fit_model(recipe, form, choice, X, y, seed), X_kept))
             for X, y, X_kept, y_kept in trials
         ]
         return float(np.mean(found))
@@ -128,11 +128,13 @@ def choose(
         if found > highest:
             best, highest = choice, found
     if best is None:
-        raise ValueError(f"None of {len(choices)} choices can be fitted: {problem}")
+        raise ValueError(
+            f"None of the {len(choices)} parameter choices can be fitted: {problem}"
+        )
     return best
 
 
-def taught(
+def fit_model(
     recipe: Recipe,
     form: str,
     choice: Mapping[str, Any],
@@ -140,7 +142,7 @@ def taught(
     y: Classes,
     seed: int,
 ) -> Any:
-    """Return a fitted model; as printed, a learner of streams gets a stream."""
+    """Return a fitted model; in the printed form, online learners get a stream."""
     model = seeded(recipe.model(form, choice), seed)
     if form != PRINTED or recipe.passes is None:
         return model.fit(X, y)
@@ -154,14 +156,14 @@ def taught(
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """Return the model, with this seed for all that is random in it."""
+    """Set the random seed of a model and its parts."""
     known = model.get_params()
     seeds = [name for name in known if name.rpartition("__")[2] == "random_state"]
     return model.set_params(**dict.fromkeys(seeds, seed))
 
 
 def scores(model: Any, X: Any) -> NDArray[np.float64]:
-    """Return the scores of rows."""
+    """Return the scores of the rows."""
     found: NDArray[np.float64] = model.decision_function(X)
     return found
 
@@ -184,7 +186,7 @@ def prepared(
     effort: Effort,
     scaling: str | None = None,
 ) -> Ready:
-    """Return the rows of a run, scaled as the protocol says unless told otherwise."""
+    """Return the scaled rows of a run; ``scaling`` overrides the protocol."""
     _, plan = protocol(source).plan(table)
     subject = plan.subjects[dataset]
     X, y, given = _rows(subject, rule)
@@ -213,7 +215,7 @@ def _fit(job: Job, effort: Effort) -> dict[str, Any]:
     start = perf_counter()
     chosen = choose(recipe, form, ready, plan.folds, effort, seed)
     tuned = perf_counter()
-    model = taught(recipe, form, chosen, ready.X, ready.y, seed)
+    model = fit_model(recipe, form, chosen, ready.X, ready.y, seed)
     seconds = perf_counter() - tuned
     score = scores(model, ready.X_test)
     return {
@@ -231,7 +233,7 @@ def _fit(job: Job, effort: Effort) -> dict[str, Any]:
 
 
 def recipe_of(job: Job) -> tuple[Plan, Recipe]:
-    """Return how a table was made, and an algorithm in it."""
+    """Return the plan of a table and the recipe of an algorithm."""
     _, plan = protocol(job.source).plan(job.table)
     if job.form == EXACT:
         return plan, Recipe(job.algorithm)
@@ -241,11 +243,11 @@ def recipe_of(job: Job) -> tuple[Plan, Recipe]:
 @lru_cache(maxsize=1)
 def _data(name: str, part: str | None) -> tuple[Any, Classes, NDArray[np.float64]]:
     X, y, labels, *_ = registry.load(name, part)
-    return suited(X), y, labels
+    return dense_if_narrow(X), y, labels
 
 
 def _rows(subject: Subject, rule: str) -> tuple[Any, Classes, int | None]:
-    """Return features, classes, and how many rows the training file has, if told."""
+    """Return features, classes and the size of the training file, if there is one."""
     assert subject.name is not None
     X, y, labels = _data(subject.name, subject.part)
     grouping = rules_of(subject)[rule] if rule else subject.rule

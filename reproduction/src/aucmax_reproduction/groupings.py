@@ -1,7 +1,7 @@
-"""How several classes may have become two, where a paper does not say.
+"""Rules that group several classes into two, if a paper does not state its rule.
 
-The papers draw two groups of classes at random, or take one class, or the first ones.
-A random draw cannot be found again; the other rules are few, and can be tried.
+The papers draw two groups of classes at random, or use one class, or the first ones. A
+random draw cannot be recovered; the other rules are few and can be tried.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,39 +9,39 @@ from typing import NamedTuple
 
 from aucmax.tables.labels import Task
 
-_MOST_CLASSES = 30  # of more, single ones and thresholds are too many to try
-_RATIO_SLACK = 0.02  # relative; ratios are printed with three digits
+_MOST_CLASSES = 30  # with more, single labels and thresholds are too many
+_RATIO_SLACK = 0.02  # relative; ratios are published with three digits
 
 
 class Rule(NamedTuple):
-    """The labels that are positive, all others being negative; and why these."""
+    """The positive labels, and a name for the rule; all other labels are negative."""
 
     name: str
     positive: tuple[float, ...]
 
     @property
     def task(self) -> Task:
-        """The rule as the readers of data take it."""
+        """The rule as a task for the readers."""
         return Task.of(self.positive)
 
 
 def plausible(counts: Mapping[float, int], ratio: float | None = None) -> list[Rule]:
-    """Return the rules that a paper may have meant.
+    """Return the plausible rules of a paper.
 
     Parameters
     ----------
     counts : mapping
         Rows of each label.
     ratio : float, default=None
-        Rows of the larger class by those of the smaller one, as printed; rules with
-        another one are left out.
+        Published ratio of the larger class to the smaller one; rules with another
+        ratio are left out.
 
     Returns
     -------
     list of Rule
-        Halves in the order of the labels, odd against even, the most frequent against
-        the rest; one against the rest and the first few against the others, unless
-        there are too many labels. Of rules that give the same groups, the first.
+        First half of the labels, odd against even, most frequent against the rest;
+        unless there are too many labels, one against the rest and the first few against
+        the others. Only the first of several rules with the same groups.
     """
     labels = sorted(counts)
     half = len(labels) // 2
@@ -67,7 +67,7 @@ def plausible(counts: Mapping[float, int], ratio: float | None = None) -> list[R
 
 
 def _distinct(rules: Iterable[Rule], labels: Sequence[float]) -> list[Rule]:
-    """Return the rules with both groups filled; sides swapped are the same groups."""
+    """Drop rules with an empty group, and repeated groups (also if swapped)."""
     seen: dict[frozenset[frozenset[float]], Rule] = {}
     for rule in rules:
         groups = frozenset(rule.positive), frozenset(labels) - frozenset(rule.positive)

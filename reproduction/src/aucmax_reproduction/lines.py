@@ -1,7 +1,7 @@
-"""Results in a file: a head, then a line of JSON for each fit, written as it is done.
+"""Results file: a header line, then one JSON line per fit.
 
-A process that is killed can leave half a line at the end. It is dropped when the file
-is opened again; all others hold.
+A killed process can leave an incomplete last line. It is dropped when the file is
+opened again.
 """
 
 import json
@@ -14,15 +14,15 @@ Line = dict[str, Any]
 
 
 def read(path: Path, head: Mapping[str, Any] | None = None) -> list[Line]:
-    """Return the fits in a file; none if it is not there.
+    """Return the fits in a file; an empty list if it does not exist.
 
     Parameters
     ----------
     path : Path
         The file.
     head : mapping, default=None
-        What the first line has to be, so that results of several ways to run a paper
-        do not get mixed up. None: anything.
+        Expected header, so that runs with different limits are not mixed. None: do
+        not check.
     """
     if not path.exists():
         return []
@@ -33,14 +33,16 @@ def read(path: Path, head: Mapping[str, Any] | None = None) -> list[Line]:
 
 
 def head_of(path: Path) -> Line:
-    """Return the first line of a file of results."""
+    """Return the header of a results file."""
     if not path.exists():
-        raise FileNotFoundError(f"There are no results yet: {path} is not there.")
+        raise FileNotFoundError(
+            f"No results: {path} does not exist. Run without --no-fits first."
+        )
     return next(_whole(path), {})
 
 
 class Writer:
-    """Appends lines to a file, which is cut back to its whole lines first."""
+    """Append lines to a file, after dropping an incomplete last line."""
 
     def __init__(self, path: Path, head: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +53,7 @@ class Writer:
             self.write(head)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append a line; it is in the file when this returns."""
+        """Append a line and flush it."""
         self._file.write(json.dumps(line, allow_nan=False) + "\n")
         self._file.flush()
 
@@ -63,7 +65,7 @@ class Writer:
 
 
 def _end(content: bytes) -> int:
-    """Return where the last whole line ends."""
+    """Return the end of the last complete line."""
     return content.rfind(b"\n") + 1
 
 
@@ -74,8 +76,8 @@ def _whole(path: Path) -> Iterator[Line]:
             yield json.loads(line)
         except ValueError as error:
             raise ValueError(
-                f"{path}, line {number}: this is no line of results ({error}). Remove "
-                "it, or name another folder."
+                f"{path}, line {number}: malformed result ({error}). Remove the "
+                "line, or use another folder."
             ) from None
 
 
@@ -83,6 +85,6 @@ def _compare(path: Path, found: Line, wanted: Line) -> None:
     for key in sorted({*found, *wanted}):
         if found.get(key) != wanted.get(key):
             raise ValueError(
-                f"{path} has results with {key}={found.get(key)}, where {key}="
-                f"{wanted.get(key)} is asked for: name another folder, or remove it."
+                f"{path} has results with {key}={found.get(key)}, not {key}="
+                f"{wanted.get(key)}. Use another folder, or remove the file."
             )

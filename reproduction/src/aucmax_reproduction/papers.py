@@ -1,8 +1,8 @@
-"""What the papers print: ``papers.csv``, a line for each cell of their tables.
+"""Published values of the papers: ``papers.csv``, one line per table cell.
 
-AUC and accuracy are fractions, times are seconds. ``note`` says what is special about a
-cell: how the algorithm or the set is spelt there, whether the value was copied from
-another paper, and which way a t-test went.
+AUC and accuracy are fractions, times are seconds. ``note`` has the paper's spelling of
+the algorithm or the set, whether the value was copied from another paper, and the
+result of a t-test.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ AUC, ACCURACY, SECONDS = "auc", "accuracy_optroc", "train_seconds"
 
 
 class Printed(NamedTuple):
-    """A cell of a table, as it is printed."""
+    """A published table cell."""
 
     source: str
     table: str
@@ -23,12 +23,12 @@ class Printed(NamedTuple):
     algorithm: str
     metric: str
     mean: float
-    std: float | None  # None: none is printed
+    std: float | None  # None: not published
     note: str
 
     @property
     def copied(self) -> bool:
-        """Whether the authors took the value over from another paper."""
+        """Whether the authors copied the value from another paper."""
         return "copied by the authors" in self.note
 
     @property
@@ -47,7 +47,7 @@ def every() -> tuple[Printed, ...]:
 
 
 def sources() -> list[str]:
-    """Return the papers by the names that they have here."""
+    """Return the names of the papers."""
     return sorted({cell.source for cell in every()})
 
 
@@ -57,16 +57,19 @@ def cells(
     datasets: Collection[str] = (),
     algorithms: Collection[str] = (),
 ) -> list[Printed]:
-    """Return the cells of a paper; of some tables, sets and algorithms if given."""
+    """Return the cells of a paper, filtered by table, set and algorithm if given."""
     mine = [cell for cell in every() if cell.source == source]
     if not mine:
-        raise ValueError(f"There is no source {source!r}: {', '.join(sources())}.")
+        raise ValueError(
+            f"Unknown source {source!r}. Use one of {', '.join(sources())}."
+        )
     wanted = {"table": tables, "dataset": datasets, "algorithm": algorithms}
     for field, names in wanted.items():
         known = list(dict.fromkeys(getattr(cell, field) for cell in mine))
         if unknown := [name for name in names if name not in known]:
             raise ValueError(
-                f"{source} prints no {field} {unknown[0]!r}. It has {', '.join(known)}."
+                f"{source} has no {field} {unknown[0]!r}. "
+                f"Use one of {', '.join(known)}."
             )
         mine = [cell for cell in mine if not names or getattr(cell, field) in names]
     return mine

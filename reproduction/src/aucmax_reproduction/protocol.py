@@ -1,8 +1,8 @@
-"""What a paper did to get its tables, as values.
+"""Experimental protocols of the papers, as data.
 
-A :class:`Protocol` is a paper; a :class:`Plan` how one of its tables was made; a
-:class:`Subject` a data set as the paper had it; a :class:`Recipe` an algorithm with the
-parameters it was tuned by.
+A :class:`Protocol` describes a paper, a :class:`Plan` one of its tables, a
+:class:`Subject` a data set as the paper used it, and a :class:`Recipe` an algorithm
+with the parameters that were tuned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ FORMS = {
 }
 
 PLAIN, SHARE, PAIRS = "plain", "share", "pairs"
-_FACTORS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0)  # of a default
+_FACTORS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0)  # of the default
 _PENALTIES: tuple[Any, ...] = ("auto", 1e-6, 1e-4, 1e-2, 1.0)
 
 
 class Grid(NamedTuple):
-    """The values that a paper tried for a parameter, and what they are units of.
+    """Parameter grid of a paper, and the unit of its values.
 
-    Of a share p of positives and n₊ n₋ pairs, a value v stands for v (``PLAIN``), for
-    v / (p (1 - p)) (``SHARE``), or, as C of a sum over pairs, for 1 / (v n₊ n₋)
+    With a share p of positives and n₊ n₋ pairs, a value v means v (``PLAIN``),
+    v / (p (1 - p)) (``SHARE``) or, as C of a sum over pairs, 1 / (v n₊ n₋)
     (``PAIRS``).
     """
 
@@ -39,7 +39,7 @@ class Grid(NamedTuple):
     unit: str = PLAIN
 
     def at(self, y: NDArray[np.bool_], most: int | None) -> list[float]:
-        """Return the values for these classes, at most so many of them."""
+        """Return at most ``most`` values for these classes."""
         p, n = float(np.mean(y)), len(y)
         values = thinned(self.values, most)
         if self.unit == SHARE:
@@ -52,24 +52,24 @@ class Grid(NamedTuple):
 class Recipe(NamedTuple):
     """An algorithm as a paper ran it."""
 
-    system: str  # a name for aucmax.named
+    system: str  # name for aucmax.named
     grid: Mapping[str, Grid] = {}
-    settings: Mapping[str, Any] = {}  # of all forms
-    printed: Mapping[str, Any] = {}  # of the printed form only
+    settings: Mapping[str, Any] = {}  # for all forms
+    printed: Mapping[str, Any] = {}  # for the printed form only
     passes: int | None = None  # over a stream, in the printed form; None: as ``fit``
-    most_rows: int | None = None  # that it was trained on
-    runs: int | None = None  # fewer than the others had
-    tried: Mapping[str, tuple[Any, ...]] = {}  # more to tune ours by, if it has them
+    most_rows: int | None = None  # maximum number of training rows
+    runs: int | None = None  # if fewer than the other algorithms
+    tried: Mapping[str, tuple[Any, ...]] = {}  # further parameters to tune our form by
 
     def model(self, form: str, choice: Mapping[str, Any]) -> Any:
-        """Return it, not fitted yet, with the values chosen for its parameters."""
+        """Return the unfitted model with the chosen parameters."""
         more = {**self.settings, **(self.printed if form == PRINTED else {}), **choice}
         return named(self.system, printed=form == PRINTED, **more)
 
     def choices(
         self, form: str, y: NDArray[np.bool_], most: int | None
     ) -> dict[str, list[Any]]:
-        """Return what is tried for each parameter, at most so many values each."""
+        """Return at most ``most`` values to try for each parameter."""
         if form == OURS:
             return {}
         if form == PRINTED:
@@ -81,41 +81,41 @@ class Recipe(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A data set as a paper had it."""
+    """A data set as a paper used it."""
 
-    name: str | None  # in the registry; None: it is not there
+    name: str | None  # in the registry; None: not available
     part: str | None = None  # of the set
-    rule: Rule | None = None  # None: the labels are two
-    unknown: bool = False  # how classes became two is not told
-    ratio: float | None = None  # of the classes, if it is printed
-    scaling: str | None = None  # where it is not that of the table
-    merged: bool = False  # training and test file were put together
-    note: str = ""  # what is not as printed
-    cannot: str = ""  # why it cannot be compared
+    rule: Rule | None = None  # None: two labels
+    unknown: bool = False  # the paper does not state the class groups
+    ratio: float | None = None  # of the classes, if published
+    scaling: str | None = None  # if different from that of the table
+    merged: bool = False  # training and test file are merged
+    note: str = ""  # differences from the paper
+    cannot: str = ""  # reason why it cannot be compared
 
 
 class Plan(NamedTuple):
-    """How a table was made."""
+    """Protocol of a table."""
 
     scaling: str
     split: Split
-    folds: int  # to choose parameters by, on the training rows
+    folds: int  # for choosing parameters on the training rows
     recipes: Mapping[str, Recipe]
     subjects: Mapping[str, Subject]
-    most_rows: int | None = None  # of a set, drawn at random
-    most_train: int | None = None  # of the training rows
-    reference: str = ""  # the algorithm that the others are tested against
-    means: int | None = None  # that a printed deviation is of; None: of all runs
+    most_rows: int | None = None  # random sample of the set
+    most_train: int | None = None  # maximum number of training rows
+    reference: str = ""  # algorithm that the others are tested against
+    means: int | None = None  # number of means behind a published deviation; None: runs
 
 
 class Picture(NamedTuple):
-    """A figure of a paper: AUC while algorithms learn, or against a parameter."""
+    """A figure of a paper: learning curves, or AUC against a parameter."""
 
     number: str
-    table: str  # whose plan it follows
+    table: str  # whose plan is used
     title: str
     algorithms: tuple[str, ...]
-    parameter: str = ""  # none: AUC against rows learnt and seconds
+    parameter: str = ""  # empty: AUC against training rows and seconds
     values: tuple[Any, ...] = ()
     form: str = OURS
 
@@ -126,18 +126,18 @@ class Protocol(NamedTuple):
     source: str
     title: str
     plans: Mapping[str, Plan]  # by table
-    same_fits: Mapping[str, str] = {}  # table: whose fits it shows
-    unsaid: tuple[str, ...] = ()  # by the paper, and what is done here
+    same_fits: Mapping[str, str] = {}  # table: other table with the same fits
+    unstated: tuple[str, ...] = ()  # details that the paper omits, and our choice
     pictures: tuple[Picture, ...] = ()
 
     def plan(self, table: str) -> tuple[str, Plan]:
-        """Return the table whose fits a table shows, and how they were made."""
+        """Return the table that has the fits of ``table``, and its plan."""
         key = self.same_fits.get(table, table)
         return key, self.plans[key]
 
 
 def thinned(values: Sequence[Any], most: int | None) -> list[Any]:
-    """Return at most so many values, the first and the last among them."""
+    """Return at most ``most`` values, including the first and the last."""
     if most is None or len(values) <= most:
         return list(values)
     places = np.linspace(0, len(values) - 1, max(most, 1)).round().astype(int)
@@ -147,18 +147,18 @@ def thinned(values: Sequence[Any], most: int | None) -> list[Any]:
 def powers(
     base: float, first: int, last: int, factor: float = 1.0
 ) -> tuple[float, ...]:
-    """Return the powers of a base between two exponents."""
+    """Return ``factor`` times the powers of a base between two exponents."""
     return tuple(factor * base**k for k in range(first, last + 1))
 
 
 def of_words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
-    """Return them with the choice of whether rare words are to be scaled up."""
+    """Return the recipes with ``precondition`` as a further parameter to tune."""
     choice = {"precondition": (True, False)}
     return {name: one._replace(tried=choice) for name, one in recipes.items()}
 
 
 def _owners(known: Mapping[str, Any], name: str) -> list[str]:
-    """Return the parameters of that name, of a model or of parts of it."""
+    """Return the parameters with this name, of a model or of its parts."""
     return [key for key in known if key.rpartition("__")[2] == name]
 
 

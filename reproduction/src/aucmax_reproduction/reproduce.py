@@ -1,7 +1,7 @@
-"""Run the protocols of the papers: what can be run, fit by fit, into a file.
+"""Run the fits of a paper and append each to a results file.
 
-A run can be stopped at any time and goes on where it was. A fit that fails, or takes
-its process with it, is a line with an error, and is tried again the next time.
+A run can be stopped at any time and resumed. A fit that fails, or kills its process, is
+a line with an error and is retried the next time.
 """
 
 import signal
@@ -18,7 +18,7 @@ import numpy as np
 
 import aucmax
 from aucmax.io import datasets as registry
-from aucmax.storage.atomic import sole_writer
+from aucmax.storage.locks import sole_writer
 from aucmax_reproduction import lines, papers
 from aucmax_reproduction.fitting import (
     CEILINGS,
@@ -34,31 +34,31 @@ from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import FORMS, OURS, PRINTED, Plan, Subject
 from aucmax_reproduction.protocols import protocol
 
-_TRIAL_RUNS = 2  # to try a rule by
-_NEAR = 0.01  # of the highest printed AUC, at least: a rule that may be the one
+_TRIAL_RUNS = 2  # to screen a rule
+_NEAR = 0.01  # minimum tolerance around the highest published AUC
 
-Watch = Callable[[str, int, int], None]  # what was done, fits done, fits in all
+Watch = Callable[[str, int, int], None]  # what was done, fits done, all fits
 
 
 class Wanted(NamedTuple):
-    """What is to be run of a paper; empty is all of it."""
+    """Selection of what to run of a paper; empty: all."""
 
     source: str
     tables: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = ()
     forms: tuple[str, ...] = (OURS, PRINTED)
-    runs: int | None = None  # of a cell, at most; None: as many as the paper
-    search: bool = False  # for rules by which classes may have become two
+    runs: int | None = None  # maximum per cell; None: as in the paper
+    search: bool = False  # for rules of the class groups
 
     @property
     def cells(self) -> list[Printed]:
-        """The printed cells."""
+        """The selected cells."""
         return papers.cells(self.source, self.tables, self.datasets, self.algorithms)
 
 
 def head(wanted: Wanted, effort: Effort) -> lines.Line:
-    """Return the first line of a file of results."""
+    """Return the header of a results file."""
     return {"source": wanted.source, "aucmax": aucmax.__version__, **effort._asdict()}
 
 
@@ -70,25 +70,25 @@ def reproduce(
     workers: int = 1,
     watch: Watch = lambda text, done, total: None,
 ) -> list[lines.Line]:
-    """Do the fits that are not in a file yet, and return all that are wanted.
+    """Do the fits that are not in a file yet; return all selected fits.
 
     Parameters
     ----------
     wanted : Wanted
-        Of which cells.
+        Selected cells.
     path : Path
-        The file, made by another run of the same effort or not there.
+        Results file, from an earlier run with the same limits, or new.
     effort : Effort
-        How much of the paper's effort is to be made.
+        Limits on the effort.
     workers : int, default=1
-        Processes. One does it all in this one.
+        Number of processes; 1 uses this process.
     watch : callable
-        Is told what was done, how many fits are done, and how many there are.
+        Progress callback ``(what, done, total)``.
 
     Returns
     -------
     list of dict
-        The lines of the wanted fits, failures among them.
+        Lines of the selected fits, including failures.
     """
     first = head(wanted, effort)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def reproduce(
 
 
 def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Line]]:
-    """Return the fits that are in a file, what they are of, and with what effort."""
+    """Read the selection, the limits and the fits from a results file."""
     effort = Effort(**{name: lines.head_of(path)[name] for name in Effort._fields})
     found = list({key(line): line for line in lines.read(path)}.values())
     there = {line["table"] for line in found}
@@ -116,12 +116,12 @@ def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Lin
 
 
 def key(line: lines.Line) -> tuple[Any, ...]:
-    """Return what tells a fit from others."""
+    """Return the key that identifies a fit."""
     return tuple(line[name] for name in Job._fields[1:])
 
 
-def absence(subject: Subject) -> str:
-    """Return why a set is not here; empty if it is."""
+def why_missing(subject: Subject) -> str:
+    """Return why a set is not available; empty if it is."""
     if subject.name is None:
         return subject.cannot
     known = registry.entry(subject.name)
@@ -137,16 +137,16 @@ def absence(subject: Subject) -> str:
     return f"not on this machine: {parts[0].file} has no public address"
 
 
-def obstacle(cell: Printed) -> str:
-    """Return why a cell cannot be run at all; empty if it can."""
+def why_not_run(cell: Printed) -> str:
+    """Return why a cell cannot be run; empty if it can."""
     if cell.copied:
         return "copied by the authors from gao2013-opauc: reproduce it there"
     _, plan = protocol(cell.source).plan(cell.table)
-    return absence(plan.subjects[cell.dataset])
+    return why_missing(plan.subjects[cell.dataset])
 
 
-def reservation(cell: Printed) -> str:
-    """Return why a cell that can be run cannot be compared; empty if it can."""
+def why_not_comparable(cell: Printed) -> str:
+    """Return why a cell cannot be compared; empty if it can."""
     if cell.metric == papers.SECONDS:
         return "seconds of another machine"
     _, plan = protocol(cell.source).plan(cell.table)
@@ -156,9 +156,9 @@ def reservation(cell: Printed) -> str:
 def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job]:
     """Yield the fits of the cells that can be run and compared.
 
-    Run by run, all algorithms on the same rows, and first what shows how far a linear
-    model can get there. Where nobody knows how classes
-    became two, under each of the rules that ``screened`` fits leave.
+    The order is run by run, all algorithms on the same rows, with the exact linear
+    models first. If the class groups are unknown, under each rule that the ``screened``
+    fits leave.
     """
     for (table, dataset), names in _places(wanted).items():
         _, plan = protocol(wanted.source).plan(table)
@@ -178,21 +178,21 @@ def jobs_of(wanted: Wanted, screened: Sequence[lines.Line] = ()) -> Iterator[Job
 
 
 def trainings(job: Job, effort: Effort) -> int:
-    """Return how many models a fit trains, those to choose parameters by among them."""
+    """Return the number of models that a fit trains, including tuning."""
     plan, recipe = recipe_of(job)
-    few = np.array([False, True])  # how many values there are does not depend on rows
+    few = np.array([False, True])  # the number of values does not depend on the rows
     choices = prod(len(v) for v in recipe.choices(job.form, few, effort.grid).values())
     return 1 + (choices * max(plan.folds, 1) if choices > 1 else 0)
 
 
 def forms_of(plan: Plan, algorithm: str, forms: Iterable[str]) -> list[str]:
-    """Return the forms of an algorithm that are not the same as another."""
+    """Return the distinct forms of an algorithm."""
     tunes = bool(plan.recipes[algorithm].grid)
     return [form for form in forms if form == OURS or tunes]
 
 
 def screening(wanted: Wanted) -> Iterator[Job]:
-    """Yield fits of the exact minimum under each rule, where the rule is not known."""
+    """Yield fits of the exact minimum under each rule, if the rule is unknown."""
     for table, dataset in _places(wanted):
         _, plan = protocol(wanted.source).plan(table)
         subject = plan.subjects[dataset]
@@ -202,10 +202,10 @@ def screening(wanted: Wanted) -> Iterator[Job]:
 
 
 def _places(wanted: Wanted) -> dict[tuple[str, str], list[str]]:
-    """Return the algorithms that can be run on the sets of tables, by table and set."""
+    """Return the algorithms that can be run, by table and set."""
     places: dict[tuple[str, str], list[str]] = {}
     for cell in wanted.cells:
-        if not obstacle(cell):
+        if not why_not_run(cell):
             table, _ = protocol(wanted.source).plan(cell.table)
             names = places.setdefault((table, cell.dataset), [])
             names += [cell.algorithm] if cell.algorithm not in names else []
@@ -215,7 +215,7 @@ def _places(wanted: Wanted) -> dict[tuple[str, str], list[str]]:
 def near_rules(
     source: str, table: str, dataset: str, screened: Sequence[lines.Line], most: int = 3
 ) -> list[str]:
-    """Return the rules whose exact minimum is near the highest printed AUC."""
+    """Return the rules whose exact minimum is near the highest published AUC."""
     best = best_printed(source, table, dataset)
     areas: dict[str, list[float]] = {}
     for line in screened:
@@ -228,14 +228,14 @@ def near_rules(
 
 
 def best_printed(source: str, table: str, dataset: str) -> Printed:
-    """Return the cell of the highest AUC on a set that is the paper's own."""
+    """Return the cell with the highest AUC on a set that was not copied."""
     mine = papers.cells(source, [table], [dataset])
     own = [cell for cell in mine if not cell.copied and cell.metric == papers.AUC]
     return max(own, key=lambda cell: cell.mean)
 
 
 def slack(cell: Printed) -> float:
-    """Return how far off a printed mean another may be and still be the same task."""
+    """Return the tolerance around a published mean for the same task."""
     return max(_NEAR, 2.0 * (cell.std or 0.0))
 
 
@@ -247,7 +247,7 @@ def _all(
     writer: lines.Writer,
     watch: Watch,
 ) -> list[lines.Line]:
-    """Do the jobs that are not done; return the lines of all, in their order."""
+    """Do the jobs that are not done; return all lines in the order of the jobs."""
     todo = [job for job in jobs if "auc" not in done.get(tuple(job[1:]), {})]
     before = len(jobs) - len(todo)
     if todo:
@@ -269,7 +269,7 @@ def _here(jobs: Iterable[Job], effort: Effort, workers: int) -> Iterator[lines.L
 def _in_processes(
     jobs: Collection[Job], effort: Effort, workers: int
 ) -> Iterator[lines.Line]:
-    """Do jobs in several processes, one of which may die without harm to the others."""
+    """Do jobs in several processes; one that dies does not affect the others."""
     todo = deque(jobs)
     while todo:
         running: dict[Future[lines.Line], Job] = {}
@@ -282,24 +282,24 @@ def _in_processes(
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         yield future.result()
                         del running[future]
-            except BrokenProcessPool:  # one of them did it
+            except BrokenProcessPool:  # one of the running jobs is the cause
                 pass
         for job in running.values():
             yield _alone(job, effort)
 
 
 def _alone(job: Job, effort: Effort) -> lines.Line:
-    """Do a job in a process of its own; if that dies, it is the job's fault."""
+    """Do a job in its own process, to find out whether it kills it."""
     with _pool(1) as pool:
         try:
             return pool.submit(fitted, job, effort).result()
         except BrokenProcessPool:
             asked = {name: getattr(job, name) for name in Job._fields[1:]}
-            return {**asked, "error": "the process died, out of memory perhaps"}
+            return {**asked, "error": "the process died, perhaps out of memory"}
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
-    # Ctrl-C ends a worker without a word; a forked one could wait for a lock forever.
+    # Ctrl-C ends a worker silently; a forked worker could wait for a lock forever.
     return ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),

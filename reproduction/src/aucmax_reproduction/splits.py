@@ -1,7 +1,7 @@
-"""Rows for training and for testing, and features scaled by the training rows alone.
+"""Training and test rows of a run, and feature scaling by the training rows.
 
-A run of a protocol is a number from 0; what rows it has depends on that number and the
-seed, not on the algorithm, so that algorithms can be compared run by run.
+The rows of a run depend on its number and the random seed, not on the algorithm, so
+that algorithms can be compared run by run.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,49 +26,49 @@ _WIDE = 5000  # features; above, rows stay sparse and are not centred
 
 
 class Parts(NamedTuple):
-    """The rows of a run."""
+    """Row indices of a run."""
 
     train: Index
     test: Index
-    valid: Index | None = None  # to choose parameters by; None: folds of ``train``
+    valid: Index | None = None  # for choosing parameters; None: folds of ``train``
 
 
 class Split(Protocol):
-    """A way to split rows, several times."""
+    """A repeated split of the rows."""
 
     @property
     def runs(self) -> int:
-        """How many times."""
+        """Number of runs."""
 
     def once(self, given: int | None) -> bool:
-        """Return whether the paper drew test rows once, so that ours are other ones."""
+        """Return whether the paper drew its test rows once; ours are then others."""
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
     ) -> Parts:
-        """Return the rows of a run; ``given`` rows came in a training file, if any."""
+        """Return the rows of a run; ``given`` rows are in a training file, if any."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """``folds`` parts, each of which is for testing once; ``repeats`` partitions."""
+    """Repeated cross-validation: ``folds`` parts, ``repeats`` partitions."""
 
     folds: int
     repeats: int
 
     @property
     def runs(self) -> int:
-        """Folds of all partitions."""
+        """Number of folds of all partitions."""
         return self.folds * self.repeats
 
     def once(self, given: int | None) -> bool:
-        """Return False: all rows are tested."""
+        """Return False: every row is tested."""
         return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
     ) -> Parts:
-        """Return all folds but one, and that one."""
+        """Return all folds but one for training, and that one for testing."""
         repeat, fold = divmod(run, self.folds)
         splitter = StratifiedKFold(
             self.folds, shuffle=True, random_state=_state(seed, repeat)
@@ -79,41 +79,41 @@ class Folds:
 
 @dataclass(frozen=True)
 class Holdout:
-    """A ``share`` of the rows for testing, drawn anew each time."""
+    """Hold out a random ``share`` of the rows in each run."""
 
     share: float
     repeats: int
 
     @property
     def runs(self) -> int:
-        """Draws."""
+        """Number of draws."""
         return self.repeats
 
     def once(self, given: int | None) -> bool:
-        """Return False: each run has test rows of its own."""
+        """Return False: each run draws its own test rows."""
         return False
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
     ) -> Parts:
-        """Return the rows that are not drawn, and those that are."""
+        """Return the training rows and the held-out rows."""
         return Parts(*_drawn(np.arange(len(y)), y, self.share, _state(seed, run)))
 
 
 @dataclass(frozen=True)
 class Given:
-    """The files that the set comes in; a set in one file is split as by Holdout."""
+    """The training and test file of the set; a single file is split as by Holdout."""
 
     share: float
     repeats: int
 
     @property
     def runs(self) -> int:
-        """Times that the same rows are learnt, in other orders."""
+        """Number of orders of the training rows."""
         return self.repeats
 
     def once(self, given: int | None) -> bool:
-        """Return whether there is one file; a test file is the paper's own rows."""
+        """Return whether there is no test file, which has the paper's own rows."""
         return given is None
 
     def parts(
@@ -129,18 +129,18 @@ class Given:
 class Validated:
     """Training, validation and test rows, 4:1:1; or the test file in two halves.
 
-    The rows are the same in every run: what differs is their order.
+    The rows are the same in every run; only their order differs.
     """
 
     repeats: int
 
     @property
     def runs(self) -> int:
-        """Orders of the training rows."""
+        """Number of orders of the training rows."""
         return self.repeats
 
     def once(self, given: int | None) -> bool:
-        """Return True: only the order is drawn anew."""
+        """Return True: only the order changes."""
         return True
 
     def parts(
@@ -156,13 +156,13 @@ class Validated:
 
 
 def capped(rows: Index, most: int | None, run: int, seed: int) -> Index:
-    """Return the rows in random order, at most so many."""
+    """Return at most ``most`` rows, in random order."""
     rng = np.random.default_rng([seed, run])
     return rng.permutation(rows)[:most]
 
 
 def _less_mean(X: Any) -> Any:
-    """Return rows less their own mean, by their length before that."""
+    """Subtract the mean of each row and divide by its original length."""
     length = np.linalg.norm(X, axis=1, keepdims=True)
     return (X - X.mean(axis=1, keepdims=True)) / np.where(length > 0.0, length, 1.0)
 
@@ -181,15 +181,15 @@ SCALERS: Mapping[str, Callable[[bool], Any]] = {
 }
 
 
-def suited(X: Any) -> Any:
-    """Return X dense, unless it has a great many features."""
+def dense_if_narrow(X: Any) -> Any:
+    """Return X as a dense array, unless it has more than 5000 features."""
     if sparse.issparse(X) and X.shape[1] <= _WIDE:
         return X.toarray()
     return X
 
 
 def scaled(X: Any, scaling: str, train: Index, *others: Index) -> list[Any]:
-    """Return the rows of each part, scaled by what the training rows say."""
+    """Return the rows of each part, scaled by statistics of the training rows."""
     scaler = SCALERS[scaling](X.shape[1] > _WIDE)
     if scaler is None:
         return [X[rows] for rows in (train, *others)]
@@ -207,5 +207,5 @@ def _drawn(
 
 
 def _state(seed: int, run: int) -> int:
-    """Return the state of scikit-learn's generator for a run."""
+    """Return the random seed of a run for scikit-learn."""
     return int(np.random.SeedSequence([seed, run]).generate_state(1)[0])

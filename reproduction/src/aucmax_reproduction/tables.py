@@ -1,4 +1,4 @@
-"""The tables of a paper with ours beside them: Markdown, HTML and CSV."""
+"""Result tables as Markdown, HTML and CSV."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from aucmax_reproduction.verdict import (
     Match,
     Report,
     Verdict,
-    tally,
+    verdict_counts,
 )
 
 _METRICS = {
@@ -54,14 +54,14 @@ _STYLE = (
 
 
 class Box(NamedTuple):
-    """A cell: what it says, and the verdict that colours it."""
+    """Text of a table cell, and the verdict that sets its colour."""
 
     text: str
     verdict: str = ""
 
 
 class Section(NamedTuple):
-    """A table with a title, the command that makes it, and what is to be said of it."""
+    """A table with its title, command and notes."""
 
     title: str
     command: str
@@ -71,7 +71,7 @@ class Section(NamedTuple):
 
 
 def sections(report: Report) -> list[Section]:
-    """Return the tables of a report: those of the paper, then the t-tests."""
+    """Return the tables of the paper, then the t-tests."""
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for one in report.verdicts:
         groups.setdefault((one.printed.table, one.printed.metric), []).append(one)
@@ -80,10 +80,10 @@ def sections(report: Report) -> list[Section]:
 
 
 def counts(report: Report) -> list[str]:
-    """Return, in words, how many cells of each form were met."""
+    """Return the number of reproduced cells of each form, as text."""
     comparable = [v for v in report.verdicts if v.verdict in (*MET, WITHIN, BELOW)]
     said = []
-    for form, mine in tally(comparable).items():
+    for form, mine in verdict_counts(comparable).items():
         met = sum(mine.get(one, 0) for one in MET)
         within, below = mine.get(WITHIN, 0), mine.get(BELOW, 0)
         said.append(
@@ -99,12 +99,12 @@ def counts(report: Report) -> list[str]:
 
 def _explained(verdicts: list[Verdict], form: str) -> str:
     mine = [one for one in verdicts if (one.form, one.verdict) == (form, BELOW)]
-    some = sum(one.explained for one in mine)
-    return f", {some} of them explained in the notes." if some else "."
+    explained = sum(one.explained for one in mine)
+    return f", {explained} of them explained in the notes." if explained else "."
 
 
 def effort_of(report: Report) -> str:
-    """Return, in words, what was not done as the paper did it."""
+    """Return the limits on the effort, as text."""
     effort, runs = report.effort, report.wanted.runs
     limits = {
         "runs of a cell": runs,
@@ -117,7 +117,7 @@ def effort_of(report: Report) -> str:
 
 
 def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
-    """Return the commands that give a table: one, or more if sets differ in runs."""
+    """Return the commands for a table: several if sets differ in runs."""
     runs: dict[str, int] = {}
     for one in found:
         name = one.printed.dataset
@@ -130,15 +130,15 @@ def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
         only = report.wanted.runs or next(iter(sets), None)
         wanted = report.wanted._replace(runs=only)
         return command_of(report._replace(wanted=wanted), table)
-    some = (
+    reports = (
         report._replace(wanted=report.wanted._replace(runs=most, datasets=tuple(names)))
         for most, names in sets.items()
     )
-    return "\n".join(command_of(one, table) for one in some)
+    return "\n".join(command_of(one, table) for one in reports)
 
 
 def command_of(report: Report, table: str | None = None) -> str:
-    """Return the command that gives a table of a report."""
+    """Return the command for a table."""
     wanted, effort = report.wanted, report.effort
     words = [f"python -m aucmax_reproduction {wanted.source}"]
     tables = (table,) if table else wanted.tables
@@ -159,7 +159,7 @@ def command_of(report: Report, table: str | None = None) -> str:
 
 
 def as_csv(report: Report) -> str:
-    """Return a line for each cell and form."""
+    """Return the verdicts as CSV, one line per cell and form."""
     rows = [one.summary() for one in report.verdicts]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
@@ -174,7 +174,7 @@ def as_markdown(report: Report) -> str:
 
 
 def as_html(report: Report) -> str:
-    """Return a page that needs nothing else."""
+    """Return the tables as one self-contained HTML page."""
     source = escape(report.wanted.source)
     body = "\n".join(_html(report))
     return (
@@ -221,7 +221,7 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
 
 
 def _tests(found: list[Match]) -> Section:
-    """Return win, tie and loss of the paper's own algorithm, theirs and ours."""
+    """Return win/tie/loss of the paper's own algorithm, published and ours."""
     rivals = dict.fromkeys((one.table, one.algorithm, one.form) for one in found)
     rows = []
     for table, algorithm, form in rivals:
@@ -299,9 +299,9 @@ def _box(one: Verdict | None) -> Box:
     return Box(text.rstrip(), one.verdict)
 
 
-def _runs(some: Iterable[Verdict]) -> str:
-    """Return how many runs the forms of a cell have had."""
-    return " to ".join(str(runs) for runs in sorted({one.runs for one in some}))
+def _runs(verdicts: Iterable[Verdict]) -> str:
+    """Return the numbers of runs of the forms of a cell."""
+    return " to ".join(str(runs) for runs in sorted({one.runs for one in verdicts}))
 
 
 def _mean(mean: float, std: float | None) -> str:
@@ -313,7 +313,7 @@ def _heading(form: str) -> str:
 
 
 def _listed(places: list[str]) -> str:
-    """Return places, those of a set together."""
+    """Return the places as text, grouped by set."""
     sets: dict[str, list[str]] = {}
     for place in places:
         name, _, algorithm = place.partition(" ")

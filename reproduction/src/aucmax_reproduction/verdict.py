@@ -1,20 +1,19 @@
-"""Ours beside what is printed, cell by cell, and what to make of it.
+"""Verdicts: comparison of our means with the published ones, cell by cell.
 
-*Reproduced*: our mean is not below the printed one by more than the printed standard
-deviation; higher ones count, and are marked if they are above by more than that. Where
-no deviation is printed, or zero, 0.005 stands in. *Within error*: it is, but by no more
-than chance explains. Where each run draws test rows of its own, that is Welch's t-test
-of the two means at 95 %, given both deviations and both numbers of runs, ours being
-half as many at least. (Not where runs are folds: over all folds each row is tested
-once, and their deviation does not say by how much the mean may be off; where the paper
-prints the deviation of such means, ours are tested against them.) Where the paper drew
-its test rows once, and ours are other ones, it is two standard errors of an AUC on so
-many rows. *Below*: by more than that. *Cannot be compared*: other rows, another task,
-another machine; or the cell was copied from another paper.
+*Reproduced*: our mean is not below the published one by more than the published
+standard deviation (0.005 if none, or zero, is published); means above by more than that
+are marked. *Within error*: our mean is lower, but chance explains the difference. If
+each run draws its own test rows, this is Welch's t-test of the two means at 95 %, from
+both deviations and numbers of runs, if ours are at least half as many. It is not used
+for folds, whose deviation is not that of their mean, unless the paper publishes the
+deviation of such means. If the paper drew its test rows once and ours are others, it is
+two standard errors of an AUC on so many rows. *Below*: lower than that. *Cannot be
+compared*: other rows, another task, another machine, or a value copied from another
+paper.
 
-Where a paper does not say how classes became two, a rule counts as found if no cell of
-the set is below under it and our highest mean is not above the highest printed one by
-more than twice its deviation, or 0.01: an easy task would reproduce anything.
+If a paper does not state its class groups, a rule is accepted if no cell of the set is
+below under it and our highest mean does not exceed the highest published one by more
+than twice its deviation, or 0.01: an easier task would reproduce anything.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,9 +34,9 @@ from aucmax_reproduction.reproduce import (
     Wanted,
     best_printed,
     forms_of,
-    obstacle,
-    reservation,
     slack,
+    why_not_comparable,
+    why_not_run,
 )
 from aucmax_reproduction.splits import Folds, Holdout
 
@@ -46,31 +45,31 @@ WITHIN = "within error"
 INCOMPARABLE, NOT_RUN, FAILED = "cannot be compared", "not run", "failed"
 MET = (REPRODUCED, ABOVE)
 
-_NO_STD = 0.005  # stands in for a deviation that is not printed
+_NO_STD = 0.005  # used if no deviation is published
 _LEVEL = 0.05
 _ROUNDING = 1e-12
 
 
 class Verdict(NamedTuple):
-    """A printed cell, and ours of one form."""
+    """Comparison of a published cell with one of our forms."""
 
     printed: Printed
     form: str
-    rule: str  # by which classes became two, where it had to be found
+    rule: str  # for the class groups, if it was searched
     runs: int
     mean: float | None
-    std: float | None  # None: one run
+    std: float | None  # None: single run
     verdict: str
-    reason: str  # why it cannot be compared, or failed; or what is not as printed
-    explained: bool = False  # by an experiment, if it is below
+    reason: str  # why not comparable or failed, or differences from the paper
+    explained: bool = False  # if it is below
 
     @property
     def difference(self) -> float | None:
-        """Ours less what is printed."""
+        """Our mean minus the published one."""
         return None if self.mean is None else self.mean - self.printed.mean
 
     def summary(self) -> dict[str, Any]:
-        """Return all of it, for JSON and CSV."""
+        """Return all fields for JSON and CSV."""
         cell = self.printed
         return {
             "table": cell.table,
@@ -92,18 +91,18 @@ class Verdict(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The paper's own algorithm against another one on a set."""
+    """t-test of the paper's own algorithm against another one on a set."""
 
     table: str
     dataset: str
     algorithm: str
     form: str
-    ours: int  # +1: its own is better, -1: worse, 0: no difference at 95 %
+    ours: int  # +1: own algorithm better, -1: worse, 0: no difference at 95 %
     printed: int
 
 
-def judge(mean: float, cell: Printed) -> str:
-    """Return whether a mean reproduces a printed one."""
+def compare_mean(mean: float, cell: Printed) -> str:
+    """Return the verdict on a mean."""
     within = cell.std or _NO_STD
     if mean < cell.mean - within:
         return BELOW
@@ -111,7 +110,7 @@ def judge(mean: float, cell: Printed) -> str:
 
 
 class Report(NamedTuple):
-    """All that came out of a paper."""
+    """Results of a paper."""
 
     wanted: Wanted
     effort: Effort
@@ -120,34 +119,34 @@ class Report(NamedTuple):
 
     @classmethod
     def of(cls, wanted: Wanted, effort: Effort, lines: Sequence[Line]) -> "Report":
-        """Return what the lines of a run say."""
+        """Build the report from result lines."""
         return cls(wanted, effort, verdicts(wanted, lines), matches(wanted, lines))
 
     def summary(self) -> dict[str, Any]:
-        """Return all of it, for JSON."""
+        """Return all results for JSON."""
         return {
             **self.wanted._asdict(),
             **self.effort._asdict(),
-            "counts": tally(self.verdicts),
+            "counts": verdict_counts(self.verdicts),
             "cells": [one.summary() for one in self.verdicts],
             "t_tests": [one._asdict() for one in self.matches],
         }
 
 
 def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
-    """Return a verdict for each printed cell that was wanted, and each form of it."""
+    """Return a verdict for each selected cell and form."""
     values = _values(lines)
     rules = dict(_searched(wanted, lines))
     found: list[Verdict] = []
     ran = {place[:2] for place in values}
     for cell in wanted.cells:
         table, plan = protocol(wanted.source).plan(cell.table)
-        missing = obstacle(cell)
+        missing = why_not_run(cell)
         if missing and (cell.copied or (table, cell.dataset) not in ran):
             found += [_without(cell, "", INCOMPARABLE, missing)]
             continue
         subject = plan.subjects[cell.dataset]
-        rule, reason, note = "", reservation(cell), subject.note
+        rule, reason, note = "", why_not_comparable(cell), subject.note
         if subject.unknown:
             rule, tried = rules[table, cell.dataset]
             note = _joined(note, tried)
@@ -173,7 +172,7 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
 def fitting_rules(
     source: str, table: str, dataset: str, lines: Iterable[Line]
 ) -> list[str]:
-    """Return the rules under which all algorithms of a set fit, the nearest first."""
+    """Return the rules under which all algorithms fit, best match first."""
     printed = {
         cell.algorithm: cell
         for cell in papers.cells(source, [table], [dataset])
@@ -191,7 +190,9 @@ def fitting_rules(
         rule: abs(max(ours.values()) - highest.mean)
         for rule, ours in means.items()
         if set(ours) == set(printed)
-        and all(judge(mean, printed[name]) != BELOW for name, mean in ours.items())
+        and all(
+            compare_mean(mean, printed[name]) != BELOW for name, mean in ours.items()
+        )
         and max(ours.values()) <= highest.mean + slack(highest)
     }
     return sorted(off, key=lambda rule: off[rule])
@@ -200,8 +201,8 @@ def fitting_rules(
 def paired_t(first: NDArray[Any], second: NDArray[Any]) -> int:
     """Return +1 if the first is better on the same runs at 95 %, -1 if worse, else 0.
 
-    The plain t-test of the papers, which takes runs to be independent; they are not,
-    and it finds more differences than there are.
+    This is the plain t-test of the papers. It assumes independent runs, which they are
+    not, and finds too many differences.
     """
     difference = np.asarray(first) - np.asarray(second)
     if len(difference) < 2 or not difference.any():
@@ -213,7 +214,7 @@ def paired_t(first: NDArray[Any], second: NDArray[Any]) -> int:
 
 
 def matches(wanted: Wanted, lines: Sequence[Line]) -> list[Match]:
-    """Return the tests of a table's reference against the others, as the paper has."""
+    """Return the t-tests of a table's reference against the other algorithms."""
     values = _values(lines)
     rules = {place: found[0] for place, found in _searched(wanted, lines)}
     found = []
@@ -238,8 +239,8 @@ def matches(wanted: Wanted, lines: Sequence[Line]) -> list[Match]:
     return found
 
 
-def tally(found: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """Return how many cells have which verdict, by form."""
+def verdict_counts(found: Iterable[Verdict]) -> dict[str, dict[str, int]]:
+    """Return the number of cells per verdict, by form."""
     counts: dict[str, dict[str, int]] = {}
     for one in found:
         mine = counts.setdefault(one.form, {})
@@ -274,7 +275,7 @@ def _values(lines: Iterable[Line]) -> Mapping[tuple[str, ...], _Fits]:
 def _searched(
     wanted: Wanted, lines: Sequence[Line]
 ) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """Yield tables and sets of unknown grouping, the rule found, and what was tried."""
+    """Yield tables and sets of unknown class groups, with the rule and a note."""
     places = dict.fromkeys(
         (protocol(wanted.source).plan(cell.table)[0], cell.dataset)
         for cell in wanted.cells
@@ -297,21 +298,21 @@ def _searched(
 
 
 def _limit(cell: Printed, plan: Plan, tops: Mapping[str, _Fits | None]) -> str:
-    """Return that the best of linear models is below as well, if it is."""
+    """Return a note if the best linear models are below too."""
     known = {by: its.areas(cell.metric) for by, its in tops.items() if its and its.fits}
     system = SYSTEMS[plan.recipes[cell.algorithm].system]
     linear = system.map is None and not system.name.startswith("RBF")
     if not known or not linear or cell.metric == papers.SECONDS:
         return ""
     means = {by: float(np.mean(areas)) for by, areas in known.items()}
-    if judge(max(means.values()), cell) != BELOW:
+    if compare_mean(max(means.values()), cell) != BELOW:
         return ""
     said = " and ".join(f"{by} {mean:.4f}" for by, mean in means.items())
     return f"no linear model gets there: on the same rows have {said}"
 
 
 def _by_rows(one: Verdict, plan: Plan, mine: _Fits | None) -> str:
-    """Return that other test rows alone may make such a difference, if they may."""
+    """Return a note if other test rows explain the difference."""
     errors: list[Any] = []
     if mine:
         errors = [line.get("auc_se") for line in mine.fits.values()]
@@ -325,7 +326,7 @@ def _by_rows(one: Verdict, plan: Plan, mine: _Fits | None) -> str:
 
 
 def _by_runs(cell: Printed, plan: Plan, mine: _Fits | None) -> str:
-    """Return that the two means do not differ by a t-test, if they do not."""
+    """Return a note if the two means do not differ by a t-test."""
     values = _draws(plan, mine, cell.metric)
     theirs = plan.means or plan.split.runs
     if not cell.std or len(values) < max(2, theirs / 2):
@@ -339,9 +340,9 @@ def _by_runs(cell: Printed, plan: Plan, mine: _Fits | None) -> str:
 
 
 def _draws(plan: Plan, mine: _Fits | None, metric: str) -> list[float]:
-    """Return values whose deviation says how far off their mean may be, if any do."""
+    """Return independent values for a t-test; empty if there are none."""
     if mine is None or not isinstance(plan.split, Folds | Holdout):
-        return []  # the same test rows in every run
+        return []  # same test rows in every run
     if isinstance(plan.split, Holdout):
         return mine.areas(metric)
     if plan.means is None:
@@ -364,7 +365,7 @@ def _verdict(
         return _without(cell, form, what, reason or note)
     mean = float(np.mean(values))
     std = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    verdict = INCOMPARABLE if reason else judge(mean, cell)
+    verdict = INCOMPARABLE if reason else compare_mean(mean, cell)
     return Verdict(cell, form, rule, len(values), mean, std, verdict, reason or note)
 
 

@@ -1,10 +1,10 @@
-r"""The score of any model of this library as one formula, for other programs.
+r"""Score expressions: the score of a model in one formula, for export and reports.
 
 .. math:: s(x) = b + w \cdot z + \sum_k a_k\, g(\theta_k \cdot z + \varphi_k)
 
-A linear model has z = x and no sum. With a map, of some columns of x,
-:math:`z = (x - \text{centre}) \cdot \text{unit}`, cut off at low and high; with g the
-cosine these are Fourier features; with :math:`g(t) = \exp(t - \tfrac12 \|z\|^2)` and
+A linear model has z = x and no sum. A kernel model uses some columns of x,
+:math:`z = (x - \text{centre}) \cdot \text{unit}`, clipped to low and high. With g the
+cosine, the sum has Fourier features; with :math:`g(t) = \exp(t - \tfrac12 \|z\|^2)` and
 :math:`\varphi_k = -\tfrac12 \|\theta_k\|^2`, Gaussian kernels about the landmarks θ.
 """
 
@@ -18,7 +18,7 @@ GAUSSIAN, COSINE = "gaussian", "cosine"
 
 
 class Units(NamedTuple):
-    """The sum over k."""
+    """The sum over k: Fourier features or kernels."""
 
     kind: str
     directions: Float  # (d, m) θ
@@ -27,13 +27,13 @@ class Units(NamedTuple):
 
     @classmethod
     def gaussian(cls, landmarks: Float, amplitudes: Float) -> "Units":
-        """Return kernels about landmarks, the columns."""
+        """Return Gaussian kernels at the landmarks, which are columns."""
         phases = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
         return cls(GAUSSIAN, landmarks, phases, amplitudes)
 
 
 class ScoreExpression(NamedTuple):
-    """A score: intercept b, weights w, and with a map its scaling and its sum."""
+    """Intercept b, weights w; for a kernel model, also its scaling and its sum."""
 
     intercept: float
     weights: Float
@@ -41,15 +41,12 @@ class ScoreExpression(NamedTuple):
     units: Units | None = None
 
     def indices(self) -> Any:
-        """Return which feature of x each weight is of."""
+        """Return the feature of x that each weight belongs to."""
         every = np.arange(len(self.weights))
         return every if self.scaling is None else self.scaling.columns
 
     def slopes(self) -> tuple[Any, Float]:
-        """Return features of x, and what the score gains by one more unit of each.
-
-        What units add is left out: it is not the same everywhere.
-        """
+        """Return features of x and the slope of the linear part along each."""
         if self.scaling is None:
             return self.indices(), self.weights
         return self.indices(), self.weights * self.scaling.unit

@@ -18,7 +18,7 @@ both; a weight of k is k rows) and the mean number d of nonzero features of a pa
 is comparable to logistic regression with C=1 on standardised features. It decreases
 with the number of rows, and it increases where there are nearly as many features as
 rows, which would fit noise (not in text, where most features rarely occur together).
-The factors were chosen by test AUC: see ``benchmarks/bench_penalty.py``.
+The factors were chosen by test AUC: see ``benchmarks/choices.py penalty``.
 """
 
 import numpy as np
@@ -85,7 +85,7 @@ def kernel_ridge(pos: float, neg: float, hinge: bool = False) -> float:
     It is 0.3 (1/n₊ + 1/n₋), times 1000/n beyond a thousand rows (a slightly higher
     power for the plain hinge): with few rows a kernel fits noise, with many rows the
     penalty is its bias. Chosen by test AUC on magic04, ijcnn1, spambase, splice,
-    svmguide3, german and cod-rna; see ``benchmarks/bench_kernel.py``.
+    svmguide3, german and cod-rna; see ``benchmarks/choices.py kernel``.
     """
     share = min(1.0, _FEW / (pos + neg)) ** (1.25 if hinge else 1.0)
     return _KERNEL * (1.0 / pos + 1.0 / neg) * share

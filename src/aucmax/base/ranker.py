@@ -1,7 +1,7 @@
-"""What every learner inherits: validation, epochs, scores. No arithmetic.
+"""Base classes of all estimators: validation, scores, states.
 
-Inside, labels and weights are one array ``y``: the weight of the row, positive for
-``classes_[1]`` and negative for ``classes_[0]``; zero is a row that is not there.
+Internally, labels and row weights are one array of signed weights: positive for
+``classes_[1]``, negative for ``classes_[0]``. Rows of weight zero are ignored.
 """
 
 import warnings
@@ -30,7 +30,7 @@ from aucmax.storage.parameters import decode_labels, encode_labels
 from aucmax.storage.state_arrays import arrays, with_arrays
 from aucmax.storage.storable import State, check_like
 
-GRADIENT = "the gradient, relative to that at zero,"  # for users
+GRADIENT = "the gradient, relative to that at zero,"  # in messages
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time
 _ONE_CLASS = "No row of class {} has a weight above zero; both classes are needed."
 
@@ -38,9 +38,9 @@ _ONE_CLASS = "No row of class {} has a weight above zero; both classes are neede
 def _no_probabilities(estimator: Any) -> bool:
     name = type(estimator).__name__
     raise AttributeError(
-        f"Scores of {name} rank, and are no probabilities: "
-        f"sklearn.calibration.CalibratedClassifierCV({name}()) makes some; "
-        "AUCClassifier and AUCStream have them."
+        f"{name} produces ranking scores, not probabilities: wrap it in "
+        f"sklearn.calibration.CalibratedClassifierCV({name}()), or use AUCClassifier "
+        "or AUCStream."
     )
 
 
@@ -63,7 +63,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     recipe_: dict[str, Any] | None = None  # how a model file says to read such tables
 
     def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; a higher one ranks nearer ``classes_[1]``.
+        """Return the score of each row; higher scores rank nearer ``classes_[1]``.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The scores; positive ones are nearer the mean score of ``classes_[1]``.
+            The scores. A positive score is nearer to the mean score of ``classes_[1]``.
         """
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
@@ -83,7 +83,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
-        """Return rows as they are scored; raise an error if a value cannot be."""
+        """Return rows ready for scoring; raise an error if one is not finite."""
         check_values(X, getattr(self, "feature_names_in_", None))
         return X
 
@@ -111,13 +111,13 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
 
     @available_if(_no_probabilities)
     def predict_proba(self, X: ArrayLike) -> Float:
-        """Return nothing: scores of a ranker are no probabilities."""
+        """Not available: rankers do not estimate probabilities."""
         raise NotImplementedError
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the area under the ROC curve: what these estimators maximise.
+        """Return the area under the ROC curve (AUC).
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         Returns
         -------
         float
-            The AUC, ties counted half.
+            The AUC; ties count half.
         """
         positive = self._positive(np.asarray(y))
         return area(classes(positive, self.decision_function(X), sample_weight))
@@ -170,20 +170,20 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Rows, Float]:
-        """Return X, its rows, signed weights; the caller checks that X is finite."""
+        """Return X, its rows, and signed weights; X is not checked to be finite."""
         X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
         return X, as_rows(X), signed
 
     def _labelled(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Float]:
-        """Return X and signed weights; the caller checks that X is finite."""
+        """Return X and signed weights; X is not checked to be finite."""
         check_structure(X)
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = two_classes(y, classes)
-        known = reset and classes is None  # each label is one of the two
+        known = reset and classes is None  # all labels are known to be one of the two
         positive = y == self.classes_[1] if known else self._positive(y)
         signed = positive.astype(np.float64)
         signed *= 2.0
@@ -193,7 +193,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         return X, signed
 
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which labels are the positive one; refuse what is no label."""
+        """Return which labels are positive; raise an error for an unknown label."""
         positive, negative = y == self.classes_[1], y == self.classes_[0]
         if np.count_nonzero(positive) + np.count_nonzero(negative) < len(y):
             row = int(np.argmin(positive | negative))
@@ -204,19 +204,19 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         return positive
 
     def _refuse(self, X: Any, signed: Float) -> None:
-        """Raise an error if a row that counts has a value that cannot be learnt."""
+        """Raise an error if a row with weight has a value that is not finite."""
         check_values(X, getattr(self, "feature_names_in_", None), signed != 0.0)
 
     def _warn_above(
         self, tol: float, left: float, what: str, remedy: str = "Raise max_iter or tol."
     ) -> None:
-        """Warn if a solver has ended with more ``left`` than it was to be."""
+        """Warn if a solver stopped with ``left`` above ``tol``."""
         if left > tol:
             rounds = getattr(self, "max_iter", None)
             when = "" if rounds is None else f" within max_iter={rounds}"
             warnings.warn(
                 f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
-                f"where {tol:.2g} is asked for. {remedy}",
+                f"above tol={tol:.2g}. {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -224,14 +224,14 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Any, Float]:
-        """Return the rows that count, and their signed weights."""
+        """Return the rows with weight, and their signed weights."""
         X, signed = self._labelled(X, y, sample_weight, reset=reset, classes=classes)
         self._refuse(X, signed)
         present = signed != 0.0
         return (X, signed) if present.all() else (X[present], signed[present])
 
     def _require_both(self, signed: Float) -> None:
-        """Raise an error if no row of a class counts."""
+        """Raise an error if a class has no row with weight."""
         for here, label in ((signed < 0.0, 0), (signed > 0.0, 1)):
             if not here.any():
                 raise ValueError(_ONE_CLASS.format(self.classes_[label]))
@@ -244,7 +244,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
 
 
 class LinearRanker(Ranker):
-    """Base of the linear ones, whose score is w·x + intercept."""
+    """Base class of linear rankers: the score is w·x + intercept."""
 
     coef_: Float
     intercept_: Float
@@ -256,17 +256,17 @@ class LinearRanker(Ranker):
         return product(X, self.coef_[0]) + self.intercept_[0]
 
     def _validate_state(self, state: Any) -> None:
-        """Raise a ValueError if a state out of a file could upset a kernel."""
+        """Raise a ValueError if a kernel would read out of bounds by a stored state."""
 
     def _stream(
         self, X: Any, y: Any, classes: Any, sample_weight: Any
     ) -> tuple[Rows, Float]:
-        """Return what a ``partial_fit`` begins with: rows and signed weights."""
+        """Return the validated rows of a ``partial_fit``, and their signed weights."""
         first = not self.resumable
         if first and "coef_" in vars(self):
             raise ValueError(
-                "There is no state to go on from: the weights are the mean of several "
-                "learners, from a cluster. Begin anew with clone(estimator)."
+                "There is no state to continue from: the weights are the mean of "
+                "several learners, from a cluster. Start again with clone(estimator)."
             )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)
@@ -277,7 +277,7 @@ class LinearRanker(Ranker):
     def _tallied(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Rows, Float, ClassMoments]:
-        """Return what ``fit`` begins with: rows, signed weights, the class moments."""
+        """Return the validated rows of a ``fit``, signed weights, class moments."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         return rows, signed, self._tally(X, rows, signed)
 
@@ -287,15 +287,15 @@ class LinearRanker(Ranker):
         return tally
 
     def _validate_sums(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
-        """Raise an error if sums over X are not finite or a class has no rows."""
+        """Raise an error if a class has no rows or sums over X are not finite."""
         for side, label in ((NEG, self.classes_[0]), (POS, self.classes_[1])):
             if rows[side] == 0.0:
                 self._refuse(X, signed)
                 raise ValueError(_ONE_CLASS.format(label))
-        # Slot by slot: NumPy's loops over two columns would have two steps each.
+        # Row by row: isfinite of the transposed sums is slow.
         if not all(np.isfinite(slot).all() for some in sums for slot in some):
             self._refuse(X, signed)
-            raise ValueError("Sums over X exceed the range of float64; rescale it.")
+            raise ValueError("Sums over X exceed the range of float64: rescale X.")
 
     def state(self) -> State:
         """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
@@ -368,15 +368,15 @@ class LinearRanker(Ranker):
         parts = {}
         for name, old in arrays(self.state_).items():
             new = np.asarray(fresh[name])
-            # A length of zero is one that grows with the data.
+            # A length of zero grows with the data.
             shape = tuple(
                 mine or its for mine, its in zip(new.shape, old.shape, strict=True)
             )
             if shape == old.shape:
                 continue
             common = tuple(map(slice, map(min, shape, old.shape)))
-            if old[common].shape == shape:  # it becomes smaller
-                # Whole, as kernels are compiled for; a slice would take one more.
+            if old[common].shape == shape:  # it shrinks
+                # A contiguous copy: a slice would be another type to Numba.
                 parts[name] = old[common].copy(order="K")
                 continue
             parts[name] = new if new.shape == shape else np.zeros(shape)
@@ -394,7 +394,7 @@ class LinearRanker(Ranker):
 
 
 def ridge_of(l2: float | str, tally: ClassMoments) -> Float:
-    """Return the penalty of every weight for the square loss; "auto" is the default."""
+    """Return the penalty of each weight for the square loss; "auto" is the default."""
     delta = tally.mean[POS] - tally.mean[NEG]
     if not isinstance(l2, str):
         return np.full(len(delta), float(l2))
@@ -403,12 +403,12 @@ def ridge_of(l2: float | str, tally: ClassMoments) -> Float:
 
 
 def midway(w: Float, mean: Float) -> float:
-    """Return the intercept that puts zero midway between the classes' mean scores."""
+    """Return the intercept that centres the mean scores of both classes at zero."""
     return -0.5 * float((mean @ w).sum())
 
 
 def product(X: Any, w: Float) -> Float:
-    """Return X w, w a vector or a matrix; float32 is converted block by block."""
+    """Return X w for a vector or matrix w; float32 is converted block by block."""
     if X.dtype == np.float64:
         return np.asarray(X @ w)
     size = max(_BLOCK_VALUES // max(X.shape[1], 1), 1)
@@ -417,14 +417,14 @@ def product(X: Any, w: Float) -> Float:
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """Return the random generator of a ``fit``; never the global one."""
+    """Return the random generator of a ``fit``, never the global one."""
     if random_state is None:
         return np.random.RandomState()
     return check_random_state(random_state)
 
 
 def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """Return the labels of y, or ``classes``, if these are two."""
+    """Return the two labels of y, or ``classes``; raise an error if not two."""
     labels = y if classes is None else np.asarray(classes)
     found = distinct(labels)
     if len(found) == 2 and (labels.dtype.kind in "biuUS" or _are_labels(found)):
@@ -432,8 +432,9 @@ def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
     check_classification_targets(y)
     if len(found) < 2:
         raise ValueError(
-            f"Two classes are needed, but there is only one class: {found.tolist()}. A "
-            "first partial_fit with one class needs classes=[negative, positive]."
+            f"Two classes are needed, but there is only one class: {found.tolist()}. "
+            "If the first chunk of a stream has one class, pass classes=[negative, "
+            "positive]."
         )
     kind = type_of_target(y, input_name="y")
     raise ValueError(
@@ -444,7 +445,7 @@ def two_classes(y: NDArray[Any], classes: Any) -> NDArray[Any]:
 
 
 def distinct(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return ``np.unique(labels)``, without a sort if there are two."""
+    """Return ``np.unique(labels)``, without sorting if there are two labels."""
     is_one = labels == labels[0]
     other = labels[np.argmin(is_one)]
     if np.count_nonzero(is_one) + np.count_nonzero(labels == other) >= len(labels):
@@ -457,10 +458,10 @@ def _are_labels(found: NDArray[Any]) -> bool:
 
 
 def same_classes(known: NDArray[Any], classes: Any) -> None:
-    """Raise an error if ``classes`` are not those of the first call."""
+    """Raise an error if ``classes`` differ from those of the first call."""
     given = np.unique(np.asarray(classes))
     if not np.array_equal(given, known):
         raise ValueError(
-            f"classes={given.tolist()} are not those of the first call, "
+            f"classes={given.tolist()} differ from those of the first call, "
             f"{known.tolist()}."
         )

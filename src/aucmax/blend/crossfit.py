@@ -1,11 +1,11 @@
-"""Members of a blend, fitted so that each row is scored by models that never saw it.
+"""Cross-fitting: score each row by models that were not trained on it.
 
-Where every row is left out once, as by folds, the models of the folds are the member:
-the mean of their scores. Where some rows never are, as by splits along time, scores
-come from the splits, and the member is fitted once more, to all rows.
+If every row is held out exactly once, as with folds, the fitted member is the mean of
+the fold models. Otherwise, as with time-series splits, the splits only provide the
+out-of-fold scores, and the member is refitted on all rows.
 
-Models are fitted one after the other, each on all cores: side by side, small ones would
-spend their time waiting for Python's lock.
+Models are fitted one after another, each on all cores. Fitted in parallel, small models
+would wait for Python's global lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,193 +20,204 @@ from sklearn.utils.validation import has_fit_parameter
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.folds import drawn
 from aucmax.base.ranker import Ranker
-from aucmax.blend.trees import log_odds_of
+from aucmax.blend.trees import clipped_log_odds
 from aucmax.core.rows import Float, Index
 
-Tell = Callable[[str, int, int], None]  # a member, and how many models of all are done
+Progress = Callable[[str, int, int], None]  # member, models fitted, models in total
 
-_WARM, _FEW, _SOME = 250, 1000, 2500  # rows, to see how long a member takes
-_PROBING = 0.25  # of the time, for that
-_FEWEST = 300  # rows that are worth learning from
-_PLANNED = 0.8  # of the time: nobody can tell so exactly how long a fit takes
+_PROBE_ROWS = (250, 1000, 2500)  # fits that measure a member's cost; the first warms up
+_PROBE_SHARE = 0.25  # of the time budget, for these fits
+_MIN_ROWS = 300  # a member that can afford fewer rows is left out
+_PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
 
 
 class Member(NamedTuple):
-    """A name, and an estimator that has learnt nothing."""
+    """A named, unfitted estimator."""
 
     name: str
     estimator: Any
 
 
-class Rows(NamedTuple):
-    """What there is to learn from."""
+class TrainingRows(NamedTuple):
+    """Rows with non-zero weight, as the members see them."""
 
     X: Any
-    signed: Float  # weights, negative for the negatives
-    weighted: bool  # or all weights are one
+    signed: Float  # row weights, negative for the negative class
+    weighted: bool  # False if all weights are one
 
 
 class Cost(NamedTuple):
-    """What a member takes, in seconds; it nearly grows as the rows do for all."""
+    """Training time of a member in seconds, as a linear function of the rows."""
 
     fixed: float
-    each: float  # for each row
+    per_row: float
 
-    def of(self, n: int) -> float:
-        """Return the seconds for so many rows."""
-        return self.fixed + self.each * n
+    def seconds(self, n: int) -> float:
+        """Return the training time for ``n`` rows."""
+        return self.fixed + self.per_row * n
 
 
-class Part(NamedTuple):
-    """A model to be fitted."""
+class Fold(NamedTuple):
+    """Training and test rows of one model."""
 
     train: Index
-    test: Index  # rows that it is to score
-    kept: bool  # whether it is to score any others
+    test: Index  # held-out rows that the model scores
+    keep_model: bool  # whether the model is part of the fitted member
 
 
-class Fitted(NamedTuple):
-    """A member that has been cross-fitted."""
+class FittedMember(NamedTuple):
+    """A cross-fitted member."""
 
     name: str
-    models: list[Any]  # whose mean is its score
-    scores: Float  # (n,) of rows by models that never saw them; NaN if there is none
+    models: list[Any]  # the score is their mean
+    scores: Float  # (n,) out-of-fold scores; NaN for rows that were never held out
     seconds: float
-    rows: int  # that a model has learnt from, at most
+    rows: int  # largest number of rows a model was trained on
 
 
-class _Model(NamedTuple):
-    """A model that has been fitted."""
+class _FoldModel(NamedTuple):
+    """A model fitted to one fold."""
 
     estimator: Any
-    scores: Float  # of the rows that were left out
+    scores: Float  # of the test rows
     seconds: float
     rows: int
 
 
-def deal(
+def split_rows(
     cv: Any, signed: Float, groups: Any, seed: int, equal: Repeats | None = None
-) -> list[Part]:
-    """Return the models that a member is made of, their rows counted among those there.
+) -> list[Fold]:
+    """Split the rows into folds; row numbers count rows with non-zero weight only.
 
-    A row of weight zero is not there; splits that a user gives count it. Copies of a
-    row are in one fold, if a user gives neither splits nor groups.
+    A user's splits number all rows, those of weight zero included. Duplicate rows share
+    a fold, unless the user gives splits or groups. If the test rows do not cover every
+    row exactly once, a last fold without test rows trains on all rows.
     """
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != signed.shape:
+            raise ValueError(
+                f"groups.shape == {groups.shape}, expected {signed.shape}: pass one "
+                "group label per row."
+            )
     present = np.flatnonzero(signed)
     positive, n = signed[present] > 0.0, len(present)
     splits = None
-    if isinstance(cv, int | np.integer) and groups is None and equal and equal.copies:
-        splits = dealt(int(cv), positive, equal.of, seed)
-    if splits is not None:
-        pass
-    elif isinstance(cv, int | np.integer):
-        own = None if groups is None else groups[present]
-        folds = _folds(int(cv), positive, own, seed)
-        splits = list(folds.split(np.zeros(n), positive, own))
+    if isinstance(cv, int | np.integer):
+        if groups is None and equal and equal.copies:
+            splits = dealt(int(cv), positive, equal.of, seed)
+        if splits is None:
+            present_groups = None if groups is None else groups[present]
+            splitter = _splitter(int(cv), positive, present_groups, seed)
+            splits = list(splitter.split(np.zeros(n), positive, present_groups))
     else:
         splitter = check_cv(cv, signed > 0.0, classifier=True)
-        found = splitter.split(np.zeros(len(signed)), signed > 0.0, groups)
-        splits = [(_among(present, a), _among(present, b)) for a, b in found]
-    for part, (train, test) in enumerate(splits):
-        for some, what in ((train, "learn from"), (test, "score")):
-            if positive[some].all() or not positive[some].any():
-                raise ValueError(f"Split {part} of cv has rows of one class to {what}.")
+        given = splitter.split(np.zeros(len(signed)), signed > 0.0, groups)
+        splits = [(_renumber(present, a), _renumber(present, b)) for a, b in given]
+    for k, split in enumerate(splits):
+        for rows, role in zip(split, ("training", "test"), strict=True):
+            if positive[rows].all() or not positive[rows].any():
+                raise ValueError(
+                    f"Split {k} of cv has {role} rows of one class only; both classes "
+                    "are needed. Use fewer or stratified splits."
+                )
     times = np.bincount(np.concatenate([test for _, test in splits]), minlength=n)
     once = bool((times == 1).all())
-    parts = [Part(train, test, once) for train, test in splits]
+    folds = [Fold(train, test, once) for train, test in splits]
     every = np.arange(n)
-    return parts if once else [*parts, Part(every, every[:0], True)]
+    return folds if once else [*folds, Fold(every, every[:0], True)]
 
 
-def parted(parts: Sequence[Part], equal: Repeats) -> int:
-    """Return how many rows are scored by a model that has learnt from an equal row."""
-    count = 0
-    for part in parts:
-        learnt = np.zeros(len(equal.of), np.bool_)
-        learnt[equal.of[part.train]] = True
-        count += int(np.count_nonzero(learnt[equal.of[part.test]]))
-    return count
+def fold_of_rows(folds: Sequence[Fold], n: int) -> Index:
+    """Return the fold that each of ``n`` rows is a test row of; -1 if there is none."""
+    number = np.full(n, -1)
+    for k, fold in enumerate(folds):
+        number[fold.test] = k
+    return number
 
 
-def _among(present: Index, rows: Index) -> Index:
-    """Return the places of rows among those that are there."""
-    found = np.asarray(rows)[np.isin(rows, present)]
-    return np.searchsorted(present, found)
+def _renumber(present: Index, rows: Index) -> Index:
+    """Return the positions of ``rows`` among the rows with non-zero weight."""
+    kept = np.asarray(rows)[np.isin(rows, present)]
+    return np.searchsorted(present, kept)
 
 
-def _folds(count: int, positive: Any, groups: Any, seed: int) -> Any:
-    """Return what deals so many folds, or fewer if a class does not fill them."""
+def _splitter(count: int, positive: Any, groups: Any, seed: int) -> Any:
+    """Return a splitter with ``count`` folds, or fewer if a class is too small."""
     units = np.arange(len(positive)) if groups is None else np.asarray(groups)
-    few = min(len(np.unique(units[positive == side])) for side in (False, True))
-    if few < 2:
+    fewest = min(len(np.unique(units[positive == label])) for label in (False, True))
+    if fewest < 2:
         what = "rows" if groups is None else "groups"
         raise ValueError(
             f"Cross-fitting needs two {what} of each class, but a class has "
             f"n_samples=1 of {len(positive)}; use BAM."
         )
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    return kind(min(count, few), shuffle=True, random_state=seed)
+    return kind(min(count, fewest), shuffle=True, random_state=seed)
 
 
 def crossfit(
-    team: Sequence[Member],
-    rows: Rows,
-    rounds: Sequence[Sequence[Part]],
+    members: Sequence[Member],
+    rows: TrainingRows,
+    rounds: Sequence[Sequence[Fold]],
     seed: int,
     budget: float | None = None,
-    tell: Tell = lambda *_: None,
-) -> list[Fitted]:
-    """Return the members, fitted to the parts of the first round.
+    progress: Progress = lambda *_: None,
+) -> list[FittedMember]:
+    """Fit the members to all folds of the first round.
 
-    With a budget of seconds, slow ones learn from some of the rows, and those that the
-    time does not suffice for are not there; while there is time, more rounds follow.
+    With a time budget in seconds, slow members are trained on a sample of the rows, or
+    left out if the sample would be too small. Further rounds follow while time remains.
     """
     begun, n = monotonic(), len(rows.signed)
-    sizes, end = [n] * len(team), np.inf
+    sizes, end = [n] * len(members), np.inf
     if budget is not None:
         end = begun + budget
         costs: list[Cost | None] = []
-        for member in team:  # of some, not even that is known in time
-            late = monotonic() > begun + _PROBING * budget and costs
-            costs.append(None if late else _cost(member, rows, rounds[0]))
-        most = max(len(part.train) for part in rounds[0])
-        sizes = affordable(costs, most, _PLANNED * (end - monotonic()))
-    found: dict[str, Fitted] = {}
-    for parts in rounds:
+        for member in members:
+            late = monotonic() > begun + _PROBE_SHARE * budget and costs
+            costs.append(None if late else _measure_cost(member, rows, rounds[0]))
+        largest = max(len(fold.train) for fold in rounds[0])
+        sizes = affordable_rows(costs, largest, _PLANNED_SHARE * (end - monotonic()))
+    fitted: dict[str, FittedMember] = {}
+    for folds in rounds:
         start = monotonic()
-        for fitted in _round(team, rows, parts, sizes, seed, end, tell):
-            known = found.get(fitted.name)
-            found[fitted.name] = fitted if known is None else _merged(known, fitted)
-        seed += len(parts)
-        if monotonic() + (monotonic() - start) / _PLANNED > end:
+        for new in _fit_round(members, rows, folds, sizes, seed, end, progress):
+            known = fitted.get(new.name)
+            fitted[new.name] = new if known is None else _merge_rounds(known, new)
+        seed += len(folds)
+        if monotonic() + (monotonic() - start) / _PLANNED_SHARE > end:
             break
-    return list(found.values())
+    return list(fitted.values())
 
 
-def _round(
-    team: Sequence[Member],
-    rows: Rows,
-    parts: Sequence[Part],
+def _fit_round(
+    members: Sequence[Member],
+    rows: TrainingRows,
+    folds: Sequence[Fold],
     sizes: Sequence[int],
     seed: int,
     end: float,
-    tell: Tell,
-) -> list[Fitted]:
-    """Return the members that could be fitted to all parts before the end."""
-    jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(parts))]
+    progress: Progress,
+) -> list[FittedMember]:
+    """Return the members that were fitted to all folds in time; at least the first."""
+    jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(folds))]
 
-    models: list[list[_Model]] = [[] for _ in team]
+    models: list[list[_FoldModel]] = [[] for _ in members]
     for done, (j, k) in enumerate(jobs):
-        if monotonic() > end and j != jobs[0][0]:  # without one, there is nothing
+        if monotonic() > end and j != jobs[0][0]:
             break
-        models[j].append(_fit(team[j], rows, parts[k], sizes[j], seed + k))
-        tell(team[j].name, done + 1, len(jobs))
-    whole = [j for j, some in enumerate(models) if len(some) == len(parts)]
-    return [_gathered(team[j].name, len(rows.signed), parts, models[j]) for j in whole]
+        models[j].append(_fit(members[j], rows, folds[k], sizes[j], seed + k))
+        progress(members[j].name, done + 1, len(jobs))
+    return [
+        _assemble(member.name, len(rows.signed), folds, fitted)
+        for member, fitted in zip(members, models, strict=True)
+        if len(fitted) == len(folds)
+    ]
 
 
-def _merged(first: Fitted, second: Fitted) -> Fitted:
-    """Return a member of two rounds; rounds count by their models."""
+def _merge_rounds(first: FittedMember, second: FittedMember) -> FittedMember:
+    """Merge the models of two rounds; scores are weighted by the number of models."""
     share = len(first.models) / (len(first.models) + len(second.models))
     return first._replace(
         models=first.models + second.models,
@@ -215,10 +226,12 @@ def _merged(first: Fitted, second: Fitted) -> Fitted:
     )
 
 
-def _fit(member: Member, rows: Rows, part: Part, size: int, seed: int) -> _Model:
-    """Return a member, fitted to at most ``size`` of the rows of a part."""
+def _fit(
+    member: Member, rows: TrainingRows, fold: Fold, size: int, seed: int
+) -> _FoldModel:
+    """Fit a member to at most ``size`` training rows of a fold."""
     start = monotonic()
-    train = part.train
+    train = fold.train
     if len(train) > size:
         rng = np.random.RandomState(seed)
         train = train[drawn(rows.signed[train], size, rng)]
@@ -227,24 +240,28 @@ def _fit(member: Member, rows: Rows, part: Part, size: int, seed: int) -> _Model
     if rows.weighted:
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
-                f"The member {member.name} cannot learn from weighted rows."
+                f"The member {member.name} does not support sample_weight. Fit without "
+                "sample_weight, or leave this member out."
             )
         weight = {"sample_weight": np.abs(signed)}
     estimator.fit(rows.X[train], signed > 0.0, **weight)
-    scores = scores_of(estimator, rows.X[part.test])
-    return _Model(estimator, scores, monotonic() - start, len(train))
+    scores = score_with(estimator, rows.X[fold.test])
+    return _FoldModel(estimator, scores, monotonic() - start, len(train))
 
 
-def _gathered(name: str, n: int, parts: Sequence[Part], models: list[_Model]) -> Fitted:
+def _assemble(
+    name: str, n: int, folds: Sequence[Fold], models: list[_FoldModel]
+) -> FittedMember:
+    """Return the member that consists of one model per fold."""
     total, times = np.zeros(n), np.zeros(n)
-    for part, model in zip(parts, models, strict=True):
-        np.add.at(total, part.test, model.scores)
-        np.add.at(times, part.test, 1.0)
+    for fold, model in zip(folds, models, strict=True):
+        np.add.at(total, fold.test, model.scores)
+        np.add.at(times, fold.test, 1.0)
     with np.errstate(invalid="ignore"):
         scores = total / times
-    return Fitted(
+    return FittedMember(
         name,
-        [m.estimator for part, m in zip(parts, models, strict=True) if part.kept],
+        [m.estimator for fold, m in zip(folds, models, strict=True) if fold.keep_model],
         scores,
         sum(model.seconds for model in models),
         max(model.rows for model in models),
@@ -252,7 +269,7 @@ def _gathered(name: str, n: int, parts: Sequence[Part], models: list[_Model]) ->
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Return a copy that has learnt nothing, and that draws by a seed."""
+    """Return an unfitted copy with every unset ``random_state`` set to ``seed``."""
     copy = clone(estimator)
     unset = {
         key: seed
@@ -262,44 +279,47 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**unset)
 
 
-def scores_of(model: Any, X: Any) -> Float:
-    """Return the scores of rows, log-odds of those that have only probabilities."""
+def score_with(model: Any, X: Any) -> Float:
+    """Return the model's scores, or log-odds if it has only ``predict_proba``."""
     if X.shape[0] == 0:
         return np.zeros(0)
     if isinstance(model, Ranker):  # X has been validated
         return np.asarray(model.score_rows(X))
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), np.float64)
-    return log_odds_of(model.predict_proba(X)[:, 1])
+    return clipped_log_odds(model.predict_proba(X)[:, 1])
 
 
-def _cost(member: Member, rows: Rows, parts: Sequence[Part]) -> Cost:
-    """Return how many seconds a member will take, by fits to few rows."""
-    seconds = [
-        _fit(member, rows, Part(parts[0].train, parts[0].test[:size], False), size, 0)
-        for size in (_WARM, _FEW, _SOME)  # the first one gets things going
-    ][1:]
-    few, some = seconds
-    each = max(some.seconds - few.seconds, 0.0) / max(some.rows - few.rows, 1)
-    fixed = max(few.seconds - each * few.rows, 0.0)
-    return Cost(len(parts) * fixed, len(parts) * each)
+def _measure_cost(member: Member, rows: TrainingRows, folds: Sequence[Fold]) -> Cost:
+    """Estimate the training time for all folds from fits to few rows."""
+    train, test, _ = folds[0]
+    _, small, large = (
+        _fit(member, rows, Fold(train, test[:size], False), size, 0)
+        for size in _PROBE_ROWS
+    )
+    per_row = max(large.seconds - small.seconds, 0.0) / max(large.rows - small.rows, 1)
+    fixed = max(small.seconds - per_row * small.rows, 0.0)
+    return Cost(len(folds) * fixed, len(folds) * per_row)
 
 
-def affordable(costs: Sequence[Cost | None], n: int, seconds: float) -> list[int]:
-    """Return how many of ``n`` rows each member can learn from; zero if too few.
+def affordable_rows(costs: Sequence[Cost | None], n: int, seconds: float) -> list[int]:
+    """Return how many of ``n`` rows each member can be trained on; 0 leaves it out.
 
-    Each has an equal share of the time; what cheap ones leave goes to the others.
+    Members share the time equally; time that cheap members do not use goes to the
+    others. The cheapest member always gets some rows.
     """
     sizes = [0] * len(costs)
-    known = [(cost.of(n), j, cost) for j, cost in enumerate(costs) if cost is not None]
-    for place, (whole, j, cost) in enumerate(sorted(known)):
+    known = [
+        (cost.seconds(n), j, cost) for j, cost in enumerate(costs) if cost is not None
+    ]
+    for place, (full, j, cost) in enumerate(sorted(known)):
         share = max(seconds, 0.0) / (len(known) - place)
         size = n
-        if whole > share:
-            size = int((share - cost.fixed) / cost.each) if cost.each else 0
-        if place == 0:  # without one, there is nothing
-            size = max(size, min(n, _FEWEST))
-        if size >= min(_FEWEST, n):
+        if full > share:
+            size = int((share - cost.fixed) / cost.per_row) if cost.per_row else 0
+        if place == 0:
+            size = max(size, min(n, _MIN_ROWS))
+        if size >= min(_MIN_ROWS, n):
             sizes[j] = size
-            seconds -= cost.of(size)
+            seconds -= cost.seconds(size)
     return sizes

@@ -1,8 +1,9 @@
-"""Trees as plain arrays, that anybody can score with and nothing can hide in.
+"""Decision trees as plain arrays, which are safe to load from model files.
 
-A node has a feature and a threshold: rows with ``x[feature] <= threshold`` go to the
-node after it, others to the one that it names. A leaf has the feature -1 and a value.
-Children come after their parent, so that every way down ends, whoever wrote the arrays.
+A node has a feature, a threshold and a right child. Rows with ``x[feature] <=
+threshold`` go to the next node, others to the right child. A leaf has the feature -1
+and a value. Children come after their parent, so every path ends, even if the arrays
+come from an untrusted file.
 """
 
 from collections.abc import Iterable
@@ -21,24 +22,24 @@ Ints = NDArray[np.int32]
 Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # feature, number, right
 
 LEAF = -1
-_BLOCK = 1 << 18  # values of rows that are scored at a time
+_BLOCK = 1 << 18  # values of rows that a thread scores at a time
 
 
 class Forest(NamedTuple):
-    """Trees whose values add up."""
+    """Trees whose leaf values are summed."""
 
     feature: Ints  # (nodes,)
-    number: Float  # (nodes,) threshold, or the value of a leaf
-    right: Ints  # (nodes,) its place among all nodes; nothing in a leaf
-    roots: Ints  # (trees,)
+    number: Float  # (nodes,) threshold, or value of a leaf
+    right: Ints  # (nodes,) right child, counted over all nodes; 0 in a leaf
+    roots: Ints  # (trees,) first node of each tree
 
     @classmethod
     def of(cls, trees: Iterable[Nodes]) -> "Forest":
-        """Return a forest of trees, each counted from its root."""
-        found = list(trees)
-        sizes = [len(feature) for feature, _, _ in found]
+        """Return the forest of trees, in which right children count from the root."""
+        nodes = list(trees)
+        sizes = [len(feature) for feature, _, _ in nodes]
         roots = np.cumsum([0, *sizes[:-1]])
-        feature, number, right = map(np.concatenate, zip(*found, strict=True))
+        feature, number, right = map(np.concatenate, zip(*nodes, strict=True))
         right = np.where(feature == LEAF, 0, right + np.repeat(roots, sizes))
         return cls(
             feature.astype(np.int32),
@@ -48,12 +49,12 @@ class Forest(NamedTuple):
         )
 
     @classmethod
-    def of_ensemble(cls, model: Any, centre: Float, unit: Float) -> "Forest":
-        """Return the trees of an ensemble of scikit-learn; values are the positives'.
+    def of_ensemble(cls, model: Any, centre: Float, scale: Float) -> "Forest":
+        """Return the trees of scikit-learn's ``ExtraTreesClassifier``.
 
-        It was grown from ``(X - centre) / unit``.
+        It was fitted to ``(X - centre) / scale``. Values are shares of positives.
         """
-        return cls.of(_cart(tree.tree_, centre, unit) for tree in model.estimators_)
+        return cls.of(_cart(tree.tree_, centre, scale) for tree in model.estimators_)
 
     @classmethod
     def of_boosting(cls, model: Any) -> "Forest":
@@ -62,22 +63,25 @@ class Forest(NamedTuple):
 
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> "Forest":
-        """Return the forest that arrays out of a file are; raise an error if none."""
+        """Return the forest of stored arrays; raise a ValueError if invalid."""
         number, n = np.asarray(arrays["number"], np.float64), len(arrays["number"])
         for name in ("feature", "number", "right"):
             if arrays[name].shape != (n,):
-                raise ValueError(f"its nodes have {arrays[name].shape} of {name!r}.")
+                raise ValueError(
+                    f"{name!r} of the trees has shape {arrays[name].shape}, expected "
+                    f"({n},)."
+                )
         if not np.isfinite(number).all():
-            raise ValueError("thresholds or leaves of its trees are not finite.")
+            raise ValueError("thresholds or leaf values of the trees are not finite.")
         feature = check_whole("features", arrays["feature"], LEAF, n_features - 1)
         right = check_whole("nodes", arrays["right"], 0, n - 1)
         roots = check_whole("roots", arrays["roots"], 0, n - 1)
         if roots.ndim != 1 or not len(roots) or roots[0] or (np.diff(roots) < 1).any():
-            raise ValueError("the roots of its trees must begin at 0 and rise.")
+            raise ValueError("'roots' of the trees must start at 0 and increase.")
         end = np.repeat(np.append(roots[1:], n), np.diff(roots, append=n))
         inside = (right > np.arange(n) + 1) & (right < end)
         if not ((feature == LEAF) | inside).all():
-            raise ValueError("nodes of its trees lead nowhere.")
+            raise ValueError("a node of the trees has an invalid right child.")
         return cls(
             feature.astype(np.int32),
             number,
@@ -86,14 +90,14 @@ class Forest(NamedTuple):
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what ``restored`` takes, in little space."""
-        short = np.int16 if self.feature.max(initial=0) < 1 << 15 else np.int32
+        """Return the arrays to store, in the smallest exact types."""
+        index = np.int16 if self.feature.max(initial=0) < 1 << 15 else np.int32
         with np.errstate(over="ignore"):
             rounded = self.number.astype(np.float32)
-        same = np.array_equal(rounded, self.number)
+        exact = np.array_equal(rounded, self.number)
         return {
-            "feature": self.feature.astype(short),
-            "number": rounded if same else self.number,
+            "feature": self.feature.astype(index),
+            "number": rounded if exact else self.number,
             "right": self.right,
             "roots": self.roots,
         }
@@ -102,29 +106,29 @@ class Forest(NamedTuple):
         """Return the sum of the trees' values for each row."""
         nodes, width = self, X.shape[1]
         columns: Any = slice(None)
-        if sparse.issparse(X):  # only what is asked for becomes dense
-            used, place = np.unique(self.feature, return_inverse=True)
+        if sparse.issparse(X):  # only features of the trees become dense
+            used, position = np.unique(self.feature, return_inverse=True)
             first = int(used[0] == LEAF)
-            nodes = self._replace(feature=(place - first).astype(np.int32))
+            nodes = self._replace(feature=(position - first).astype(np.int32))
             columns, width = used[first:], len(used) - first
         size = max(_BLOCK // max(width, 1), 1)
         starts = range(0, X.shape[0], size)
 
-        def some(start: int) -> Float:
+        def score_block(start: int) -> Float:
             rows = X[start : start + size][:, columns]
             rows = rows.toarray() if sparse.issparse(rows) else rows
             out = np.zeros(rows.shape[0])
             _add(np.ascontiguousarray(rows, np.float64), nodes, out)
             return out
 
-        found = map(some, starts) if len(starts) < 2 else in_threads(some, starts)
-        return np.concatenate([np.zeros(0), *found])
+        run = in_threads if len(starts) > 1 else map
+        return np.concatenate([np.zeros(0), *run(score_block, starts)])
 
 
 @kernel
 def _add(X: Float, nodes: Forest, out: Float) -> None:
-    """Add the values of all trees for each row."""
-    for root in nodes.roots:  # a tree stays in the cache for all rows
+    """Add the values of all trees to ``out``."""
+    for root in nodes.roots:  # tree by tree, so that a tree stays in the cache
         for i in range(len(X)):
             at = root
             while nodes.feature[at] >= 0:
@@ -133,33 +137,35 @@ def _add(X: Float, nodes: Forest, out: Float) -> None:
             out[i] += nodes.number[at]
 
 
-def _cart(tree: Any, centre: Float, unit: Float) -> Nodes:
+def _cart(tree: Any, centre: Float, scale: Float) -> Nodes:
+    """Return the nodes of a tree of an ensemble, in the units of the data."""
     leaf = tree.children_left == -1
     _check_order(leaf, tree.children_left)
     number = tree.value[:, 0, 1] / tree.value[:, 0].sum(axis=1)
     feature = tree.feature[~leaf]
-    # It compares numbers of float32, for which a threshold may be rounded down.
+    # Trees compare float32 values, so rounding a threshold down changes no result.
     threshold = tree.threshold[~leaf]
     lower = threshold.astype(np.float32)
     lower[lower > threshold] = np.nextafter(lower[lower > threshold], -np.inf)
     number[leaf] = number[leaf].astype(np.float32)
-    number[~leaf] = lower * unit[feature] + centre[feature]
+    number[~leaf] = lower * scale[feature] + centre[feature]
     return np.where(leaf, LEAF, tree.feature), number, tree.children_right
 
 
 def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
-    """Raise an error unless a parent comes right before its left child."""
+    """Raise an error unless each left child directly follows its parent."""
     if not (leaf | (left == np.arange(len(leaf)) + 1)).all():
         import sklearn
 
         raise RuntimeError(
             f"scikit-learn {sklearn.__version__} stores the nodes of trees in an order "
-            "that this version of aucmax does not know: install an older scikit-learn "
-            "or a newer aucmax."
+            "that this version of aucmax does not support. Install an older "
+            "scikit-learn or a newer aucmax."
         )
 
 
 def _boosted(nodes: Any) -> Nodes:
+    """Return the nodes of a tree of gradient boosting."""
     leaf = nodes["is_leaf"].astype(bool)
     _check_order(leaf, nodes["left"])
     number = np.where(leaf, nodes["value"], nodes["num_threshold"])

@@ -1,8 +1,8 @@
-"""A member of a blend that sees the most frequent features of wide rows only.
+"""Wrapper that fits an estimator to the most frequent features of wide sparse rows.
 
-A column of thousands of categories makes thousands of sparse features. Linear members
-learn from all of them. Trees and kernels want few dense ones: the numbers, and the
-values that many rows have.
+A column with thousands of categories becomes thousands of sparse features. Linear
+members use all of them. Trees and kernels need few dense features: the numeric columns
+and the frequent categories.
 """
 
 from numbers import Integral
@@ -19,26 +19,26 @@ from aucmax.core.rows import Float
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
-_FEWEST = 10  # rows that a feature is not zero in
+_MIN_ROWS = 10  # rows in which a chosen feature is non-zero
 _BLOCK = 1 << 22  # values that are dense at a time
 
 
 class Frequent(Ranker):
-    """An estimator, fitted to the features that are not zero in the most rows.
+    """Estimator fitted to the features that are non-zero in the most rows.
 
     Parameters
     ----------
     estimator : estimator
-        A ranker of aucmax.
+        A ranker of aucmax, fitted to dense rows.
     n_features : int, default=300
-        Features that it sees, at most.
+        Largest number of features that are used.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted estimator.
     chosen_ : ndarray
-        The features that it sees.
+        Indices of the features that are used, in increasing order.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -62,13 +62,13 @@ class Frequent(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``; see the estimator."""
+        """Fit the estimator to the most frequent features of ``X``."""
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         rows = sparse.csr_array(rows)
-        often = np.bincount(rows.indices, rows.data != 0.0, self.n_features_in_)
-        order = np.argsort(-often, kind="stable")[: self.n_features]
-        self.chosen_ = np.sort(order[often[order] >= min(_FEWEST, often.max())])
+        counts = np.bincount(rows.indices, rows.data != 0.0, self.n_features_in_)
+        order = np.argsort(-counts, kind="stable")[: self.n_features]
+        self.chosen_ = np.sort(order[counts[order] >= min(_MIN_ROWS, counts.max())])
         weight = {} if sample_weight is None else {"sample_weight": np.abs(signed)}
         self.estimator_ = clone(self.estimator)
         self.estimator_.fit(self._dense(rows), signed > 0.0, **weight)
@@ -80,8 +80,8 @@ class Frequent(Ranker):
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         size = max(_BLOCK // len(self.chosen_), 1)
-        parts = [self._dense(X[i : i + size]) for i in range(0, X.shape[0], size)]
-        scores = [self.estimator_.score_rows(part) for part in parts]
+        blocks = [self._dense(X[i : i + size]) for i in range(0, X.shape[0], size)]
+        scores = [self.estimator_.score_rows(block) for block in blocks]
         return np.concatenate([np.zeros(0), *scores])
 
     def state(self) -> State:
@@ -96,5 +96,8 @@ class Frequent(Ranker):
         estimator = super().from_state(state)
         estimator.estimator_ = restore(state.children["estimator"])
         if estimator.estimator_.n_features_in_ != len(estimator.chosen_):
-            raise ValueError("its estimator has other features than those chosen.")
+            raise ValueError(
+                f"the wrapped estimator has {estimator.estimator_.n_features_in_} "
+                f"features, expected {len(estimator.chosen_)}."
+            )
         return estimator

@@ -1,7 +1,7 @@
-"""What a column is worth: by how much AUC falls when its values are shuffled.
+"""Permutation importance: the decrease of AUC when a column's values are shuffled.
 
-Rows are those that the models had not seen. A column of a table may be several features
-(a value of a category each, or a flag): they are shuffled together.
+It is measured on held-out rows. A column of a table can have several features (one for
+each category, or an indicator of missing values); they are shuffled together.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,17 +16,17 @@ from aucmax.base.folds import drawn
 from aucmax.core.rows import Float, Index
 from aucmax.metrics.delong import auc_test
 
-_ROWS = 500  # of a fold, at most
-_VALUES = 1 << 22  # of shuffled rows at a time
+_MAX_ROWS = 500  # per fold
+_BLOCK = 1 << 22  # values of shuffled rows that are scored at a time
 _Z = NormalDist().inv_cdf(0.975)
 
 
 class Importance(NamedTuple):
-    """What a column is worth."""
+    """Permutation importance of a column."""
 
     column: str
-    drop: float  # of AUC, when it is shuffled
-    low: float  # of a confidence interval (95 %)
+    drop: float  # decrease of AUC when the column is shuffled
+    low: float  # confidence interval (95 %)
     high: float
 
 
@@ -37,30 +37,30 @@ def importances(
     columns: dict[str, Index],
     rng: np.random.RandomState,
 ) -> list[Importance]:
-    """Return what columns are worth.
+    """Return the permutation importance of each column.
 
-    ``folds`` are scores, and rows that nobody saw who gives them; ``columns`` say which
-    features belong together.
+    ``folds`` are pairs of a scoring function and its held-out rows; ``columns`` maps
+    the name of a column to its features.
     """
     drops, variances = np.zeros(len(columns)), np.zeros(len(columns))
     groups = list(columns.values())
     for score, test in folds:
         signs = np.where(positive[test], 1.0, -1.0)
-        rows = test if len(test) <= _ROWS else test[drawn(signs, _ROWS, rng)]
-        some, labels = X[rows], positive[rows]
-        base = score(some)
-        at_once = max(_VALUES // max(some.size, 1), 1)
+        rows = test if len(test) <= _MAX_ROWS else test[drawn(signs, _MAX_ROWS, rng)]
+        sample, labels = X[rows], positive[rows]
+        stack = sparse.vstack if sparse.issparse(sample) else np.concatenate
+        base = score(sample)
+        at_once = max(_BLOCK // max(sample.size, 1), 1)
         for start in range(0, len(groups), at_once):
             shuffled = [
-                _shuffled(some, features, rng)
+                _shuffle(sample, features, rng)
                 for features in groups[start : start + at_once]
             ]
-            stack = sparse.vstack if sparse.issparse(some) else np.concatenate
             scores = score(stack(shuffled)).reshape(len(shuffled), len(rows))
-            for j, other in enumerate(scores, start):
-                test_of = auc_test(labels, base, other)
-                drops[j] += test_of.difference
-                variances[j] += test_of.se**2
+            for j, changed in enumerate(scores, start):
+                comparison = auc_test(labels, base, changed)
+                drops[j] += comparison.difference
+                variances[j] += comparison.se**2
     return [
         Importance(name, float(drop), float(drop - half), float(drop + half))
         for name, drop, half in zip(
@@ -72,14 +72,22 @@ def importances(
     ]
 
 
-def _shuffled(X: Any, features: Index, rng: np.random.RandomState) -> Any:
-    """Return rows that have the ``features`` of other rows."""
+def features_by_name(names: Sequence[str]) -> dict[str, Index]:
+    """Return the features of each column; ``names`` has the column of each feature."""
+    found: dict[str, list[int]] = {}
+    for feature, name in enumerate(names):
+        found.setdefault(name, []).append(feature)
+    return {name: np.array(features) for name, features in found.items()}
+
+
+def _shuffle(X: Any, features: Index, rng: np.random.RandomState) -> Any:
+    """Return a copy of the rows with the values of ``features`` permuted."""
     order = rng.permutation(X.shape[0])
     if sparse.issparse(X):
         chosen = np.zeros(X.shape[1], X.dtype)
         chosen[features] = 1.0
-        theirs = sparse.diags_array(chosen)
-        return sparse.csr_array(X - X @ theirs + X[order] @ theirs)
-    other = X.copy()
-    other[:, features] = X[order][:, features]
-    return other
+        mask = sparse.diags_array(chosen)
+        return sparse.csr_array(X - X @ mask + X[order] @ mask)
+    shuffled = X.copy()
+    shuffled[:, features] = X[order][:, features]
+    return shuffled

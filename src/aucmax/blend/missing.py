@@ -1,4 +1,4 @@
-"""Numbers that are missing: the median of their column, and a column that says so."""
+"""Median imputation of missing numbers, with an indicator feature per column."""
 
 from typing import Any, NamedTuple
 
@@ -9,37 +9,42 @@ from aucmax.core.rows import Float
 from aucmax.core.validation import check_whole
 
 
-class Fill(NamedTuple):
-    """What to put in place of NaN; nothing if there was none."""
+class MedianImputer(NamedTuple):
+    """Medians that replace NaN; both arrays are empty if nothing was missing."""
 
-    median: Float  # (d,) or none
-    flagged: NDArray[np.int64]  # columns that have another one beside them
+    median: Float  # (d,) or (0,)
+    flagged: NDArray[np.int64]  # columns with an indicator feature
 
     @classmethod
-    def of(cls, X: Any) -> "Fill":
-        """Return what dense rows are to be filled with."""
+    def fit(cls, X: Any) -> "MedianImputer":
+        """Return the imputer of dense rows."""
         missing = np.isnan(X)
         flagged = np.flatnonzero(missing.any(axis=0))
         if not len(flagged):
             return cls(np.zeros(0), flagged)
-        every = missing.all(axis=0)
+        empty = missing.all(axis=0)
         median = np.zeros(X.shape[1])
-        median[~every] = np.nanmedian(X[:, ~every], axis=0)
+        median[~empty] = np.nanmedian(X[:, ~empty], axis=0)
         return cls(median, flagged)
 
     @classmethod
-    def restored(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> "Fill":
-        """Return what arrays out of a file say; raise an error if it makes no sense."""
+    def restored(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int
+    ) -> "MedianImputer":
+        """Return the imputer of stored arrays; raise a ValueError if invalid."""
         median = arrays["median"]
         flagged = check_whole("columns", arrays["flagged"], 0, n_features - 1)
         if median.shape not in ((0,), (n_features,)) or flagged.ndim != 1:
-            raise ValueError("its medians are of other features.")
+            raise ValueError(
+                f"'median' has shape {median.shape} and 'flagged' {flagged.shape}; "
+                f"expected one median for each of {n_features} features."
+            )
         if not np.isfinite(median).all() or (len(flagged) and not len(median)):
-            raise ValueError("its medians are no numbers.")
+            raise ValueError("'median' is missing or not finite.")
         return cls(np.asarray(median, np.float64), flagged)
 
-    def fill(self, X: Any) -> Any:
-        """Return rows without NaN, and with columns that say where they were."""
+    def transform(self, X: Any) -> Any:
+        """Replace NaN by the medians, and append the indicator features."""
         if not len(self.median):
             return X
         missing = np.isnan(X)

@@ -1,4 +1,4 @@
-"""Trees as members of a blend: scikit-learn grows them, plain arrays remain."""
+"""Boosted and randomised trees: grown by scikit-learn, stored as plain arrays."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,15 +16,15 @@ from aucmax.core.rows import Float
 from aucmax.storage.estimator import below
 from aucmax.storage.storable import Spec, State
 
-_WORTH_THREADS = 10_000  # rows
-_MOST_LEAVES = 5000  # of a tree: files are to be small
-_FAR = 1e3  # times its spread: a column is centred
-_TINY = 1e-30  # a spread that float32 is too short for
-NEAR = 1e-3  # of zero and one: so sure are no trees
+_MIN_ROWS_FOR_THREADS = 10_000
+_MAX_LEAVES = 5000  # per randomised tree, to keep model files small
+_MAX_OFFSET = 1e3  # in ranges of the column; columns further from zero are centred
+_MIN_RANGE = 1e-30  # columns with a range below it, or above its inverse, are scaled
+NEAR = 1e-3  # probabilities of trees are clipped to [NEAR, 1 - NEAR]
 
 
 class _Trees(Ranker):
-    """Base of both: a forest, and what is to be done with the sum of its values."""
+    """Base of the tree rankers: a forest and an offset of the scores."""
 
     forest_: Forest
     offset_: float
@@ -34,16 +34,16 @@ class _Trees(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Grow the trees.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+            Training rows.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger label, ``classes_[1]``, is positive.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. A row of weight zero is not there at all.
+            Row weights. Rows of weight zero are ignored.
 
         Returns
         -------
@@ -54,8 +54,8 @@ class _Trees(Ranker):
         self._require_both(signed)
         weight = None
         if sample_weight is not None:
-            # Trees have limits to the weight of a leaf. In float32, so that a factor
-            # of all weights leaves no trace.
+            # The minimum weight of a leaf is absolute, so the mean weight is set to 1;
+            # float32 hides the rounding error of a common factor of all weights.
             weight = np.abs(signed / np.mean(np.abs(signed))).astype(np.float32)
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max)
         dense = rows.toarray() if sparse.issparse(rows) else rows
@@ -82,29 +82,30 @@ class _Trees(Ranker):
 
 
 class BoostedTrees(_Trees):
-    """Gradient boosting of the cross-entropy; scores are log-odds.
+    """Gradient-boosted trees with log loss; scores are log-odds.
 
     Parameters
     ----------
     n_trees : int, default=200
-        Rounds of boosting.
+        Number of boosting iterations.
     learning_rate : float, default=0.05
-        What a tree counts.
+        Factor applied to the values of each tree.
     max_leaves : int, default=31
-        Leaves of a tree.
+        Maximum number of leaves per tree.
     min_leaf : int, default=20
-        Rows of a leaf, at least.
+        Minimum number of rows per leaf.
     max_features : float, default=1.0
-        Share of the features that each split is chosen from.
+        Fraction of the features that are considered for each split.
     random_state : int, RandomState instance or None, default=None
-        Draws these, and rows to find quantiles of features by, if they are many.
+        Random seed of feature sampling, and of the row sample that sets the bins of
+        large data.
 
     Attributes
     ----------
     forest_ : Forest
         The trees.
     offset_ : float
-        Log-odds before the first tree.
+        Log-odds of the positive class before the first tree.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -149,9 +150,9 @@ class BoostedTrees(_Trees):
             early_stopping=False,
             random_state=seed,
         )
-        # Threads wait for each other at every node: on a busy machine, for seconds.
-        few = len(X) < _WORTH_THREADS
-        with threadpool_limits(1 if few else None, user_api="openmp"):
+        # Threads synchronise at every node, which takes seconds on a busy machine.
+        small = len(X) < _MIN_ROWS_FOR_THREADS
+        with threadpool_limits(1 if small else None, user_api="openmp"):
             model.fit(X, y, weight)
         self.forest_ = Forest.of_boosting(model)
         self.offset_ = float(model._baseline_prediction.item())
@@ -162,23 +163,24 @@ class BoostedTrees(_Trees):
 
 
 class RandomizedTrees(_Trees):
-    """Extremely randomised trees; scores are log-odds of their mean probability.
+    """Extremely randomised trees; scores are log-odds of the mean probability.
 
     Parameters
     ----------
     n_trees : int, default=60
-        How many.
+        Number of trees.
     min_leaf : int, default=2
-        Rows of a leaf, at least; more if a tree would have more than 5000 leaves.
+        Minimum number of rows per leaf. It is raised for large data, so that a tree has
+        about 5000 leaves at most.
     random_state : int, RandomState instance or None, default=None
-        Draws features and thresholds.
+        Random seed of features and thresholds.
 
     Attributes
     ----------
     forest_ : Forest
-        The trees; a value is a share of positives.
+        The trees; the value of a leaf is its share of positives.
     offset_ : float
-        Zero.
+        Always zero.
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
@@ -201,35 +203,36 @@ class RandomizedTrees(_Trees):
     def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
         from sklearn.ensemble import ExtraTreesClassifier
 
-        centre, unit = _within_float32(X)
+        centre, scale = _float32_scaling(X)
         model = ExtraTreesClassifier(
             self.n_trees,
-            min_samples_leaf=max(self.min_leaf, len(X) // _MOST_LEAVES),
+            min_samples_leaf=max(self.min_leaf, len(X) // _MAX_LEAVES),
             random_state=seed,
-            n_jobs=-1 if len(X) > _WORTH_THREADS else None,
-        ).fit((X - centre) / unit, y, weight)
-        self.forest_ = Forest.of_ensemble(model, centre, unit)
+            n_jobs=-1 if len(X) > _MIN_ROWS_FOR_THREADS else None,
+        ).fit((X - centre) / scale, y, weight)
+        self.forest_ = Forest.of_ensemble(model, centre, scale)
         self.offset_ = 0.0
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         p = self.forest_.scores(X) / len(self.forest_.roots)
-        return log_odds_of(p) + self.offset_
+        return clipped_log_odds(p) + self.offset_
 
 
-def log_odds_of(p: Any) -> Float:
-    """Return log-odds of shares that trees give: none is as sure as zero or one."""
+def clipped_log_odds(p: Any) -> Float:
+    """Return log-odds of probabilities, clipped away from zero and one."""
     p = np.clip(np.asarray(p, np.float64), NEAR, 1.0 - NEAR)
     return np.asarray(np.log(p / (1.0 - p)))
 
 
-def _within_float32(X: Any) -> tuple[Float, Float]:
-    """Return what to subtract from columns and divide them by; mostly nothing.
+def _float32_scaling(X: Any) -> tuple[Float, Float]:
+    """Return centre and scale of each column, so that float32 can represent it.
 
-    Trees are grown from float32, to which timestamps are all the same.
+    Trees are grown from float32, in which timestamps, for instance, are all equal. Most
+    columns have centre 0 and scale 1.
     """
-    low, high = (side(axis=0).astype(np.float64) for side in (X.min, X.max))
-    spread = high - low
-    far = np.maximum(np.abs(low), np.abs(high)) > _FAR * spread
-    odd = (spread > 1.0 / _TINY) | ((spread < _TINY) & (spread > 0.0))
-    return np.where(far, low, 0.0), np.where(odd, spread, 1.0)
+    low, high = (bound(axis=0).astype(np.float64) for bound in (X.min, X.max))
+    width = high - low
+    far = np.maximum(np.abs(low), np.abs(high)) > _MAX_OFFSET * width
+    extreme = (width > 1.0 / _MIN_RANGE) | ((width < _MIN_RANGE) & (width > 0.0))
+    return np.where(far, low, 0.0), np.where(extreme, width, 1.0)

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from aucmax.cli.printable import printable
-from aucmax.storage.atomic import whole_output
+from aucmax.storage.standard_output import whole_output
 from aucmax.tables.options import tell_command_line
 
 _NOTED = ("ConvergenceWarning", "DataWarning")

@@ -21,7 +21,8 @@ from aucmax.io.batch import Batch, labelled
 from aucmax.io.chunk import Chunk, Position, Source
 from aucmax.io.collect import widened
 from aucmax.io.open_data import open_data, reopen
-from aucmax.storage.atomic import check_writable, refuse_overwriting, sole_writer
+from aucmax.storage.atomic import check_writable, refuse_overwriting
+from aucmax.storage.locks import sole_writer
 from aucmax.storage.models import save_model
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import FAST

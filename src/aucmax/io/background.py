@@ -1,4 +1,4 @@
-"""Iterators that run in a thread of their own, ahead of their consumer."""
+"""Iterators that run in a background thread."""
 
 from collections.abc import Iterable, Iterator
 from queue import Empty, Queue

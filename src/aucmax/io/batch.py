@@ -1,4 +1,4 @@
-"""Rows as learners take them: features, which ones are positive, weights."""
+"""Batches of rows for learners: features, classes, weights."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ Positive = NDArray[np.bool_]
 
 
 class Batch(NamedTuple):
-    """Rows to be learnt, or to judge by."""
+    """Rows for training or evaluation."""
 
     X: Any
     positive: Positive
     weight: NDArray[Any] | None
 
     def where(self, chosen: Positive) -> "Batch":
-        """Return some of the rows."""
+        """Return a subset of the rows."""
         X, positive = self.X[chosen], self.positive[chosen]
         return Batch(X, positive, take(self.weight, chosen))
 
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What the labels of a chunk mean."""
+    """Classes of the rows of a chunk."""
 
     positive: Positive  # of the rows that are kept
     kept: Positive | None  # those whose labels mean something; None if all do
@@ -49,17 +49,17 @@ def take(values: Any, kept: Positive | None) -> Any:
 
 
 def labelled(chunk: Chunk, task: Task) -> tuple[Batch, list[BadLine]]:
-    """Return the rows whose labels mean something, and the lines of all others."""
+    """Return the labelled rows, and the malformed lines."""
     positive, kept, bad = read_labels(chunk, task)
     return Batch(take(chunk.X, kept), positive, take(chunk.weight, kept)), bad
 
 
 def read_labels(chunk: Chunk, task: Task) -> Labels:
-    """Tell positive rows from negative ones, and from those that are neither."""
+    """Classify rows as positive, negative or neither."""
     if chunk.y is None:
         raise ValueError(
-            f"{chunk.file} has no labels: their column needs the name that it had in "
-            "training."
+            f"{chunk.file} has no labels. The label column needs the name that it "
+            "had in training."
         )
     try:
         return Labels(task.positives(chunk.y), None, chunk.bad)

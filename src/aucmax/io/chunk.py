@@ -1,4 +1,4 @@
-"""What readers give and trainers take: some rows, and where reading goes on.
+"""Chunks of rows, and the position after them: the interface of readers.
 
 A reader is a :class:`Source`. It holds no position: ``chunks(start)`` begins anywhere a
 chunk has ended, and cuts the rest of the data as it did before, so that a run that was
@@ -14,7 +14,7 @@ from aucmax.tables.labels import Task
 
 
 class Position(NamedTuple):
-    """Where reading goes on: all that a checkpoint needs to know of the input."""
+    """Position from which reading can resume."""
 
     file: int = 0  # its place in ``Source.files``
     offset: int = 0  # bytes of its text, uncompressed, that are done; rows in Parquet
@@ -25,7 +25,7 @@ START = Position()
 
 
 class BadLine(NamedTuple):
-    """A line that is no row; whoever reads decides what becomes of it."""
+    """A malformed line."""
 
     file: str
     line: int  # from 1, of the file
@@ -50,7 +50,7 @@ class Lines(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Rows that follow each other in the data."""
+    """Consecutive rows of the data."""
 
     X: Any  # CSR or dense, float32 or float64
     y: NDArray[Any] | None  # labels as they stand in the data: float64 or str objects
@@ -65,7 +65,7 @@ class Chunk(NamedTuple):
 
 
 class Source(Protocol):
-    """Data that can be read in chunks, again and again unless it is a pipe."""
+    """Data that can be read in chunks, repeatedly unless it is a pipe."""
 
     files: list[str]  # "-" is standard input
     size: int | None  # bytes on disk, all files together; None if nobody knows
@@ -73,16 +73,16 @@ class Source(Protocol):
 
     @property
     def n_features(self) -> int | None:
-        """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
+        """Number of columns of ``Chunk.X``; None: that of the widest row so far."""
 
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
 
     def recipe(self) -> dict[str, Any]:
-        """Return, for JSON, how text becomes features: enough to read other files."""
+        """Return the reader options as JSON, enough to read other files."""
 
     def words(self, features: Collection[int]) -> list[Any]:
         """Return the words behind hashed features, see :class:`~words.Word`."""
 
     def feature_names(self) -> list[str] | None:
-        """Return what each column of X is, if the data say so."""
+        """Return the feature names, if there are any."""

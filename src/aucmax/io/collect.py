@@ -1,4 +1,4 @@
-"""All rows of a source at once, for what cannot do with less."""
+"""Load all rows of a source into memory."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from aucmax.io.chunk import Source
 def collect(
     source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
 ) -> tuple[Any, NDArray[Any] | None, NDArray[Any] | None]:
-    """Return X, labels as they stand in the data, and weights of all chunks.
+    """Return X, the labels as in the data, and the weights of all chunks.
 
     ``watch`` is told the bytes and rows so far.
 
@@ -34,14 +34,14 @@ def collect(
         rows += chunk.X.shape[0]
         watch(chunk.done, rows)
     if not chunks:
-        raise ValueError(f"There is no row in {', '.join(source.files)}.")
+        raise ValueError(f"No rows in {', '.join(source.files)}.")
     X = stack([chunk.X for chunk in chunks])
     y = join([chunk.y for chunk in chunks])
     return X, y, join([chunk.weight for chunk in chunks])
 
 
 def stack(parts: Sequence[Any]) -> Any:
-    """Return the rows of all parts, as wide as the widest."""
+    """Stack the rows of all parts, padded to the widest."""
     if not sparse.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(X.shape[1] for X in parts)
@@ -49,7 +49,7 @@ def stack(parts: Sequence[Any]) -> Any:
 
 
 def widened(X: Any, width: int) -> Any:
-    """Return rows with more columns, on the same arrays."""
+    """Return rows with more columns, sharing the same arrays."""
     if X.shape[1] == width or not sparse.issparse(X):
         return X
     wide = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width))

@@ -1,4 +1,4 @@
-"""Files, folders, patterns and standard input as streams of bytes, unpacked."""
+"""Files, folders, patterns and standard input as decompressed byte streams."""
 
 import bz2
 import glob
@@ -21,7 +21,7 @@ _STEP = 1 << 16  # bytes at a time where the whole would be too much
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
-    """Return the files that are meant by names, folders and globs."""
+    """Expand names, folders and patterns to files."""
     if isinstance(paths, str | os.PathLike):
         paths = [os.fspath(paths)]
     files: list[str] = []
@@ -35,7 +35,7 @@ def expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
                 if entry.is_file() and not entry.name.startswith(".")
             ]
             if not inside:
-                raise FileNotFoundError(f"{path}: this folder has no files in it")
+                raise FileNotFoundError(f"{path}: the folder has no files")
             files += sorted(inside)
         elif os.path.exists(path) or not glob.has_magic(path):
             files.append(path)
@@ -43,30 +43,30 @@ def expand(paths: str | os.PathLike[str] | Sequence[str]) -> list[str]:
             names = glob.glob(path, recursive=True)
             found = [name for name in names if not os.path.isdir(name)]
             if not found:
-                raise FileNotFoundError(f"{path}: no file has such a name")
+                raise FileNotFoundError(f"{path}: no file matches this pattern")
             files += sorted(found)
     if not files:
         raise ValueError("no files to read: give at least one path")
     if files.count(STDIN) > 1:
-        raise ValueError("standard input (-) can be read once only")
+        raise ValueError("standard input (-) can be read only once")
     return files
 
 
 def size_of(path: str) -> int | None:
-    """Return the bytes of a file on disk; None if it is a pipe."""
+    """Return the size of a file in bytes; None if it is a pipe."""
     if path == STDIN:
         return None
     try:
         status = os.stat(path)
     except FileNotFoundError:
         plain = path.isidentifier()  # perhaps the name of a set was meant
-        hint = ", and no set either: see aucmax datasets" if plain else ""
-        raise FileNotFoundError(f"{path}: there is no such file{hint}") from None
+        hint = ", and no named data set either: see aucmax datasets" if plain else ""
+        raise FileNotFoundError(f"{path}: no such file{hint}") from None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 class _Plain:
-    """A file as it is."""
+    """An uncompressed file."""
 
     def __init__(self, path: str) -> None:
         self.path = "standard input" if path == STDIN else path
@@ -129,7 +129,7 @@ class _Plain:
 
 
 class _Unpacked:
-    """What a packed file contains: one member or several, one after the other."""
+    """Decompressed content of a file with one or more members."""
 
     def __init__(self, packed: _Plain, packing: "_Packing") -> None:
         self.path = packed.path
@@ -157,8 +157,8 @@ class _Unpacked:
                 if not data:
                     raise OSError(
                         f"{self.path}: the file ends at byte {self.done}, within its "
-                        f"{self._packing.name} data: it is not complete. Copy or fetch "
-                        "it again"
+                        f"{self._packing.name} data: it is incomplete. Copy or "
+                        "download it again"
                     )
                 self._decode(data)
             else:
@@ -179,8 +179,8 @@ class _Unpacked:
             self._ready = memoryview(self._decoder.decompress(data, 1 << 20))
         except self._packing.errors() as error:
             raise OSError(
-                f"{self.path}: the {self._packing.name} data are damaged at about byte "
-                f"{self.done} ({error}). Copy or fetch the file again"
+                f"{self.path}: the {self._packing.name} data are corrupted near byte "
+                f"{self.done} ({error}). Copy or download the file again"
             ) from error
 
     def skip(self, offset: int) -> None:
@@ -194,7 +194,7 @@ Stream = _Plain | _Unpacked
 
 
 def _fill(stream: Stream, view: memoryview) -> int:
-    """Read until the view is full or the file ends; return how much it was."""
+    """Read until the view is full or the file ends; return the number of bytes."""
     filled = 0
     while filled < len(view):
         size = stream.readinto(view[filled:])
@@ -207,7 +207,7 @@ def _fill(stream: Stream, view: memoryview) -> int:
 def read_into(
     stream: Stream, view: memoryview, prompt: bool, whole_lines: bool = True
 ) -> tuple[int, bool]:
-    """Fill the view as far as the file goes; return how far, and whether it ended.
+    """Fill the view; return the number of bytes, and whether the file ended.
 
     If ``prompt``, do not wait for long once something has arrived, and hardly at all if
     that is ``whole_lines``.
@@ -243,7 +243,7 @@ def _discard(stream: Stream, offset: int) -> None:
 
 def _shorter(path: str, offset: int, size: int) -> ValueError:
     return ValueError(
-        f"{path}: reading was to go on at byte {offset} of the text, which has only "
+        f"{path}: cannot resume at byte {offset} of the text, which has only "
         f"{size}: this is not the file that was read before"
     )
 
@@ -297,7 +297,7 @@ def _zstd(path: str) -> Any:
             import zstandard
         except ImportError:
             raise ImportError(
-                f"{path} is packed with Zstandard, and nothing here can unpack it: "
+                f"{path} is compressed with Zstandard, which needs a package: "
                 "pip install 'aucmax[data]'"
             ) from None
         return _Zstandard(zstandard)
@@ -354,7 +354,7 @@ _LONGEST_MAGIC = max(len(magic) for packing in _PACKINGS for magic in packing.ma
 
 
 def open_stream(path: str) -> Stream:
-    """Open a file, and unpack it if it is packed."""
+    """Open a file, decompressing it if necessary."""
     plain = _Plain(path)
     try:
         for packing in _PACKINGS:
@@ -363,9 +363,9 @@ def open_stream(path: str) -> Stream:
         for packing in _PACKINGS:
             if path.endswith(packing.ending):
                 raise OSError(
-                    f"{path}: this is no {packing.name} file, it begins with "
-                    f"{plain.head[:8]!r}; if it is not packed, its name must not end "
-                    f"in {packing.ending}"
+                    f"{path}: no valid {packing.name} data, it begins with "
+                    f"{plain.head[:8]!r}; if it is not compressed, its name must not "
+                    f"end in {packing.ending}"
                 )
     except BaseException:
         plain.close()
@@ -374,7 +374,7 @@ def open_stream(path: str) -> Stream:
 
 
 def is_packed(path: str) -> bool:
-    """Tell whether a file is compressed."""
+    """Return whether a file is compressed."""
     stream = open_stream(path)
     stream.close()
     return isinstance(stream, _Unpacked)

@@ -1,4 +1,4 @@
-"""What the first block of a CSV file tells: delimiter, names, kinds of columns."""
+"""Inspection of the first block of a CSV file: delimiter, names, column kinds."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _NEWLINE, _QUOTE = b'\n"'
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file."""
+    """First block of a file."""
 
     names: list[str]  # of the columns
     header: bool  # whether they are those of the file
@@ -43,7 +43,7 @@ class Head:
     na: Sequence[str] = ()  # words for a missing value
 
     def with_rows_of(self, path: str) -> "Head":
-        """Return the head with rows from all over the file, for ``samples``.
+        """Return the head with rows sampled from the whole file.
 
         Half of the rows that are looked at are the first ones. A part in which a quoted
         field may go on over several lines is left out.
@@ -83,7 +83,7 @@ class Head:
         ]
 
     def _repeats(self) -> int:
-        """Return how many lines of the block are that of the header again."""
+        """Return the number of repeated header lines in the block."""
         if not self.header:
             return 0
         line = rb"\n" + re.escape(self.text) + rb"(?=\r?\n|\Z)"
@@ -119,7 +119,7 @@ class Head:
 
 
 def sample_of(spans: Spans, whole: bool, na: Sequence[str] = ()) -> Sample:
-    """Return what the first values of a column say of it."""
+    """Return a sample of the first values of a column."""
     spans = Spans(spans.data, spans.starts[:LOOKED_AT], spans.stops[:LOOKED_AT])
     numbers, verdicts = numbers_of(spans)
     absent = are_absent(na, numbers)
@@ -135,7 +135,7 @@ def sample_of(spans: Spans, whole: bool, na: Sequence[str] = ()) -> Sample:
 
 
 def numbers_of(spans: Spans) -> tuple[Float, Ints]:
-    """Return values as numbers, and verdicts; NaN if it is no finite number."""
+    """Return values as numbers, and verdicts; NaN if not finite."""
     rows = len(spans.starts)
     numbers, verdicts = np.empty(rows), np.empty(rows, np.int64)
     read_numbers(*spans, numbers, verdicts)
@@ -146,7 +146,7 @@ def numbers_of(spans: Spans) -> tuple[Float, Ints]:
 
 
 def listed(spans: Spans) -> tuple[list[str], NDArray[Any]]:
-    """Return the distinct values of a column, and how often they are there."""
+    """Return the distinct values of a column and their counts."""
     codes, values = dictionary(spans)
     return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
@@ -161,7 +161,7 @@ def read_head(
     na: Sequence[str] = (),
     decimal: str | None = None,
 ) -> Head | None:
-    """Look at the beginning of a file; None if there is nothing.
+    """Inspect the beginning of a file; return None if it is empty.
 
     If nobody knows whether there is a header, a column that is ``named`` by the user
     and is in the first line says so, whatever else is there.
@@ -198,16 +198,16 @@ def read_head(
         return replace(head, names=names, header=False, text=b"", body=start)
     if len(set(head.names)) < len(head.names):
         twice = next(name for name in head.names if head.names.count(name) > 1)
-        otherwise = f", or say that there is no header: {option('header', False)}"
+        otherwise = f", or use {option('header', False)} if there is no header"
         raise ValueError(
-            f"{file}: two columns are called {twice!r}: rename one of them"
+            f"{file}: duplicate column name {twice!r}: rename one of the columns"
             + (otherwise if guessed else "")
         )
     return head
 
 
 def _names(fields: list[bytes]) -> list[str]:
-    """Return the names in a header; a column without one is called by its position."""
+    """Return the names in a header; a column without a name gets its position."""
     return [decode(field).strip() or str(i) for i, field in enumerate(fields)]
 
 
@@ -277,8 +277,8 @@ def _record(
         start, stop, at, shape = place.tolist()
         if shape >= BROKEN:
             raise ValueError(
-                f"{file}: the quotes in the first line make no sense: a quoted field "
-                "ends with a quote, and quotes in it are doubled"
+                f"{file}: malformed quoting in the first line: a quoted field ends "
+                "with a quote, and quotes inside it are doubled"
             )
         field = block[start:stop]
         fields.append(field.replace(b'""', b'"') if shape == DOUBLED else field)

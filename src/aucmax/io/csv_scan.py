@@ -73,7 +73,7 @@ _AT, _LINE, _ROWS, _BAD, _ASKS, _SIDE = range(6)
 
 
 class _Places(NamedTuple):
-    """What becomes of each column, and where it goes."""
+    """Use and target position of each column."""
 
     roles: Ints
     slots: Ints  # the column of ``numbers`` or of ``aside``
@@ -81,7 +81,7 @@ class _Places(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a scan fills, row by row."""
+    """Output arrays of a scan."""
 
     numbers: NDArray[Any]
     aside: Float  # labels and weights that are numbers
@@ -151,7 +151,7 @@ class Scan:
     def __call__(
         self, data: Bytes, final: bool, start: Position, longest_quoted: int
     ) -> Chunk:
-        """Return the rows of a block, whose first byte is at ``start``.
+        """Parse the rows of a block whose first byte is at ``start``.
 
         X is :class:`Columns`; the last rows may be left to the next block.
         """
@@ -230,7 +230,7 @@ class Scan:
         )
 
     def _room(self, data: Bytes) -> _Found:
-        """Return arrays for the rows of a block; what is not used costs nothing."""
+        """Allocate arrays for the rows of a block; unused memory costs nothing."""
         roles, _, kept = self._places
         ends = count(data, _NEWLINE)
         # A row has as many bytes as fields, at least; one more that may turn out bad.
@@ -266,11 +266,11 @@ class Scan:
         label = "the label" if column == self._label else "the value"
         if problem == _COUNT_WRONG:
             name = None
-            what = f"there are {column} fields where {len(names)} are expected"
+            what = f"{column} fields instead of {len(names)}"
         elif problem == _QUOTES_WRONG:
             what = (
-                "the quotes make no sense: a quoted field ends with a quote, and "
-                "quotes in it are doubled"
+                "malformed quoting: a quoted field ends with a quote, and quotes "
+                "inside it are doubled"
             )
         elif problem == _ABSENT and column == self._weight:
             what = f"the weight is missing ({value})"
@@ -279,15 +279,15 @@ class Scan:
             what = f"the value is missing ({value}): {remedy(category)}"
         elif problem == _NO_NUMBER and value == repr(name):
             what = (
-                "the value is the name of the column: is the header there again? Leave "
-                "that line out"
+                "the value is the name of the column: this looks like a repeated "
+                "header. Remove the line"
             )
         elif problem == _NO_NUMBER:
-            what = f"{label} {value} is not a number, as those at the beginning were"
+            what = f"{label} {value} is not a number, unlike the first values"
             if column != self._weight:
                 what += (
-                    f": in training, {option('categorical', name)} makes categories, "
-                    "and na=WORD takes a word for a missing value"
+                    f"; in training, {option('categorical', name)} reads the column as "
+                    "categorical, and na=WORD declares a missing-value marker"
                 )
         elif problem == _INFINITE:
             what = f"{label} {value} is not finite, or too large for {self._dtype}"
@@ -304,7 +304,7 @@ def _judge(value: float, largest: float) -> int:
 
 
 def _present(spans: Spans) -> Spans:
-    """Return missing values as they stand in the file."""
+    """Return the text of missing values in the file."""
     return spans._replace(stops=np.where(spans.stops < 0, ~spans.stops, spans.stops))
 
 
@@ -387,7 +387,7 @@ def _number(data: Bytes, start: int, stop: int) -> Any:
 
 @inlined
 def _is_missing(data: Bytes, start: int, stop: int) -> bool:
-    """Tell whether a field is one of ``MISSING``."""
+    """Return whether a field is one of ``MISSING``."""
     length = stop - start
     if length > _LONGEST_MISSING:
         return False
@@ -402,7 +402,7 @@ def _is_missing(data: Bytes, start: int, stop: int) -> bool:
 
 @inlined
 def _is_among(data: Bytes, start: int, stop: int, words: Bytes) -> bool:
-    """Tell whether a field is one of some words, see :func:`as_bytes`."""
+    """Return whether a field is one of the words, see :func:`as_bytes`."""
     at = 0
     while at < len(words):
         length = int(words[at])

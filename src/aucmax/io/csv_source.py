@@ -147,26 +147,29 @@ class CsvSource(TableSource):
         self._delimiter = delimiter
         self._header = header
         if header not in (None, True, False):
-            raise ValueError(f"header is true or false, not {header!r}")
+            raise ValueError(f"header must be true or false, not {header!r}")
         if delimiter is not None and (
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITER
         ):
-            raise ValueError(f"delimiter {delimiter!r} is not one sign such as , or ;")
+            raise ValueError(
+                f"delimiter must be a single character such as ',' or ';', "
+                f"not {delimiter!r}"
+            )
         self._first: Head | None = None
 
     def recipe(self) -> dict[str, Any]:
-        """Return, for JSON, how text becomes features."""
+        """Return the reader options and the schema as JSON."""
         # A delimiter that was guessed can be guessed again.
         return {**super().recipe(), "delimiter": self._delimiter}
 
     def header(self) -> bytes | None:
-        """Return the first file's line of names as it is, without its end, if any."""
+        """Return the header line of the first file without its line end, if any."""
         head = self._first_head()
         return head.text if head.header else None
 
     @property
     def delimiter(self) -> str:
-        """What is between the fields of the first file."""
+        """Delimiter of the first file."""
         return chr(self._first_head().delimiter)
 
     def _look(self) -> tuple[list[str], list[Sample], bool]:
@@ -178,19 +181,19 @@ class CsvSource(TableSource):
         return head.names, head.samples, head.header
 
     def _refuse_names(self, head: Head) -> None:
-        """Raise an error if a column is called by a name, and there are none."""
+        """Raise an error if a column is given by name and there is no header."""
         named = self._wishes.named()
         if not named or head.header or self._header is not None:
             return
         line = head.data.tobytes().lstrip(b"\r\n").partition(b"\n")[0]
         raise ValueError(
-            f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
-            f"names ({decode(line[:60].rstrip())}), so columns are called by place, "
-            f"0 to {len(head.names) - 1}; if it has names: {option('header', True)}"
+            f"{self.files[0]}: no column {named[0]!r}. The first line does not look "
+            f"like a header ({decode(line[:60].rstrip())}), so columns are numbered "
+            f"0 to {len(head.names) - 1}. If it is a header: {option('header', True)}"
         )
 
     def _first_head(self) -> Head:
-        """Return the beginning of the first file that has one."""
+        """Return the head of the first non-empty file."""
         if self._first is None:
             header = self._header
             if header is None and self._recipe is not None:
@@ -198,7 +201,7 @@ class CsvSource(TableSource):
             heads = (self._head(i, header) for i in range(len(self.files)))
             self._first = next((head for head in heads if head is not None), None)
         if self._first is None:
-            raise ValueError(f"{', '.join(self.files)}: there are no lines in it")
+            raise ValueError(f"{', '.join(self.files)}: the file is empty")
         return self._first
 
     def _head(self, number: int, header: bool | None) -> Head | None:
@@ -247,7 +250,7 @@ class CsvSource(TableSource):
                         yield chunk._replace(after=here, done=before + reader.done)
 
     def _note_filled(self, schema: Schema, head: Head, data: Bytes, lines: int) -> None:
-        """Warn of a column that was empty, and left out, and has values in a block."""
+        """Warn about a column that was empty and has values now."""
         empty = {role["name"] for role in schema.roles if role["role"] == EMPTY}
         empty &= {*head.names} - self._noted
         if not empty:
@@ -265,16 +268,16 @@ class CsvSource(TableSource):
             self._noted |= filled
             for name in sorted(filled):
                 warnings.warn(
-                    f"Column {name!r} was empty in the rows that were looked at, and "
-                    f"is left out; after line {lines:,} it has values, such as "
-                    f"{row[name]!r}. To use it, say what it is, such as by "
+                    f"Column {name!r} was empty in the inspected rows and is not "
+                    f"used; after line {lines:,} it has values, such as "
+                    f"{row[name]!r}. To use it, set its kind, for example "
                     f"{option('numeric', name)}",
                     DataWarning,
                     stacklevel=2,
                 )
 
     def _note_encoding(self, file: str, data: Bytes, lines: int) -> None:
-        """Warn of the first bytes that are no UTF-8: words are compared by bytes."""
+        """Warn about the first bytes that are not UTF-8."""
         if self._odd_encoding or not len(data) or data.max() < 128:
             return
         try:
@@ -283,9 +286,9 @@ class CsvSource(TableSource):
             self._odd_encoding = True
             line = lines + 1 + count(data[: error.start], _NEWLINE)
             warnings.warn(
-                f"{file}, line {line}: this is not UTF-8. Words are taken byte for "
-                "byte, and match those of other data in the same encoding only. To "
-                "convert, if it is Latin-1: iconv -f LATIN1 -t UTF-8",
+                f"{file}, line {line}: this is not UTF-8. Text is compared byte by "
+                "byte, so it matches only data in the same encoding. To convert from "
+                "Latin-1: iconv -f LATIN1 -t UTF-8",
                 UnicodeWarning,
                 stacklevel=2,
             )

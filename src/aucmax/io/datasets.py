@@ -1,4 +1,4 @@
-"""Named data sets: what is known of them, where they are, how they are loaded.
+"""Registry of named data sets: description, location, download and loading.
 
 ``datasets.json`` lists them: shape, classes, the rule that makes two classes of many,
 where the rows came from, and the checksum of a normalised copy, ``<name>.svm.xz`` or
@@ -35,7 +35,7 @@ from aucmax.tables.labels import Task
 
 
 class Part(NamedTuple):
-    """A file of a set."""
+    """A file of a data set."""
 
     name: str  # of the set, or that with .train or .test
     rows: int
@@ -104,12 +104,12 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """Return what is known of a set."""
+    """Return the registry entry of a set."""
     known = _registry()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(f"There is no data set {name!r}.{hint} See aucmax datasets.")
+        raise ValueError(f"Unknown data set {name!r}.{hint} See aucmax datasets.")
     return known[name]
 
 
@@ -123,13 +123,13 @@ def described(name: str) -> Entry:
 
 
 def folders() -> list[Path]:
-    """Return where sets are looked for; downloads go to the last one."""
+    """Return the folders that are searched; downloads go to the last one."""
     given = os.environ.get("AUCMAX_DATA")
     return ([Path(given).expanduser()] if given else []) + [_cache()]
 
 
 def locate(part: Part) -> Path | None:
-    """Return where a part is on this machine."""
+    """Return the path of a part on this machine, or None."""
     for folder in folders():
         for name in (part.file, part.upstream):
             if (folder / name).is_file():
@@ -265,7 +265,7 @@ def _parts(name: str, part: str | None = None) -> tuple[Entry, list[Part]]:
         return known, list(known.parts.values())
     if part not in known.parts:
         raise ValueError(
-            f"{name} has no part {part!r}: its parts are {', '.join(known.parts)}."
+            f"{name} has no part {part!r}. Parts: {', '.join(known.parts)}."
         )
     return known, [known.parts[part]]
 
@@ -318,8 +318,8 @@ def _cache() -> Path:
             base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:
         raise FileNotFoundError(
-            "Data sets are kept in your home folder, and there is none: set HOME or "
-            "XDG_CACHE_HOME to a folder of yours."
+            "Data sets are stored in the home folder, which does not exist. Set HOME "
+            "or XDG_CACHE_HOME to a folder that you own."
         ) from None
     return Path(base) / "aucmax" / "data"
 
@@ -334,8 +334,8 @@ def _provide(
     searched = " or ".join(str(folder) for folder in folders())
     if part.url is None:
         raise FileNotFoundError(
-            f"{part.name} is not here ({part.file} in {searched}), and has no address "
-            f"to download it from. Its rows came from {part.source}. "
+            f"{part.name} is not on this machine ({part.file} in {searched}) and has "
+            f"no download address. Its rows came from {part.source}. "
             "Set AUCMAX_DATA to a folder that has the file."
         )
     path = folders()[-1] / part.upstream
@@ -344,8 +344,8 @@ def _provide(
         download(part.url, path, sha256=_expected(part, path), progress=progress)
     except ChecksumError as error:
         raise ChecksumError(
-            f"{error} It was that when it was first downloaded; delete {lock} to trust "
-            "what is there now."
+            f"{error} That is the checksum of the first download. Delete {lock} to "
+            "trust the present file."
         ) from None
     try:
         _read(known, part, path, np.float64)
@@ -383,7 +383,7 @@ def _read(
     width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
     if wrong := _differences(known, part, (X.shape[0], width), counts):
         raise ValueError(
-            f"{path}, from {part.url}, is not {part.name} as the registry knows it: "
+            f"{path}, from {part.url}, does not match {part.name} in the registry: "
             f"{'; '.join(wrong)}."
         )
     if X.shape[1] > known.features:
@@ -413,8 +413,8 @@ def _differences(
 def _expect(path: Path, found: str, expected: str) -> None:
     if found != expected:
         raise ValueError(
-            f"{path} is damaged or another version: its SHA-256 is {found}, where "
-            f"{expected} was expected. Remove it."
+            f"{path} is corrupted or another version: its SHA-256 is {found}, expected "
+            f"{expected}. Remove the file."
         )
 
 

@@ -1,4 +1,4 @@
-"""Downloads by pooch: whole and checked, or not at all.
+"""Atomic, verified downloads with pooch.
 
 A file takes its name when it is complete and its checksum is right. What breaks off is
 tried again from its beginning. Only http and https are spoken, and never http after
@@ -22,11 +22,11 @@ Progress = Callable[[int, int | None], None]
 
 
 class DownloadError(OSError):
-    """A download that cannot be had, and why."""
+    """Raised when a download fails."""
 
 
 class ChecksumError(DownloadError):
-    """A download that is not the file that was expected."""
+    """Raised when a downloaded file has another checksum."""
 
 
 def download(
@@ -95,9 +95,7 @@ def download(
                 ) from None
             sleep(pause * 2.0 ** (done - 1))
         except ValueError as error:
-            raise ChecksumError(
-                f"{url} is not the file that was expected: {error}"
-            ) from None
+            raise ChecksumError(f"{url} is not the expected file: {error}") from None
 
 
 def checksum(path: str | Path) -> str:
@@ -145,7 +143,7 @@ def _check_response(response: Any, **_: Any) -> None:
 def _check_scheme(url: str, since: str = "http") -> None:
     scheme = urlsplit(url).scheme
     if scheme not in ("http", "https") or (since, scheme) == ("https", "http"):
-        raise DownloadError(f"{url!r} is refused: downloads are by https, or http.")
+        raise DownloadError(f"{url!r}: only https and http downloads are supported.")
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""How much features vary: what makes weights of different units comparable."""
+"""Standard deviations of features, to compare weights of different units."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _VALUES = 1 << 22  # that are looked at
 
 
 class Spreads(NamedTuple):
-    """Standard deviations of the features that vary; of others nothing is known."""
+    """Standard deviations of the features that vary."""
 
     features: Sequence[int] = ()  # rising
     deviations: Sequence[float] = ()
@@ -43,7 +43,7 @@ class Spreads(NamedTuple):
         return np.where(known[place] == wanted, np.array(self.deviations)[place], 0.0)
 
     def largest(self, features: Any, weights: Float, count: int) -> "Spreads":
-        """Return those of the features that have the most say in a score."""
+        """Return those of the most influential features."""
         say = np.abs(weights) * self.among(features)
         some = np.flatnonzero(say)
         chosen = some[np.argsort(-say[some], kind="stable")[:count]]

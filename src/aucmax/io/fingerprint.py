@@ -1,4 +1,4 @@
-"""Which data a model was trained on, so that it knows them again.
+"""Fingerprint of the training data, to recognise them later.
 
 Two things tell, and cost next to nothing: some blocks of each file, and, for the same
 rows in another file or out of a pipe, the first rows as features. Both are long enough
@@ -22,7 +22,7 @@ _DISTINCT = 32  # of them must differ, or they say nothing
 
 
 class Origin(NamedTuple):
-    """What tells data again."""
+    """Fingerprint of the training data."""
 
     files: list[str]  # digests
     rows: int = 0  # the first ones, of which there is …
@@ -30,7 +30,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, digests: Iterable[str], X: Any) -> "Origin":
-        """Return what tells files with these digests, or rows that begin like X."""
+        """Return the fingerprint of files with these digests and first rows X."""
         files = [digest[:_DIGITS] for digest in digests if digest][:_MOST_FILES]
         hashes = row_hashes(X[:HEAD])
         if len(np.unique(hashes)) < _DISTINCT:
@@ -63,7 +63,7 @@ class Origin(NamedTuple):
 
 
 def file_digest(path: Path) -> str:
-    """Return a digest of some blocks of a file: the first, the last, some between.
+    """Return a digest of the first, the last and some other blocks of a file.
 
     To read all of it would take as long as to learn from it; what is sorted, edited or
     made anew differs nearly everywhere.

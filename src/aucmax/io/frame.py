@@ -1,4 +1,4 @@
-"""Data frames of pandas and polars, and tables of Arrow, read as files are."""
+"""Readers of pandas and polars data frames and Arrow tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -82,7 +82,7 @@ class FrameEncoder:
 
 
 def to_arrow(frame: Any) -> Any:
-    """Return a data frame as a table of Arrow."""
+    """Convert a data frame to an Arrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
@@ -92,14 +92,16 @@ def to_arrow(frame: Any) -> Any:
     names = [str(name) for name in frame.columns]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ValueError(f"two columns are called {min(twice)!r}: rename one")
+        raise ValueError(
+            f"duplicate column name {min(twice)!r}: rename one of the columns"
+        )
     return pa.table(
         {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
     )
 
 
 def _array(series: Any) -> Any:
-    """Return a column of pandas; of values of several types, their text."""
+    """Return a pandas column; mixed types are converted to text."""
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):

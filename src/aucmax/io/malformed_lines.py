@@ -1,4 +1,4 @@
-"""What becomes of lines that are no rows: an error, nothing, or a file of their own."""
+"""Policies for malformed lines: fail, skip, quarantine."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ POLICIES = ("fail", "skip", "quarantine")
 
 
 class BadLines:
-    """Takes lines that are no rows, and counts them.
+    """Handler that counts malformed lines and applies a policy.
 
     Parameters
     ----------
@@ -27,36 +27,40 @@ class BadLines:
         self, policy: str, quarantine: Path | None = None, kept: int = 0
     ) -> None:
         if policy not in POLICIES:
-            raise ValueError(f"on_bad_line is {', '.join(POLICIES)}, not {policy}.")
+            raise ValueError(
+                f"on_bad_line must be one of {', '.join(POLICIES)}, not {policy}."
+            )
         self._policy = policy
         self.count = 0
         self.first: BadLine | None = None
         self._file = None
         if policy == "quarantine":
             if quarantine is None:
-                raise ValueError("Quarantine where? Name a file.")
+                raise ValueError(
+                    "on_bad_line='quarantine' needs a file: set quarantine."
+                )
             mode = "r+b" if kept else "wb"
             self._file = open(quarantine, mode)  # noqa: SIM115
             size = self._file.seek(0, os.SEEK_END)
             if size < kept:
                 self._file.close()
                 raise ValueError(
-                    f"{quarantine} has {size:,} bytes, but the run that is resumed "
-                    f"has written {kept:,} to it: restore the file, or delete the "
-                    "checkpoint to begin anew."
+                    f"{quarantine} has {size:,} bytes, but the resumed run wrote "
+                    f"{kept:,} to it. Restore the file, or delete the checkpoint to "
+                    "start again."
                 )
             self._file.truncate(kept)
             self._file.seek(kept)
 
     def take(self, bad: Sequence[BadLine]) -> int:
-        """Complain, skip or keep; return the bytes written."""
+        """Fail, skip or quarantine; return the bytes written."""
         if not bad:
             return 0
         if self._policy == "fail":
             more = f" {len(bad) - 1:,} more such lines nearby." if len(bad) > 1 else ""
             raise ValueError(
-                f"{str(bad[0]).rstrip('.')}.{more} To leave such lines out: "
-                "--on-bad-line skip; to keep them in a file: --quarantine FILE."
+                f"{str(bad[0]).rstrip('.')}.{more} Use --on-bad-line skip "
+                "to skip such lines, or --quarantine FILE to write them to a file."
             )
         self.count += len(bad)
         self.first = self.first or bad[0]
@@ -66,29 +70,31 @@ class BadLines:
 
     @property
     def in_place(self) -> bool:
-        """Whether whoever writes the rows again leaves the place of a bad line empty.
+        """Whether outputs keep an empty place for a malformed line.
 
         A line in a file of its own has gone.
         """
         return self._policy == "skip"
 
-    def remark(self, fate: str = "left out") -> str | None:
-        """Return what to tell the user, if there is anything."""
+    def remark(self, fate: str = "skipped") -> str | None:
+        """Return a summary for the user, or None."""
         if self.first is None:
             return None
         lines = (
-            "1 bad line was" if self.count == 1 else f"{self.count:,} bad lines were"
+            "1 malformed line was"
+            if self.count == 1
+            else f"{self.count:,} malformed lines were"
         )
         return f"{lines} {fate}; the first: {self.first}"
 
     def flush(self) -> None:
-        """See to it that what was written is on disk."""
+        """Flush the quarantine file to disk."""
         if self._file is not None:
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Flush and close the quarantine file."""
         if self._file is not None:
             self.flush()
             self._file.close()

@@ -1,4 +1,4 @@
-"""From names of files to a reader: which format, by name or by looking."""
+"""Open data files: choose the reader by file name or content."""
 
 import os
 import re
@@ -54,13 +54,13 @@ def open_data(
     :class:`ParquetSource`; the format is guessed if it is not given.
     """
     if not paths:
-        raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+        raise ValueError("No input: give a file, or - for a pipe.")
     if name := named_set(paths):
         return _open_set(name, {"format": format, **options})
     text = Text(paths)
     known = guess_format(text) if format is None else format
     if known not in FORMATS:
-        raise ValueError(f"format={format!r} is none of {', '.join(FORMATS)}.")
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}.")
     if format is None:
         _refuse_mixture(text.files, known)
     reader = _reader(known)
@@ -68,7 +68,7 @@ def open_data(
     understood = set(signature(reader).parameters) - {"paths", "recipe"}
     if unknown := options.keys() - understood:
         raise ValueError(
-            f"{', '.join(sorted(unknown))}: not for {known} data, whose options are "
+            f"{', '.join(sorted(unknown))}: unknown option for {known} data. Options: "
             f"{', '.join(sorted(understood - OURS))}."
         )
     source: Source = reader(paths if known == "parquet" else text, **options)
@@ -87,7 +87,7 @@ def reopen(
     prompt: bool = False,
     changes: Mapping[str, Any] | None = None,
 ) -> Source:
-    """Return a reader that makes the same features as the one with this recipe.
+    """Return a reader that builds the features of a model.
 
     Tables may come in another format than the one trained on. With ``labelled=False``
     nobody asks for their labels. Weights are in the column ``weight``, or in that of
@@ -97,17 +97,19 @@ def reopen(
     """
     changes = dict(changes or {})
     if not paths:
-        raise ValueError("There is nothing to read: name a file, or - for a pipe.")
+        raise ValueError("No input: give a file, or - for a pipe.")
     known = recipe["format"]
     columns = [*extra, *([weight] if weight not in (None, "none") else [])]
     if name := named_set(paths):
         if known != "svmlight" or recipe["zero_based"]:
             raise ValueError(
-                f"{name} is a named set: its features are numbers from 1 on, not those "
-                "that the model was trained on."
+                f"{name} is a named set: its features are numbered from 1, unlike the "
+                "columns that the model was trained on."
             )
         if columns:
-            raise ValueError(f"{name} has no column {columns[0]!r}: no names.")
+            raise ValueError(
+                f"{name} has no column {columns[0]!r}: its columns have no names."
+            )
         options = {"keep_text": keep_text, "dtype": recipe["dtype"]}
         return _open_set(name, options | changes)
     text = Text(paths)
@@ -125,7 +127,9 @@ def reopen(
         options["prompt"] = prompt
     if known == "svmlight":
         if columns:
-            raise ValueError(f"svmlight data have no column {columns[0]!r}: no names.")
+            raise ValueError(
+                f"svmlight data have no column {columns[0]!r}: features have no names."
+            )
         kept = ("zero_based", "missing", "max_features")  # not all in old files
         options |= {name: recipe[name] for name in kept if name in recipe}
         options |= {"n_features": n_features, "labelled": labelled}
@@ -139,11 +143,11 @@ def reopen(
 
 
 def _refuse_changes(known: str, changes: Mapping[str, Any]) -> None:
-    """Raise an error if something is to change that a model depends on."""
+    """Raise an error if an option would change how features are built."""
     if unknown := changes.keys() - _CHANGES[known]:
         raise ValueError(
-            f"{', '.join(sorted(unknown))}: how features are made is settled by the "
-            f"model; of {known} data one may say {', '.join(_CHANGES[known])}."
+            f"{', '.join(sorted(unknown))}: the model fixes how features are built. "
+            f"For {known} data, only {', '.join(_CHANGES[known])} can be set."
         )
 
 
@@ -152,18 +156,20 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
     if missing in (None, recipe["missing"]):
         return recipe
     if missing not in ("error", "impute", "zero"):
-        raise ValueError(f"missing is 'error', 'impute' or 'zero', not {missing!r}.")
+        raise ValueError(
+            f"missing must be 'error', 'impute' or 'zero', not {missing!r}."
+        )
     if missing == "impute" and recipe.get("numbers"):
         raise ValueError(
-            f"{option('missing', 'impute')}: the model was trained without it, and "
-            "does not know the means of the columns; "
-            f"{option('missing', 'zero')} puts zeros there."
+            f"{option('missing', 'impute')}: the model was trained without it and "
+            "has no column means. "
+            f"{option('missing', 'zero')} replaces missing values by zero."
         )
     return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
 
 
 def named_set(paths: Sequence[str]) -> str | None:
-    """Return the named set that is meant, if one is; a file of that name comes first.
+    """Return the named set, if it is one; a file of that name has precedence.
 
     ``aucmax datasets`` lists them, see :mod:`aucmax.io.datasets`.
     """
@@ -174,7 +180,9 @@ def named_set(paths: Sequence[str]) -> str | None:
 
     name = next(filter(is_name, absent), None)
     if name is not None and len(paths) > 1:
-        raise ValueError(f"{name} is a named set: it is read alone.")
+        raise ValueError(
+            f"{name} is a named set and cannot be combined with other inputs."
+        )
     return name
 
 
@@ -184,14 +192,14 @@ def _open_set(name: str, options: dict[str, Any]) -> Source:
     known = {key: options.pop(key, None) for key in ("dtype", "keep_text")}
     if given := [key for key, value in options.items() if value is not None]:
         raise ValueError(
-            f"{name} is a named set, which needs no {', '.join(given)}: it takes no "
-            "option of a reader but dtype."
+            f"{name} is a named set: {', '.join(given)} cannot be set. The only reader "
+            "option is dtype."
         )
     return SetSource(name, **{k: value for k, value in known.items() if value})
 
 
 def _refuse_mixture(files: Sequence[str], known: str) -> None:
-    """Raise an error if files are of several formats, as their names say."""
+    """Raise an error if file names indicate several formats."""
     if known == "parquet":  # of a folder, it reads its own files only
         return
     first: dict[str, str] = {}
@@ -201,13 +209,13 @@ def _refuse_mixture(files: Sequence[str], known: str) -> None:
     if len(first) > 1:
         said = ", ".join(f"{file} is {found}" for found, file in first.items())
         raise ValueError(
-            f"There are several formats, by the names of the files: {said}. Name files "
-            "of one, as FOLDER/*.csv."
+            f"The files have several formats: {said}. Give files of one format, for "
+            "example FOLDER/*.csv."
         )
 
 
 def _refuse_other_kind(path: str, known: str) -> None:
-    """Raise an error if a model made of columns gets svmlight data, or vice versa.
+    """Raise an error if a model of columns gets svmlight data, or vice versa.
 
     If name and content say so: who trained on svmlight data called .csv may go on.
     """
@@ -218,13 +226,13 @@ def _refuse_other_kind(path: str, known: str) -> None:
         return
     if (_by_look(Text(path)) == "svmlight") == (named == "svmlight"):
         raise ValueError(
-            f"{path} has {named} data, and the model was trained on {known} data: "
-            "numbers of features and names of columns have nothing in common."
+            f"{path} has {named} data, but the model was trained on {known} data: "
+            "feature numbers and column names cannot be matched."
         )
 
 
 def _by_name(path: str) -> str | None:
-    """Return the format that a file's name says."""
+    """Return the format indicated by a file name."""
     endings = [ending.lower() for ending in Path(path).suffixes]
     if endings and endings[-1] in _PACKED:
         endings.pop()
@@ -241,8 +249,8 @@ def guess_format(text: Text) -> str:
 
 def _unreadable(file: str) -> ValueError:
     return ValueError(
-        f"{file} is a spreadsheet or an archive, which is not read. Export it as CSV "
-        "or Parquet; svmlight, Arrow and Feather files are read as well."
+        f"{file} is a spreadsheet or an archive, which is not supported. Export it as "
+        "CSV or Parquet; svmlight, Arrow and Feather files are supported too."
     )
 
 

@@ -1,9 +1,9 @@
-"""Parquet, Arrow and Feather files, by record batches of bounded size.
+"""Parquet, Arrow and Feather files, in record batches of bounded size.
 
-What becomes of a column is for its type to say: integers, floats, decimals and booleans
-are numbers (false 0, true 1), strings and dictionaries of them are categories. Dates,
-times and nested types are no features: say what you mean by them, drop them, or name
-them as categories. Nulls and NaN are missing.
+The type of a column sets its kind: integers, floats, decimals and booleans are numbers
+(false 0, true 1), strings and dictionaries of strings are categorical, dates and
+timestamps are datetimes. Other types, such as nested ones, raise an error unless the
+column is dropped or declared categorical. Nulls and NaN are missing values.
 
 ``Position.offset`` counts rows. Batches end where row groups do, and before that every
 so many rows as follows from the number of columns: from any batch's end on, the same.
@@ -45,7 +45,7 @@ try:
     import pyarrow.parquet as pq
 except ImportError:
     raise ImportError(
-        "Parquet and Arrow files are read by pyarrow: pip install 'aucmax[data]'"
+        "Reading Parquet and Arrow files needs pyarrow: pip install 'aucmax[data]'"
     ) from None
 
 PARQUET = (".parquet", ".pq")
@@ -144,9 +144,9 @@ missing, na, decimal, dtype, extra, recipe, labelled
         for name in aside:
             if name is not None and _is_date(arrow.types[find(names, name)]):
                 raise ValueError(
-                    f"{self.files[0]}: column {name!r} has dates, which cannot be the "
-                    "label or the weight of a row: name another column, or make "
-                    "numbers or strings of it"
+                    f"{self.files[0]}: column {name!r} has dates, which cannot be "
+                    "labels or weights. Use another column, or convert it to numbers "
+                    "or strings"
                 )
         whole = not more and len(self.files) == 1
         samples = [_sample(column, whole, self._na) for column in first.columns]
@@ -195,19 +195,19 @@ def _files(paths: Sequence[str]) -> list[str]:
             found = [name for name in found if name.endswith((*PARQUET, *ARROW))]
             if not found:
                 raise FileNotFoundError(
-                    f"{path}: no file in this folder ends in "
+                    f"{path}: the folder has no file that ends in "
                     f"{', '.join((*PARQUET, *ARROW))}"
                 )
         files += found
     if STDIN in files:
         raise ValueError(
-            "Parquet and Arrow files are not read from standard input: give a file"
+            "Parquet and Arrow data cannot be read from standard input: use a file"
         )
     return files
 
 
 class Batches:
-    """One file, opened, whatever its format."""
+    """An open file of any of the formats."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -227,8 +227,7 @@ class Batches:
                 self.schema = self._arrow.schema
             else:
                 raise ValueError(
-                    f"{file}: this is no Parquet or Arrow file: it begins with "
-                    f"{magic!r}"
+                    f"{file}: not a Parquet or Arrow file: it begins with {magic!r}"
                 )
         except (pa.ArrowException, OSError) as error:
             raise self._broken(error) from error
@@ -241,7 +240,7 @@ class Batches:
 
     def _broken(self, error: Exception) -> OSError:
         return OSError(
-            f"{self._file}: the file is damaged or not complete ({error}). Copy or "
+            f"{self._file}: the file is corrupted or incomplete ({error}). Copy or "
             "write it again"
         )
 
@@ -272,8 +271,8 @@ class Batches:
             raise self._broken(error) from error
         if left:
             raise ValueError(
-                f"{self._file}: reading was to go on at row {start}, but there are "
-                f"only {start - left}: this is not the file that was read before"
+                f"{self._file}: cannot resume at row {start}: there are only "
+                f"{start - left} rows, so this is not the file that was read before"
             )
 
     def _groups(
@@ -306,7 +305,7 @@ def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
 
 
 def _some_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
-    """Return rows from all over the data as one batch, and whether there are more."""
+    """Return rows sampled from all data as one batch, and whether there are more."""
     found: list[Any] = []
     size, kept = LOOKED_AT // _PARTS, 1
     for count, (batch, _) in enumerate(batches.read(list(arrow.names), 0, size)):
@@ -326,7 +325,7 @@ def _some_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
 
 
 def _sample(column: Any, whole: bool, na: Sequence[str]) -> Sample:
-    """Return what the first values of a column say of it."""
+    """Return a sample of the first values of a column."""
     kind = _value_type(column.type)
     declared = pa.types.is_dictionary(column.type)
     if _is_text(kind):
@@ -384,14 +383,14 @@ def _is_number(kind: Any) -> bool:
 
 
 def _check_type(file: str, name: str, kind: Any) -> None:
-    """Raise if nobody can say what a column of this type should be."""
+    """Raise an error if the type of a column is not supported."""
     value = _value_type(kind)
     if _is_number(value) or _is_text(value) or _is_date(value):
         return
     raise ValueError(
-        f"{file}: column {name!r} has the type {kind}, which is neither a number nor a "
-        f"category: {option('drop', name)}, or {option('categorical', name)} if it has "
-        "few values"
+        f"{file}: column {name!r} has the unsupported type {kind}. Use "
+        f"{option('drop', name)}, or {option('categorical', name)} if it has few "
+        "values"
     )
 
 
@@ -407,7 +406,7 @@ def _chunk(
     done: int,
     keep: bool,
 ) -> Chunk:
-    """Return the rows of a batch that are good, and what is wrong with the others."""
+    """Return the valid rows of a batch, and the errors of the others."""
     n = len(batch)
     before = after.offset - n
     faults: dict[int, tuple[int, str, str]] = {}  # by row: the first column at fault
@@ -425,7 +424,7 @@ def _chunk(
         column = batch.column(name)
         if _is_text(_value_type(column.type)):
             values, missing, wrong = _written_numbers(_words(column, schema.na))
-            blame(wrong, name, "the value is no number, as those at the beginning were")
+            blame(wrong, name, "the value is not a number, unlike the first values")
         else:
             values = _numbers(file, name, column)
             missing = np.isnan(values)
@@ -454,7 +453,7 @@ def _chunk(
         if name in schema.dates and _is_date(kind):
             seconds = _seconds(column)
             beyond = (seconds < _FIRST_SECOND) | (seconds > _LAST_SECOND)
-            blame(beyond, name, "the date is not within the years 1 to 9999")
+            blame(beyond, name, "the date is outside the years 1 to 9999")
             others.append(np.where(beyond, 0.0, seconds))
         elif _is_number(kind):  # of other data than those the notation was found in
             others.append(_numbers(file, name, column))
@@ -527,7 +526,7 @@ def _take(values: Float | None, good: Any) -> Float | None:
 
 
 def _text(batch: Any, row: int) -> bytes:
-    """Return a row to read, for a message or a file of bad rows."""
+    """Return a row as text, for a message or the quarantine file."""
     names, values = batch.schema.names, [column[row] for column in batch.columns]
     found = dict(zip(names, map(_shown, values), strict=True))
     return repr(found).encode("utf-8", "replace")
@@ -542,14 +541,14 @@ def _shown(value: Any) -> Any:
 
 
 def _words(column: Any, na: Sequence[str]) -> Spans:
-    """Return a column of strings; what stands for a missing value is one."""
+    """Return a column of strings with missing-value markers as null."""
     spans = _spans(column)
     tidy(*spans, as_bytes(na))
     return spans
 
 
 def _written_numbers(spans: Spans) -> tuple[Float, Any, Any]:
-    """Return numbers out of strings, which are missing, and which are none."""
+    """Parse strings as numbers; return values, missing ones and malformed ones."""
     values, verdicts = numbers_of(spans)
     missing, wrong = verdicts == NAN, verdicts == NONE
     values[np.isnan(values) & ~missing & ~wrong] = np.inf  # or too large to be told
@@ -584,14 +583,14 @@ def _numbers(file: str, name: str, column: Any) -> Float:
         column = column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
-            f"{file}: column {name!r} has to be numbers, as in the data that the model "
-            f"was made from, but its type is {column.type}: {error}"
+            f"{file}: column {name!r} must be numeric, as in the training data, but "
+            f"its type is {column.type}: {error}"
         ) from error
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
 def _integers(column: Any) -> Float:
-    """Return the nearest floats; a cast in Arrow refuses integers that are none."""
+    """Return the nearest floats; Arrow's cast rejects inexact integers."""
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
     if column.null_count:
         values[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
@@ -627,5 +626,5 @@ def _spans(column: Any) -> Spans:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Tell whether Arrow writes values of this type as strings first."""
+    """Return whether values of this type are converted to strings first."""
     return not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

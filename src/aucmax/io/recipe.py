@@ -1,4 +1,4 @@
-"""What a model file says of how its rows were made, before anybody acts on it."""
+"""Validation of the data description in a model file."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,7 +20,7 @@ _LARGE = 1e300
 
 
 class Judgement(NamedTuple):
-    """How good a model was on rows that it had not learnt, when it was trained."""
+    """Evaluation on held-out rows at training time."""
 
     on: Literal["test", "holdout"]
     rows: int
@@ -30,7 +30,7 @@ class Judgement(NamedTuple):
 
 
 def check_recipe(recipe: Any) -> None:
-    """Raise a ValueError if a recipe out of a file is none that we have written."""
+    """Raise a ValueError if the recipe of a model file is invalid."""
     if not isinstance(recipe, dict):
         raise ValueError(f"its recipe is {_shown(recipe)}.")
     reading, training = recipe.get("input"), recipe.get("training", {})

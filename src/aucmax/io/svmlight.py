@@ -59,7 +59,7 @@ _NUMBER = re.compile(
 _INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
 _QUERY = re.compile(rb"^(?:[^#\n]*\s)?qid:", re.MULTILINE)
 _FEW = 1 << 14  # bytes: who has queries has them in all lines
-_PUZZLE = "this is no line of svmlight text"
+_PUZZLE = "malformed svmlight line"
 
 
 class SvmlightSource:
@@ -118,16 +118,16 @@ class SvmlightSource:
     ) -> None:
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype has to be float32 or float64, not {self._dtype}")
+            raise ValueError(f"dtype must be float32 or float64, not {self._dtype}")
         if missing not in ("error", "zero"):
-            raise ValueError(f"missing has to be 'error' or 'zero', not {missing!r}")
+            raise ValueError(f"missing must be 'error' or 'zero', not {missing!r}")
         for name, number in (
             ("n_features", n_features),
             ("max_features", max_features),
         ):
             if number is not None and not _is_count(number):
                 raise ValueError(
-                    f"{name} has to be from 1 to {_MOST_FEATURES}, not {number!r}"
+                    f"{name} must be from 1 to {_MOST_FEATURES}, not {number!r}"
                 )
         self._text = paths if isinstance(paths, Text) else Text(paths)
         self._prompt = prompt
@@ -141,11 +141,11 @@ class SvmlightSource:
 
     @property
     def n_features(self) -> int | None:
-        """Width of every ``Chunk.X``; None if it is that of the widest row yet."""
+        """Number of columns of ``Chunk.X``; None: that of the widest row so far."""
         return self._n_features
 
     def recipe(self) -> dict[str, Any]:
-        """Return, for JSON, how text becomes features: enough to read other files."""
+        """Return the reader options as JSON, enough to read other files."""
         return {
             "format": "svmlight",
             "zero_based": self._base == 0,
@@ -155,7 +155,7 @@ class SvmlightSource:
         }
 
     def words(self, features: Collection[int]) -> list[Any]:
-        """Return none: features have numbers only."""
+        """Return an empty list: features have numbers only."""
         return []
 
     def feature_names(self) -> list[str] | None:
@@ -175,22 +175,22 @@ class SvmlightSource:
             self._note_cut()
 
     def _note_cut(self) -> None:
-        """Warn of features that are not made use of."""
+        """Warn about ignored features."""
         rows = "1 row has" if self._cut == 1 else f"{self._cut:,} rows have"
         warnings.warn(
             f"{', '.join(self.files)}: {rows} features beyond the {self._n_features:,} "
-            f"that the model knows, up to number {self._wider - 1 + self._base:,}: "
-            "these do not count.",
+            f"of the model, up to number {self._wider - 1 + self._base:,}: "
+            "these features are ignored.",
             DataWarning,
             stacklevel=2,
         )
 
     def _note_queries(self, block: Block) -> None:
-        """Warn if the first lines have queries: nothing is ranked query by query."""
+        """Warn if the first lines have query numbers, which are ignored."""
         if block.start.line == 0 and _QUERY.search(block.data[:_FEW].tobytes()):
             warnings.warn(
-                f"{self.files[0]}: qid is passed over: all rows are ranked together, "
-                "not those of each query.",
+                f"{self.files[0]}: qid is ignored: all rows are ranked together, "
+                "not per query.",
                 DataWarning,
                 stacklevel=2,
             )
@@ -266,17 +266,20 @@ class SvmlightSource:
         return BadLine(block.file, block.start.line + line, column, problem, text)
 
     def _diagnose(self, text: bytes) -> tuple[str | None, str]:
-        """Return which feature of a bad line is at fault, and what is wrong with it."""
+        """Return the field of a malformed line that is wrong, and the reason."""
         label, *entries = text.partition(b"#")[0].split()
         if b":" in label and not self._labelled:
             label, entries = b"0", [label, *entries]
         if b":" in label:
-            return "label", "there is no label; a line begins with one, as in 1 3:0.5"
+            return "label", "the label is missing; a line begins with it, as in 1 3:0.5"
         if b"," in label:
-            return "label", f"{_show(label)} is more than one; a row has one label"
+            return "label", f"{_show(label)} has several labels; a row has one label"
         number = _float(label)
         if number is None or not np.isfinite(number):
-            return "label", f"{_show(label)} is not a finite number, as a label must be"
+            return (
+                "label",
+                f"{_show(label)} is not a finite number; labels must be finite",
+            )
         seen = set()
         for entry in entries:
             name, colon, value = entry.partition(b":")
@@ -284,37 +287,37 @@ class SvmlightSource:
                 return None, f"{_show(entry)} is not of the form index:value"
             if name == b"qid":
                 if not _INTEGER.fullmatch(value):
-                    return "qid", f"{_show(value)} is not an integer, as a qid must be"
+                    return "qid", f"{_show(value)} is not an integer; a qid must be one"
                 continue
             problem = self._index_problem(name) or self._value_problem(value)
             if problem:
                 return name.decode("ascii", "backslashreplace"), problem
             column = int(name) - self._base
             if column in seen:
-                return str(int(name)), "this feature is there twice; add its values up"
+                return str(int(name)), "duplicate feature; add its values up"
             if self._n_features is None or column < self._n_features:
                 seen.add(column)
         return None, _PUZZLE
 
     def _index_problem(self, name: bytes) -> str | None:
         if not _INTEGER.fullmatch(name):
-            return f"{_show(name)} is not an integer of up to 18 digits, as an index is"
+            return f"the index {_show(name)} is not an integer of up to 18 digits"
         index = int(name)
         if index == 0 and self._base == 1:
             return (
-                "0 is not an index where features count from 1; if in this file they "
-                f"count from 0: in training, {option('zero_based', True)}"
+                "index 0 in a file whose indices start at 1. If this file starts at 0, "
+                f"train with {option('zero_based', True)}"
             )
         if index < self._base:
-            return f"{index} is negative, which an index must not be"
+            return f"the index {index} is negative"
         if self._n_features is None and index - self._base >= self._max_features:
-            remedy = "hash them to fewer"
+            remedy = "hash them to fewer features"
             if index - self._base < _MOST_FEATURES:
                 most = option("max_features", index + 1 - self._base)
                 remedy = f"{most}, or {remedy}"
             return (
-                f"{index} is too large for an index; there can be {self._max_features} "
-                f"features. If there are more: {remedy}"
+                f"{index} is too large for an index; the limit is {self._max_features} "
+                f"features. For more: {remedy}"
             )
         return None
 
@@ -355,7 +358,7 @@ def _ask_python(
     y: NDArray[np.float64],
     values: NDArray[Any],
 ) -> list[int]:
-    """Fill in what the kernel leaves to Python; return rows where it is not finite."""
+    """Parse the values that the kernel leaves to Python; return non-finite rows."""
     wrong = []
     for row, place, first, last in asked.tolist():
         number = float(data[first:last].tobytes())
@@ -371,7 +374,7 @@ def _ask_python(
 
 
 def _sort(X: Any) -> list[int]:
-    """Sort the entries of each row; return rows that have a feature twice."""
+    """Sort the entries of each row; return rows with duplicate features."""
     X.has_sorted_indices = False
     X.sort_indices()
     twice = np.flatnonzero(X.indices[1:] == X.indices[:-1]) + 1
@@ -398,7 +401,7 @@ def _read_label(buf: Any, at: int) -> tuple[float, int, int]:
 
 @kernel
 def _read_query(buf: Any, at: int) -> tuple[bool, int]:
-    """Read "qid:n", of which nobody makes use; return whether it is one."""
+    """Skip "qid:n"; return whether it is one."""
     for byte in b"qid:":
         if at == buf.size or byte_at(buf, at) != byte:
             return False, at
@@ -420,7 +423,7 @@ def _read_entries(
     k: int,
     last_column: Any,
 ) -> Any:
-    """Read entries as nearly all are: ``digits:digits.digits``, and one blank after it.
+    """Read entries in the common form ``digits:digits.digits`` and one blank.
 
     Return where another one begins or the line ends; how many entries there are now,
     the largest column, and whether these entries are in order.

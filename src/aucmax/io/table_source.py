@@ -1,4 +1,4 @@
-"""What readers of tables, CSV or Arrow, have in common.
+"""Common base of the readers of tables, CSV or Arrow.
 
 A reader gives chunks whose X is :class:`~aucmax.tables.schema.Columns`; here they
 become features.
@@ -39,7 +39,7 @@ _ENOUGH = 100  # rows of a chunk, to tell that a column has changed
 
 
 class TableSource:
-    """What readers of tables have in common; the parameters are those of CsvSource."""
+    """Base class of table readers; the parameters are those of CsvSource."""
 
     _format: ClassVar[str]
     task: Task | None = None  # nobody but the user knows which labels are positive
@@ -60,7 +60,7 @@ class TableSource:
         known = recipe["dtype"] if recipe is not None else np.float64
         self.dtype = np.dtype(known if dtype is None else dtype)
         if self.dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype is float32 or float64, not {self.dtype}")
+            raise ValueError(f"dtype must be float32 or float64, not {self.dtype}")
         self._wishes = wishes
         self._keep_text = keep_text
         self._extra = list(extra)
@@ -85,7 +85,7 @@ class TableSource:
 
     @cached_property
     def schema(self) -> Schema:
-        """How columns become features; reads as much as it takes to know."""
+        """The schema of the columns; reads as many rows as needed."""
         if self._recipe is not None:
             return self._adopted(Schema.from_json(self._recipe))
         names, samples, header = self._look()
@@ -94,9 +94,9 @@ class TableSource:
             return schema
         if self.size is None:
             raise ValueError(
-                "To impute and to encode one-hot, all data are read once before the "
-                "features are known, and standard input or another pipe can be read "
-                f"only once: give a file, or choose {option('missing', 'zero')} and "
+                "Imputation and one-hot encoding read all data twice, and standard "
+                "input or another pipe can be read only once. Use a file, or "
+                f"{option('missing', 'zero')} and "
                 f"{option('encode', 'hash')}"
             )
         imputes = schema.missing == "impute"
@@ -121,8 +121,8 @@ class TableSource:
             schema = replace(schema, weight=names[place])
         if feature := {schema.label, schema.weight} & {*schema.needed()}:
             raise ValueError(
-                f"column {min(feature, key=str)!r} is a feature of the model, and "
-                "cannot be its label or weight as well"
+                f"column {min(feature, key=str)!r} is a feature of the model and "
+                "cannot be its label or weight"
             )
         return schema
 
@@ -157,7 +157,7 @@ class TableSource:
             self._note_unknown()
 
     def _note_changes(self, chunk: Chunk) -> None:
-        """Warn once of each column that is not as it was when its kind was found."""
+        """Warn once about each column that has changed since its kind was inferred."""
         if len(chunk.line) < _ENOUGH:
             return
         told = {role["name"]: role for role in self.schema.roles}
@@ -172,7 +172,7 @@ class TableSource:
                 problem = "all values are missing"
             elif low < high and 2 * np.count_nonzero(far) > len(here):
                 problem = (
-                    f"most values are far from those at first, {low:.6g} to {high:.6g}"
+                    f"most values are far from the first ones, {low:.6g} to {high:.6g}"
                 )
             else:
                 continue
@@ -186,20 +186,20 @@ class TableSource:
             )
 
     def _note_unknown(self) -> None:
-        """Warn of values that were rare in training, or are new."""
+        """Warn about categories that are new or were rare in training."""
         some = ", ".join(
             f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
             for name, count in sorted(self.unknown.items())
         )
         warnings.warn(
-            "Values of categories that have no feature of their own, as they were rare "
-            f"in training or are new: {some}.",
+            "Categories without a feature of their own, because they are new or were "
+            f"rare in training: {some}.",
             DataWarning,
             stacklevel=2,
         )
 
     def recipe(self) -> dict[str, Any]:
-        """Return, for JSON, how columns become features."""
+        """Return the reader options and the schema as JSON."""
         return {
             "format": self._format,
             "dtype": self.dtype.name,
@@ -207,7 +207,7 @@ class TableSource:
         }
 
     def words(self, features: Collection[int]) -> list[Word]:
-        """Return the words behind hashed features, as far as the first rows tell."""
+        """Return hashed feature names that occur in the first rows."""
         schema = self.schema
         if not schema.hashed:
             return []
@@ -223,7 +223,7 @@ class TableSource:
 
 
 def _blanked(schema: Schema, chunk: Chunk, fill: Float | None) -> Chunk:
-    """Return the chunk without the numbers that stand for a missing value.
+    """Return the chunk with numeric missing-value markers as missing.
 
     ``fill`` is put there; if there is none, their rows become bad lines.
     """
@@ -244,8 +244,8 @@ def _blanked(schema: Schema, chunk: Chunk, fill: Float | None) -> Chunk:
         faults = {
             row: (
                 schema.numbers[column],
-                f"the value {columns.numbers[row, column]:g} stands for a missing one: "
-                f"{remedy(False)}",
+                f"the value {columns.numbers[row, column]:g} is a missing-value "
+                f"marker: {remedy(False)}",
             )
             for row, column in reversed(np.argwhere(gone).tolist())
         }
@@ -255,7 +255,7 @@ def _blanked(schema: Schema, chunk: Chunk, fill: Float | None) -> Chunk:
 
 
 def _parsed(schema: Schema, chunk: Chunk, dtype: Any) -> Chunk:
-    """Return the chunk with numbers for what is written in an odd notation.
+    """Return the chunk with special number formats parsed.
 
     Rows where that is none become bad lines.
     """
@@ -274,9 +274,9 @@ def _parsed(schema: Schema, chunk: Chunk, dtype: Any) -> Chunk:
             problem = f"the value is not finite, or too large for {dtype}"
             if not large[row]:
                 problem = (
-                    f"the value {_text(column, row)!r} is no {kind} as those at the "
-                    f"beginning were: {option('categorical', name)} makes categories "
-                    "of them"
+                    f"the value {_text(column, row)!r} is not a {kind}, unlike the "
+                    f"first ones: {option('categorical', name)} reads the column "
+                    "as categorical"
                 )
             faults.setdefault(row, (name, problem))
     chunk = chunk._replace(X=columns._replace(others=others))
@@ -288,7 +288,7 @@ def _text(spans: Spans, row: int) -> str:
 
 
 def _without(chunk: Chunk, faults: dict[int, tuple[str, str]]) -> Chunk:
-    """Return the chunk with bad lines for some rows: which column, what is wrong."""
+    """Return the chunk with some rows marked as malformed lines."""
     good = np.ones(len(chunk.line), bool)
     good[list(faults)] = False
     bad = [
@@ -332,7 +332,7 @@ def _without(chunk: Chunk, faults: dict[int, tuple[str, str]]) -> Chunk:
 
 
 def _line(raw: Any, row: int) -> bytes:
-    """Return the text of a row, as far as it was kept."""
+    """Return the stored text of a row."""
     if isinstance(raw, Lines):
         return raw.data[raw.starts[row] : raw.stops[row]]
     return b""

@@ -1,4 +1,4 @@
-"""Text files of any number, size and packing, as blocks of whole lines.
+"""Text files of any number, size and compression, as blocks of whole lines.
 
 Blocks do not depend on how the system hands out bytes: from where one begins, the next
 6 MB are read, and cut after the last end of a line; if there is none, twice as much is
@@ -80,8 +80,8 @@ class Text:
         """
         if start.file >= len(self.files):
             raise ValueError(
-                f"reading was to go on in file number {start.file + 1}, but there are "
-                f"only {len(self.files)}: these are not the files that were read before"
+                f"cannot resume in file number {start.file + 1}: there are only "
+                f"{len(self.files)}, so these are not the files that were read before"
             )
         done = self.before(start.file)
         for number in range(start.file, len(self.files)):
@@ -117,7 +117,7 @@ class Text:
             self._pipes[number] = Reader(self.files[number], most, first, pipe=True)
         reader = self._pipes[number]
         if reader.begun:
-            raise ValueError(f"{reader.path} is a pipe, which can be read only once")
+            raise ValueError(f"{reader.path} is a pipe and can be read only once")
         reader.most, reader.prompt = most, prompt
         return reader
 
@@ -158,12 +158,12 @@ class Reader:
 
     @property
     def path(self) -> str:
-        """What to call the file in messages."""
+        """Name of the file in messages."""
         return self._stream.path
 
     @property
     def done(self) -> int:
-        """Bytes of the file that have been read."""
+        """Number of bytes read."""
         return self._stream.done
 
     def beginning(self) -> bytes:
@@ -206,17 +206,17 @@ class Reader:
             size = self._size() if self._used else self._larger(size)
 
     def _check_size(self) -> None:
-        """Raise an error, or warn, if the file's size has changed in the meantime."""
+        """Raise an error if the file has shrunk; warn if it has grown."""
         if not self._known or self.done == self._known:  # those of /proc have none
             return
         told = (
-            f"{self.path} has changed while it was read: it had {self._known:,} bytes, "
+            f"{self.path} changed while it was read: it had {self._known:,} bytes, "
             f"and {self.done:,} were read"
         )
         if self.done < self._known:
             raise OSError(f"{told}. Run again when it is complete.")
         warnings.warn(
-            f"{told}; lines that were appended count.", DataWarning, stacklevel=2
+            f"{told}; appended lines are included.", DataWarning, stacklevel=2
         )
 
     def use(self, size: int) -> int:
@@ -242,8 +242,8 @@ class Reader:
         mark = data[:3].tobytes() if self.offset == 0 else b""
         if mark.startswith(_UTF16):
             raise ValueError(
-                f"{self.path}: this text is UTF-16, which is not read; make it UTF-8, "
-                "such as by: iconv -f UTF-16 -t UTF-8"
+                f"{self.path}: UTF-16 text is not supported. Convert it to UTF-8: "
+                "iconv -f UTF-16 -t UTF-8"
             )
         if mark != _UTF8:
             return data
@@ -266,7 +266,7 @@ class Reader:
         return self._rest, self._ended
 
     def _size(self) -> int:
-        """Return how many bytes to read: of a pipe, fewer at first."""
+        """Return the number of bytes to read; fewer at the start of a pipe."""
         if self._pipe:
             return min(self.most, max(_FIRST, self.offset // 2))
         return self.most if self.offset else min(self.most, self._first)
@@ -278,7 +278,7 @@ class Reader:
         if 2 * size > LONGEST:
             raise ValueError(
                 f"{self.path}: the line that begins at byte {self.offset} of the text "
-                f"is longer than {size} bytes: are these text data?"
+                f"is longer than {size} bytes. Is this a text file?"
             )
         return 2 * size
 

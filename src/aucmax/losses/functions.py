@@ -133,8 +133,8 @@ def lightgbm_objective(
     five splits, the AUC of the squared hinge differed from it by +0.2 (-0.3, +0.8) and
     +0.3 (-2.4, +2.9) thousandths on a9a, at learning rates of 0.05 and 0.1, and by -0.4
     (-0.6, -0.2) and -0.4 (-1.1, +0.4) on ijcnn1, where a tenth of the rows is positive.
-    Intervals are 95 % of the corrected resampled t-test; see
-    ``benchmarks/bench_boosting.py``.
+    Intervals are 95 % of the corrected resampled t-test; see ``benchmarks/peers.py
+    boosting``.
     """
     _check(loss, convex=True)
 

@@ -106,7 +106,7 @@ def auc_interval(
     The prior in N is half of the largest possible variance, A(1 - A)/min(m, n) for m
     much smaller than n [4]_; exponential scores have it as A approaches 1 [5]_. It
     weighs as much as 3 positives at A = 0.5, and as 38 at A = 0.98, where few rows
-    determine A. It was chosen by simulation, see ``benchmarks/bench_coverage.py``.
+    determine A. It was chosen by simulation, see ``benchmarks/intervals.py``.
 
     Limits: with 10, 20 and 50 positives, 10 to 100 times as many negatives and AUCs of
     0.5 to 0.98, intervals of 95 % covered the AUC in 93 % to 100 % of 2,000 draws of

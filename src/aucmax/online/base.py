@@ -1,4 +1,4 @@
-"""TODO."""
+"""Base classes of online learners and of stochastic solvers."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self

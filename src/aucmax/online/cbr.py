@@ -25,7 +25,7 @@ Deviations from the dissertation:
 
 The Notes of the class have the settings that switch back. Chapter 5 prints
 μ += (α/2) y Σz for the same problem, where chapter 4 has α: that is ``step=0.5``, and
-its table agrees with it (``benchmarks/bench_khalid.py``).
+its table agrees with it.
 """
 
 from numbers import Integral, Real

@@ -21,7 +21,7 @@ Deviations from the paper, none of which moves the minimum:
 * *capped* steps: explicit ones, cut where the row's own residual vanishes. They do not
   overshoot there, like the implicit steps of :mod:`aucmax.online.solam`; but those, at
   a constant size, do not have their mean at the minimum, as they weigh rows by their
-  norms (``benchmarks/bench_fsauc.py`` has both). And a, b and α never take larger steps
+  norms. And a, b and α never take larger steps
   than ¼, or w could not follow;
 * a and b start a stage from the class means, as α does: the sums are there anyway;
 * Lemma 1 bounds how wrong the class means may be with

@@ -1,11 +1,7 @@
-"""Model files: safetensors with a JSON header, written whole or not at all.
+"""The bytes of model files: safetensors with a JSON header and a checksum.
 
-The header names the format and its version; what else is in it, and what the arrays
-mean, is for the caller to say.
-
-Beside the header, a file has the SHA-256 of all its bytes, taken with zeros in place of
-the digest itself: what has been damaged on a disk or on the way is not mistaken for a
-model. Files without one, as earlier versions wrote them, are read as well.
+The checksum is the SHA-256 of all bytes of the file, with zeros in place of the
+checksum itself. Files without one, as earlier versions wrote them, are read too.
 """
 
 import hashlib
@@ -24,19 +20,19 @@ from aucmax.storage.atomic import replacing
 FORMAT = "aucmax model"
 VERSION = 3  # 1: other statistics of the features; 2: stored in other parts
 
-_LONGEST_HEADER = 100_000_000  # bytes, that the package reads
+_LONGEST_HEADER = 100_000_000  # bytes that the safetensors package reads
 _BLOCK = 1 << 20  # bytes, read at a time
 _KINDS = {"<f8": "F64", "<f4": "F32", "<i4": "I32", "<i2": "I16"}
 _HEADER, _DIGEST = "aucmax", "sha256"  # the keys of the metadata
-_UNKNOWN = "0" * 64  # in place of the digest, while it is taken
+_UNKNOWN = "0" * 64  # in place of the digest while it is computed
 
 
 def write(
     path: str | Path, header: dict[str, Any], tensors: dict[str, NDArray[Any]]
 ) -> None:
-    """Write arrays to ``path``, atomically, with a header for JSON.
+    """Write arrays and a header to ``path``, atomically.
 
-    Short integers and float32 stay so; all else becomes float64.
+    Short integers and float32 keep their type; all others become float64.
     """
     marks = {
         "format": FORMAT,
@@ -62,7 +58,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             names = file.keys()
             tensors = {name: np.array(file.get_tensor(name)) for name in names}
     except (SafetensorError, AttributeError, TypeError, ValueError) as error:
-        # An AttributeError or a TypeError: arrays are of a type that NumPy has not.
+        # AttributeError and TypeError: array types that NumPy does not have.
         raise ValueError(
             f"{path} is not an aucmax model file, or it is damaged: {error}"
         ) from error
@@ -72,11 +68,11 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             "nested too deeply."
         ) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"{path} is a safetensors file, but not one of aucmax.")
+        raise ValueError(f"{path} is a safetensors file, but not an aucmax model.")
     version = header.get("version")
     if version != VERSION:
         old = isinstance(version, int) and version < VERSION
-        remedy = "It is too old: train it again." if old else "Upgrade aucmax."
+        remedy = "It is too old: train the model again." if old else "Upgrade aucmax."
         raise ValueError(
             f"{path} has version {version!r} of the format, written by "
             f"{header.get('written_by')!r}; this is aucmax {__version__}, which "
@@ -86,7 +82,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def is_model(path: str | Path) -> bool:
-    """Tell whether a file begins as model files do."""
+    """Return whether a file begins like a model file."""
     try:
         with open(path, "rb") as file:
             return file.read(99)[8:].startswith(b'{"__metadata__":{"aucmax":')
@@ -95,10 +91,10 @@ def is_model(path: str | Path) -> bool:
 
 
 def _check_digest(path: Path, metadata: dict[str, str]) -> None:
-    """Raise an error if the bytes of the file are not those that were written."""
-    # A digest under a name that one bit makes another would go unnoticed.
+    """Raise an error if the checksum of the file does not match."""
+    # A flipped bit in the name of the checksum would hide it.
     if other := metadata.keys() - {_HEADER, _DIGEST}:
-        raise ValueError(f"its metadata have a key {min(other)!r}.")
+        raise ValueError(f"its metadata have an unknown key {min(other)!r}.")
     if _DIGEST not in metadata:
         return
     found = metadata[_DIGEST]
@@ -107,26 +103,26 @@ def _check_digest(path: Path, metadata: dict[str, str]) -> None:
         size = file.read(8)
         start = file.read(int.from_bytes(size, "little"))
         if start.count(place) != 1 or len(place) != len(unknown):
-            raise ValueError("its checksum is not where it should be.")
+            raise ValueError("its checksum is misplaced.")
         taken = hashlib.sha256(size + start.replace(place, unknown))
         while block := file.read(_BLOCK):
             taken.update(block)
     if taken.hexdigest() != found:
         raise ValueError(
-            "its bytes are not those that were written, says their checksum. Copy it "
-            "again, or train it again."
+            "checksum mismatch: the file is corrupted. Copy it again, or train the "
+            "model again."
         )
 
 
 def _place(digest: str) -> bytes:
-    """Return the digest as it stands in a file; in the header, quotes are escaped."""
+    """Return the bytes of the digest in a file; quotes in the header are escaped."""
     return f'"{_DIGEST}":"{digest}"'.encode()
 
 
 def _signed(tensors: dict[str, Any], header: str) -> Iterator[Any]:
-    """Yield a file as ``_parts`` does, with its digest: arrays are gone through twice.
+    """Yield the parts of a file with its digest, in two passes over the arrays.
 
-    (Not to go back to the start of the file: a pipe has none.)
+    (Writing the digest afterwards would need a file that can seek, not a pipe.)
     """
     metadata = {_HEADER: header, _DIGEST: _UNKNOWN}
     taken = hashlib.sha256()
@@ -136,9 +132,10 @@ def _signed(tensors: dict[str, Any], header: str) -> Iterator[Any]:
 
 
 def _parts(tensors: dict[str, Any], metadata: dict[str, str]) -> Iterator[Any]:
-    """Yield a safetensors file piece by piece, without a copy of its arrays.
+    """Yield the parts of a safetensors file without copying arrays.
 
-    Byte for byte what the package writes, which makes three copies of a large state.
+    The bytes are those of the safetensors package, which copies a large state three
+    times.
     """
     table: dict[str, Any] = {"__metadata__": metadata}
     arrays, end = [], 0
@@ -155,13 +152,13 @@ def _parts(tensors: dict[str, Any], metadata: dict[str, str]) -> Iterator[Any]:
     text += b" " * (-len(text) % 8)
     if len(text) > _LONGEST_HEADER:
         raise ValueError(
-            f"The header of the file would take {len(text)} bytes, and nobody reads "
-            f"more than {_LONGEST_HEADER}: hash categories, or use shorter names."
+            f"The header of the model file would have {len(text)} bytes; at most "
+            f"{_LONGEST_HEADER} can be read. Hash categories, or use shorter names."
         )
     yield len(text).to_bytes(8, "little")
     yield text
     for array in arrays:
-        # A table that is stored feature by feature is turned round slot by slot.
+        # Transpose a table stored feature by feature one slot at a time.
         whole = array.ndim < 2 or array.flags.c_contiguous
         for part in [array] if whole else array:
             yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data

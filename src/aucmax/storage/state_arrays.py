@@ -1,4 +1,4 @@
-"""The state of a learner: NamedTuples of arrays, which may hold one another."""
+"""The state of a learner as named arrays: it is a NamedTuple, possibly nested."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,9 +1,9 @@
-"""Limits for values far beyond all others of their feature.
+"""Limits for extreme values of features.
 
-One such value, a fill value of 1e36 say, would decide the scale and the mean of its
-feature for the rest of the stream. A row is therefore learnt with each value limited to
-a hundred times the largest that the feature had before. The limit follows: a feature
-that becomes larger for good is limited in its first rows only.
+One extreme value, such as a fill value of 1e36, would dominate the scale and the mean
+of its feature for the rest of the stream. Each value is therefore clipped to 100 times
+the largest absolute value that the feature had before. Clipped values raise the limit,
+so a feature whose values become larger permanently is clipped in a few rows only.
 """
 
 from typing import Any
@@ -15,60 +15,60 @@ from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, as_rows, entry, n_rows, rowwise, stored
 
 FACTOR = 100.0
-FIRST_ROWS = 128.0  # without limits: they are yet to show what is usual
+FIRST_ROWS = 128.0  # rows at the start of the stream that are not limited
 
 
 @rowwise
-def _count_row(X: Rows, i: int, free: bool, most: Float) -> bool:
-    """Raise the largest values to those of row ``i``; return whether one is too large.
+def _update_largest(X: Rows, i: int, free: bool, largest: Float) -> bool:
+    """Update the largest values by row ``i``; return whether it exceeds a limit.
 
-    One that is too large is not counted.
+    Values beyond their limit are left out, unless the row is ``free`` of limits.
     """
     beyond = 0
     for k in stored(X, i):
         j, x = entry(X, i, k)
-        size, known = abs(x), most[j]
+        size, known = abs(x), largest[j]
         if size > known:
             if known > 0.0 and size > FACTOR * known and not free:
                 beyond += 1
             else:
-                most[j] = size
+                largest[j] = size
     return beyond > 0
 
 
 @kernel
-def _first_beyond(X: Rows, start: int, n: int, free: int, most: Float) -> int:
-    """Return the first row from ``start`` that exceeds a limit, ``n`` if none does.
+def _first_beyond(X: Rows, start: int, n: int, free: int, largest: Float) -> int:
+    """Return the first row from ``start`` that exceeds a limit, or ``n``.
 
     Rows before ``free`` have no limits.
     """
     for i in range(start, n):
-        if _count_row(X, i, i < free, most):
+        if _update_largest(X, i, i < free, largest):
             return i
     return n
 
 
-def limited(X: Any, most: Float, seen: float) -> Any:
-    """Return rows within their limits, ``X`` itself if all are; update ``most``.
+def limit_values(X: Any, largest: Float, seen: float) -> Any:
+    """Return rows with limited values, or ``X`` itself if no value exceeds its limit.
 
-    ``seen`` is the number of rows before these, ``most`` the largest absolute value of
-    each feature in them.
+    ``seen`` is the number of earlier rows, and ``largest`` the largest absolute value
+    of each feature in them; it is updated in place.
     """
     rows = as_rows(X)
     n, free = n_rows(rows), int(max(FIRST_ROWS - seen, 0.0))
-    at, whole = _first_beyond(rows, 0, n, free, most), X
+    at, given = _first_beyond(rows, 0, n, free, largest), X
     while at < n:
-        if X is whole:
+        if X is given:
             X = X.copy()
             if sparse.issparse(X):
                 X.sum_duplicates()
         if sparse.issparse(X):
-            part = slice(X.indptr[at], X.indptr[at + 1])
-            values, bound = X.data[part], most[X.indices[part]]
+            row = slice(X.indptr[at], X.indptr[at + 1])
+            values, bound = X.data[row], largest[X.indices[row]]
         else:
-            values, bound = X[at], most.copy()
+            values, bound = X[at], largest.copy()
         bound = np.where(bound > 0.0, FACTOR * bound, np.inf)
         values[:] = np.clip(values, -bound, bound)
         rows = as_rows(X)
-        at = _first_beyond(rows, at, n, at + 1, most)
+        at = _first_beyond(rows, at, n, at + 1, largest)
     return X

@@ -1,4 +1,4 @@
-"""What each column of a table is, by its first rows.
+"""Inference of column kinds from the first rows.
 
 The rules err on the side of an error that a person can read. A column of numbers in
 which a few cells are none stays one, and the first such cell is a bad line; it never
@@ -57,7 +57,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and what becomes of it."""
+    """A column and its use."""
 
     name: str
     role: str
@@ -94,7 +94,7 @@ class Column:
 
 
 class ColumnKind(NamedTuple):
-    """What a column of a table was taken for, and what it became."""
+    """Kind of a column, and the features made from it."""
 
     name: str
     kind: str
@@ -204,7 +204,7 @@ def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
 
 
 def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
-    """Tell whether numbers only tell rows apart."""
+    """Return whether numbers are identifiers of rows."""
     if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
         return False
     if len(np.unique(numbers)) < rows:

@@ -1,4 +1,4 @@
-"""Columns become X: numbers, one-hot columns and hashed ones.
+"""Encoding of columns as features: numbers, one-hot and hashed columns.
 
 X has the numbers first, in the order of the file; then the one-hot columns; then the
 hashed ones, for which the token is ``column=value``, or ``column=word`` in a column of

@@ -1,4 +1,4 @@
-"""Which words are behind hashed features, as far as the first rows tell."""
+"""Hashed feature names, collected from the first rows."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ Listed = Callable[[], tuple[list[str], NDArray[Any]]]  # distinct cells, how oft
 
 
 class Word(NamedTuple):
-    """A word, or a value of a category, that has become a hashed feature."""
+    """A word or category that became a hashed feature."""
 
     feature: int
     sign: int  # what the feature is multiplied with

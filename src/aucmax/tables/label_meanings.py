@@ -1,4 +1,4 @@
-"""What labels that are words mean, whatever the data are about.
+"""Meaning of common text labels such as fraud, churn, yes and no.
 
 Words for what one looks for (fraud, churn, a disease) and for what one does not; case
 and blanks around them do not matter. The list is short on purpose: a word that some

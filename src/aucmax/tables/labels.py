@@ -1,4 +1,4 @@
-"""Which labels are positive.
+"""Tasks: rules for the positive and negative labels.
 
 Files hold labels of all kinds: -1 and +1, 1 to 26, ``spam`` and ``ham``. A
 :class:`Task` says which of them are to rank high. It is a value, goes to JSON and back,
@@ -37,7 +37,7 @@ _SIDES = {"negative": -1, "positive": 1, "drop": 0}
 
 
 class LabelError(ValueError):
-    """A label that the task does not know, or that is missing."""
+    """Raised for an unknown or missing label."""
 
     def __init__(self, problem: str, row: int) -> None:
         super().__init__(f"Row {row}: {problem}")
@@ -105,18 +105,18 @@ class Task(NamedTuple):
         grouped = positive is not None or negative is not None
         if grouped + halves + (above is not None) > 1:
             raise ValueError(
-                "Labels can be given by name, by halves or by a threshold: take one."
+                "Labels can be set by name, by halves or by a threshold: use one."
             )
         if others is not None and (not grouped or others not in (*_SIDES, "error")):
             raise ValueError(
-                f"others={others!r}: it is error, drop, negative or positive, and goes "
-                "with labels that are given by name."
+                "others must be 'error', 'drop', 'negative' or 'positive', and needs "
+                f"labels given by name, not {others!r}."
             )
         if seed is not None and not halves:
-            raise ValueError("A seed goes with halves, to draw them at random.")
+            raise ValueError("seed needs halves=True, to draw the halves at random.")
         if above is not None:
             if not np.isfinite(above):
-                raise ValueError(f"above={above!r} is not a finite number.")
+                raise ValueError(f"above must be a finite number, not {above!r}.")
             return cls(above=float(above))
         if halves:
             return cls(halves=True, seed=None if seed is None else int(seed))
@@ -126,7 +126,7 @@ class Task(NamedTuple):
         if () in (positive is None or ups, negative is None or downs):
             raise ValueError("A class needs at least one label.")
         if both := set(ups) & set(downs):
-            raise ValueError(f"Labels are positive and negative at once: {_list(both)}")
+            raise ValueError(f"Labels are both positive and negative: {_list(both)}")
         if others is None:
             one_only = "negative" if not downs else "positive"
             others = "error" if ups and downs else one_only
@@ -276,7 +276,7 @@ class Task(NamedTuple):
                 raise ValueError("values that no task has")
             return task
         except (TypeError, ValueError) as error:
-            raise ValueError(f"This is no task: {content!r} ({error}).") from None
+            raise ValueError(f"Invalid task: {content!r} ({error}).") from None
 
     def __str__(self) -> str:
         if self.above is not None:
@@ -296,7 +296,7 @@ class Task(NamedTuple):
 
     def _halve(self, seen: list[Label]) -> "Task":
         if len(seen) == 1:
-            raise ValueError(f"All labels are {_show(seen[0])}: there are no halves.")
+            raise ValueError(f"All labels are {_show(seen[0])}: cannot make halves.")
         labels = seen
         if self.seed is not None:
             # RandomState, because its stream is the same in every version of NumPy.
@@ -313,15 +313,15 @@ class Task(NamedTuple):
         if self.above is not None:
             if y.size and y.dtype.kind != "f":
                 raise ValueError(
-                    f"Labels are words, such as {_show(y[0])}: they are not above or "
-                    f"below {_show(self.above)}; {_remedy()}."
+                    f"Labels are text, such as {_show(y[0])}, and cannot be compared "
+                    f"with {_show(self.above)}; {_remedy()}."
                 )
             return
         named = (*self.positive, *self.negative)
         words = [label for label in named if isinstance(label, str)]
         if words and y.size and y.dtype.kind == "f":
             raise ValueError(
-                f"Labels are numbers, such as {_show(y[0])}: none can be "
+                f"Labels are numbers, such as {_show(y[0])}, and cannot be "
                 f"{_list(words)}; {_remedy()}."
             )
 
@@ -362,7 +362,7 @@ class Task(NamedTuple):
         if _key(y[row]) is None:
             raise LabelError("the label is missing.", row)
         raise LabelError(
-            f"label {_show(y[row])} is none of the task, which is {self}; {_remedy()}.",
+            f"unknown label {_show(y[row])}; the task is {self}; {_remedy()}.",
             row,
         )
 
@@ -373,12 +373,12 @@ def _labels(y: ArrayLike | None) -> NDArray[Any]:
         raise ValueError("The data have no labels.")
     y = np.asarray(y)
     if y.ndim != 1:
-        raise ValueError(f"Labels are one a row, not an array of shape {y.shape}.")
+        raise ValueError(f"Labels must be one-dimensional, not of shape {y.shape}.")
     if y.dtype.kind in "biuf":
         return y.astype(np.float64, copy=False)
     if y.dtype.kind in "OUT":
         return y
-    raise ValueError(f"Labels are numbers or words, not {y.dtype}.")
+    raise ValueError(f"Labels must be numbers or text, not {y.dtype}.")
 
 
 def _key(label: Any) -> Label | None:
@@ -496,7 +496,7 @@ def _show(label: Any) -> str:
 
 
 def _remedy() -> str:
-    return f"say which labels are to rank high: {option('positive', 'LABELS')}"
+    return f"set the positive labels: {option('positive', 'LABELS')}"
 
 
 def _argument(label: Label) -> str:

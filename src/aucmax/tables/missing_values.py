@@ -1,4 +1,4 @@
-"""What stands for a missing value in some data, beside the words that always do."""
+"""Missing-value markers of the user."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,13 @@ def check_words(words: Sequence[str]) -> None:
     """Raise a ValueError if some are no words that a cell could hold."""
     for word in words:
         if not isinstance(word, str) or word != word.strip() or not word:
-            raise ValueError(f"na has {word!r}, which is no word without blanks around")
+            raise ValueError(
+                f"na has {word!r}: markers must not be empty or have blanks around them"
+            )
         if len(word.encode(errors="replace")) > _LONGEST:
-            raise ValueError(f"na has {word[:20]!r}…, longer than {_LONGEST} bytes")
+            raise ValueError(
+                f"na has {word[:20]!r}…: markers have at most {_LONGEST} bytes"
+            )
 
 
 def as_bytes(words: Sequence[str]) -> Bytes:
@@ -30,7 +34,7 @@ def as_bytes(words: Sequence[str]) -> Bytes:
 
 
 def are_absent(words: Sequence[str], values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values stand for a missing one, as -999 may do."""
+    """Return which values are missing-value markers, such as -999."""
     numbers = [number for word in words if (number := _number(word)) is not None]
     return np.isin(values, np.array(numbers, values.dtype))
 

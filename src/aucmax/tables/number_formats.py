@@ -1,4 +1,4 @@
-"""How people write numbers and dates, beside the way that programs do.
+"""Number and date formats: percent, thousands separators, currencies, dates.
 
 Only the distinct values of a column are looked at, so that this may take its time.
 """
@@ -40,7 +40,7 @@ DATES = ("ymd", "dmy", "mdy")
 
 
 def find_notation(values: list[str], decimal: str | None = None) -> str:
-    """Return the notation that most of these values have; "" if there is none.
+    """Return the number format of most of these values; "" if there is none.
 
     ``decimal`` is the sign of decimals, if it is known.
     """
@@ -85,7 +85,7 @@ def _order(values: list[str]) -> str:
 
 
 def read(notation: str, spans: Spans) -> tuple[Float, Any]:
-    """Return the values as numbers, NaN if missing, and which of them are none.
+    """Parse values as numbers, NaN if missing; return which are malformed.
 
     Dates are seconds since 1970, in UTC if they do not say otherwise.
     """

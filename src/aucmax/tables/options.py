@@ -1,4 +1,4 @@
-"""How messages name an option: as the command line writes it, or as Python does."""
+"""Spelling of options in messages: command line or Python."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which class is ranked high, where the labels suggest the other one."""
+"""Warning if the labels suggest that the other class is the positive one."""
 
 import warnings
 from typing import Any
@@ -21,10 +21,10 @@ def check_positive(classes: NDArray[Any], share: float) -> None:
         return
     meant = higher(low, high)
     if meant == low or (meant is None and share > 0.5):
-        why = "by what it means" if meant else f"as {1.0 - share:.1%} of the rows are"
+        why = "as its name suggests" if meant else f"{1.0 - share:.1%} of the rows"
         warnings.warn(
-            f"{high!r} is ranked high, as the larger label is by scikit-learn's rule. "
-            f"To rank {low!r} high, {why}, fit to y == {low!r}.",
+            f"The positive class is {high!r}, the larger label, as in scikit-learn. "
+            f"If it should be {low!r}, {why}, fit to y == {low!r}.",
             DataWarning,
             stacklevel=4,
         )

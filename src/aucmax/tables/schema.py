@@ -1,4 +1,4 @@
-"""Which columns of a table, be it CSV or Arrow, become which features.
+"""Schema: which columns of a table become which features.
 
 What is a number, what a category, what the label, is a :class:`Schema`; it is all that
 is needed to turn another file into the same features, and what a model stores.
@@ -37,7 +37,7 @@ from aucmax.tables.spans import Spans, dictionary
 Encode = Literal["auto", "hash", "onehot"]
 Missing = Literal["auto", "error", "impute", "zero"]
 
-# What stands for "nobody knows". Not "none": data on credits mean something by it.
+# Missing-value markers. Not "none", which is a category in credit data.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
 # The numbers that a date becomes.
 OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
@@ -59,7 +59,7 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says about the columns, by name or position."""
+    """Overrides of column kinds, by name or position."""
 
     label: str | int | None = None
     weight: str | int | None = None
@@ -78,17 +78,17 @@ class Wishes:
     def __post_init__(self) -> None:
         check_words(self.na)
         if self.decimal not in (None, ",", "."):
-            raise ValueError(f"decimal is ',' or '.', not {self.decimal!r}")
+            raise ValueError(f"decimal must be ',' or '.', not {self.decimal!r}")
         for name, kinds in (("encode", Encode), ("missing", Missing)):
             given = getattr(self, name)
             if given not in get_args(kinds):
                 known = ", ".join(map(repr, get_args(kinds)))
-                raise ValueError(f"{name} is one of {known}, not {given!r}")
+                raise ValueError(f"{name} must be one of {known}, not {given!r}")
         size = self.hash_size
         if size is not None and not (
             isinstance(size, Integral) and 1 <= size < 1 << 31
         ):
-            raise ValueError(f"hash_size is {size!r}, not from 1 to 2147483647")
+            raise ValueError(f"hash_size must be from 1 to 2147483647, not {size!r}")
 
     def named(self) -> list[str]:
         """Return the columns that are called by their names, not by positions."""
@@ -103,7 +103,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Schema:
-    """How columns become features."""
+    """Mapping from columns to features."""
 
     columns: list[str]  # all that the data had, in their order
     header: bool  # else the names of the columns are their positions
@@ -251,7 +251,7 @@ def _hint(wanted: str, names: Sequence[str]) -> str:
 def make_schema(
     names: Sequence[str], samples: Sequence[Sample], wishes: Wishes, header: bool = True
 ) -> Schema:
-    """Decide what each column is, by its first rows and by what the user says."""
+    """Infer the kind of each column from its first rows and the overrides."""
 
     def positions(wanted: Iterable[str | int], what: str) -> set[int]:
         return {find(names, one, what) for one in wanted}
@@ -261,14 +261,16 @@ def make_schema(
         None if wishes.weight is None else find(names, wishes.weight, "weight column")
     )
     if label is not None and label == weight:
-        raise ValueError(f"column {names[label]!r} cannot be label and weight at once")
+        raise ValueError(f"column {names[label]!r} cannot be both label and weight")
     wanted = _wanted(names, wishes)
     dropped = positions(wishes.drop, "column to drop")
     if wishes.only is not None:
         only = positions(wishes.only, "column")
         dropped |= set(range(len(names))) - only
         if label in only or weight in only:
-            raise ValueError("the label or the weight is among the columns to use only")
+            raise ValueError(
+                "the columns to use include the label or the weight: remove it"
+            )
         wanted = dict.fromkeys(only, WANTED) | wanted
     features = sorted(set(range(len(names))) - dropped - {label, weight})
     found = [
@@ -277,7 +279,7 @@ def make_schema(
     used = [column for column in found if column.role not in LEFT_OUT]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
-        raise ValueError("no column is left to make features of" + (why and f": {why}"))
+        raise ValueError("no feature columns are left" + (why and f": {why}"))
 
     def named(*roles: str) -> list[str]:
         return [column.name for column in used if column.role in roles]
@@ -359,11 +361,13 @@ def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
     place = {name: i for i, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for i, name in enumerate(names) if place[name] > i)
-        raise ValueError(f"{file}: two columns are called {twice!r}: rename one")
+        raise ValueError(
+            f"{file}: duplicate column name {twice!r}: rename one of the columns"
+        )
     if absent := [name for name in schema.needed() if name not in place]:
         raise ValueError(
             f"{file} has no column {_list(absent)}{_hint(absent[0], names)}, which the "
-            f"features are made of; it has {_list(names)}"
+            f"model needs; it has {_list(names)}"
         )
     return place
 
@@ -409,8 +413,8 @@ def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
 def remedy(category: bool) -> str:
     """Return what to do about a missing value."""
     if category:
-        return f"{option('missing', 'zero')} takes the line without it"
+        return f"{option('missing', 'zero')} ignores the missing value"
     return (
-        f"{option('missing', 'zero')} puts a zero there, and in training "
-        f"{option('missing', 'impute')} the mean of the column"
+        f"{option('missing', 'zero')} replaces it by zero, and in training "
+        f"{option('missing', 'impute')} by the mean of the column"
     )

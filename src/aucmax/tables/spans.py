@@ -1,4 +1,4 @@
-"""Values of a column as slices of a block of bytes, of which no objects are made."""
+"""Column values as slices of a block of bytes, without Python objects."""
 
 from typing import Any, NamedTuple
 

@@ -24,8 +24,9 @@ from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import guess_format, named_set, open_data, reopen
 from aucmax.io.svmlight import SvmlightSource
 from aucmax.io.text import Text
-from aucmax.storage.atomic import refuse_overwriting, replacing, whole_output
+from aucmax.storage.atomic import refuse_overwriting, replacing
 from aucmax.storage.model_file import is_model
+from aucmax.storage.standard_output import whole_output
 from aucmax.tables.labels import Task
 from aucmax.workflows.models import load_with_recipe
 

@@ -22,8 +22,8 @@ from aucmax.storage.atomic import (
     discard,
     refuse_overwriting,
     refuse_twice,
-    sole_writer,
 )
+from aucmax.storage.locks import sole_writer
 from aucmax.storage.models import save_model
 from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out

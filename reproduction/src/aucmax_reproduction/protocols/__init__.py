@@ -1,4 +1,4 @@
-"""The five papers."""
+"""Protocols of the five papers."""
 
 from aucmax_reproduction.protocol import Protocol
 from aucmax_reproduction.protocols import (
@@ -16,7 +16,9 @@ PROTOCOLS = {
 
 
 def protocol(source: str) -> Protocol:
-    """Return how the tables of a source were made."""
+    """Return the protocol of a paper."""
     if source not in PROTOCOLS:
-        raise ValueError(f"There is no source {source!r}: {', '.join(PROTOCOLS)}.")
+        raise ValueError(
+            f"Unknown source {source!r}. Use one of {', '.join(PROTOCOLS)}."
+        )
     return PROTOCOLS[source]

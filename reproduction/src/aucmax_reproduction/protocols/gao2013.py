@@ -18,7 +18,7 @@ from aucmax_reproduction.splits import Folds
 _ETA = Grid(powers(2.0, -12, 10))
 _STEP = {"eta0": _ETA}
 _BATCH_ROWS = 8000
-# The penalty is λ/2 ‖w‖² beside half the mean square, or λ ‖w‖² beside the mean.
+# The penalty is λ/2 ‖w‖² with half the mean square, or λ ‖w‖² with the mean square.
 _SQUARE_L2 = Grid(powers(2.0, -10, 2, 2.0))
 _OPAUC = {**_STEP, "l2": _SQUARE_L2}
 
@@ -103,7 +103,7 @@ PROTOCOL = Protocol(
     "gao2013-opauc",
     "W. Gao, R. Jin, S. Zhu, Z.-H. Zhou: One-Pass AUC Optimization. ICML 2013.",
     {"2": _BENCHMARK, "4": _MANY_FEATURES},
-    unsaid=(
+    unstated=(
         "Which classes make the two groups of usps, letter, mnist, connect-4, "
         "acoustic, covtype, sector and news20: they were drawn at random.",
         "Scaling of the sets of many features: none here.",

@@ -20,7 +20,7 @@ from aucmax_reproduction.splits import Folds, Given, Holdout
 
 _WIDE = Grid(powers(2.0, -10, 10))
 _C = Grid(powers(2.0, -15, 10), PAIRS)
-_STEPS = Grid(powers(10.0, -3, 1))  # of ASAM and PSAM, not told
+_STEPS = Grid(powers(10.0, -3, 1))  # of ASAM and PSAM, not stated
 _TINY = {"l2": Grid(powers(10.0, -10, -7)), "eta0": _STEPS}
 _LARGE = {"l2": Grid(tuple(map(float, range(1, 101, 9)))), "eta0": _STEPS}
 _PASSES = 15
@@ -49,11 +49,10 @@ def _pairs(system: str, grid: dict[str, Grid]) -> Recipe:
 
 
 def _words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
-    """Return them with more to be tuned by: scaling, and for SAM penalties and passes.
+    """Return the recipes with scaling, and penalties and passes of SAM, to tune.
 
-    Rows of words that are standardised and not scaled inside are long: a penalty has
-    to be as large as the paper's for them, and of pairs drawn at random there have to
-    be many.
+    Standardised rows of words that are not scaled inside have large norms. They need a
+    penalty as large as the paper's, and many random pairs.
     """
     pairs = {"l2": ("auto", 1e-2, 1.0, 10.0, 30.0, 100.0), "max_iter": (5, 60)}
     found = of_words(recipes)
@@ -62,14 +61,14 @@ def _words(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
     return found
 
 
-_READINGS = 0.5**0.5, 1.0  # of the paper: does it divide by σ² or by 2σ²?
+_READINGS = 0.5**0.5, 1.0  # the paper divides by σ² or by 2σ²
 
 
 def _features(system: str, grid: dict[str, Grid], **how: Any) -> Recipe:
-    """Return a learner of many features of a kernel.
+    """Return a learner on many kernel features.
 
-    Ours is tuned by the width of the kernel, too. Features of all rows are held,
-    however many: a learner that has them mapped anew makes five passes only.
+    Our form is also tuned by the kernel width. The features of all rows are stored,
+    because a learner that maps rows in each pass makes only five passes.
     """
     always = {"width": (0.35, 0.5, *_READINGS), "memory": (4e9,)}
     return Recipe(system, grid, tried={**always, **how.pop("tried", {})}, **how)
@@ -258,11 +257,11 @@ _LINEAR = {
     "BAM": Recipe("BAM", {"l2": _C}, runs=1),
 }
 _ONCE = {"max_iter": 1}
-_BUFFERED: dict[str, Any] = {  # slow, and so by less
+_BUFFERED: dict[str, Any] = {  # slow, so fewer values
     "printed": _ONCE,
     "tried": {"C": (0.01, 0.1, 1.0), "precondition": (True,), "width": _READINGS},
 }
-# Not "auto", which is another penalty for all rows than for those it is tuned on.
+# Not "auto", whose penalty depends on the number of rows.
 _PAIRS: dict[str, Any] = {
     "printed": {"max_iter": _PASSES},
     "tried": {"l2": (1e-6, 1e-5), "eta0": (1.0,), "max_iter": (60,)},
@@ -278,8 +277,8 @@ _KERNEL = {
     "FASAM": _features("FASAM", {**_TINY, "sigma": _FOURIER_WIDTHS}, **_PAIRS),
 }
 _CHAPTER_6 = Plan("standardised", Given(0.2, 5), 3, _LINEAR, _GIVEN)
-# Words are standardised as well: λ of 1 to 100 is far too much for rows of unit length.
-# (ASAM as printed on sector: 0.99 standardised, 0.91 with rows as they are.)
+# Words are standardised too: λ of 1 to 100 is far too large for rows of unit length.
+# (ASAM as published on sector: 0.99 standardised, 0.91 with raw rows.)
 _CHAPTER_6_WORDS = _CHAPTER_6._replace(
     split=Given(0.2, 2),
     subjects=_WORDS,
@@ -325,7 +324,7 @@ PROTOCOL = Protocol(
         "7.5": _CHAPTER_6_KERNEL,
     },
     same_fits={"3.3": "3.2", "4.4": "4.3", "4.6": "4.5"},
-    unsaid=(
+    unstated=(
         "Which labels are positive on usps, connect-4, mnist and covtype: labels 5 to "
         "9, lost, 7 to 9 and 4 to 7 have the printed ratios of classes, or nearly.",
         "Runs of chapter 3 (one here) and of table 6.6 (three here).",

@@ -57,7 +57,7 @@ PROTOCOL = Protocol(
             },
         )
     },
-    unsaid=(
+    unstated=(
         "Scaling: the files as they are distributed. Ours of covtype has raw values, "
         "on which no step size of the printed algorithms gets to 0.60; LIBSVM has a "
         "scaled file, too, and here features are scaled to [-1, 1].",

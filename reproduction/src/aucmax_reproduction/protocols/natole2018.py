@@ -12,13 +12,13 @@ from aucmax_reproduction.protocol import (
 from aucmax_reproduction.protocols import sets
 from aucmax_reproduction.splits import Holdout
 
-# x/‖x‖ for three sets and (x - mean(x))/‖x‖ for the others, says the thesis. That the
-# mean is the row's, and that the three are the files scaled to [-1, 1], is what agrees
-# with the printed values: see docs/reproduction.md.
+# The thesis uses x/‖x‖ for three sets and (x - mean(x))/‖x‖ for the others. The mean of
+# the row, and files scaled to [-1, 1] for the three, agree with the published values:
+# see reproduction/README.md.
 _UNIT = "to [-1, 1], rows of unit length"
 ROWS = "rows less their mean, by their length"
 
-# Neither steps nor passes are told.
+# The paper states neither steps nor passes.
 PASSES = 15
 STEPS = Grid(powers(10.0, -3, 1))
 
@@ -31,7 +31,7 @@ REG_SOLAM = Recipe(
 
 
 def spam(system: str, **grids: Grid) -> Recipe:
-    """Return SPAM as it is printed, which knows the class means from the start."""
+    """Return SPAM as published, which knows the class means from the start."""
     printed = {"max_iter": PASSES, "shuffle": True}
     return Recipe(system, {**grids, "eta0": STEPS}, printed=printed)
 
@@ -56,7 +56,7 @@ PLAN = Plan(
     subjects=SUBJECTS,
 )
 
-UNSAID = (
+UNSTATED = (
     "Scaling: here that of the thesis' chapter 3, rows less their mean by their "
     "length; diabetes, fourclass and german to [-1, 1], then rows of unit length.",
     "The step size of SPAM: here it is chosen with the penalty, out of 10^[-3:1].",
@@ -70,6 +70,6 @@ PROTOCOL = Protocol(
     "M. Natole, Y. Ying, S. Lyu: Stochastic Proximal Algorithms for AUC Maximization. "
     "ICML 2018.",
     {"2": PLAN},
-    unsaid=UNSAID,
+    unstated=UNSTATED,
     pictures=(Picture("1", "2", "AUC against seconds", ("SPAM-L2", "SOLAM", "OPAUC")),),
 )

@@ -68,15 +68,15 @@ PROTOCOL = Protocol(
         "6.3": _BENCHMARK,
         "6.4": _ANOMALIES,
     },
-    # The same splits of the same rows, although the printed values are not the same.
+    # Same splits of the same rows, although the published values differ.
     same_fits={"3.2": "6.3"},
-    unsaid=(
+    unstated=(
         "Whether mean(x) is that of the row or of the feature: here it is the row's.",
         "How features are normalised in chapter 6: here as in chapter 3.",
         "The radius of regSOLAM: here √(2/l2).",
         "σ, τ, θ and the iterations of SPDAM: here those of its Theorem 5.1, and 100 "
         "passes.",
-        *natole2018.UNSAID[1:],
+        *natole2018.UNSTATED[1:],
     ),
     pictures=(
         Picture("4.2", "4.2", "SPAM and regSOLAM", ("SPAM-L2", "regSOLAM")),

@@ -1,4 +1,4 @@
-"""Data sets that several papers have, and what is to be said of them."""
+"""Data sets that several papers use."""
 
 from aucmax_reproduction.protocol import Subject
 
@@ -7,7 +7,7 @@ ABSENT = Subject(None, cannot="the data set is not in the registry")
 _COVTYPE = "351,885 of the 581,012 rows are here, drawn at random"
 _HALVES = "the paper drew two groups of classes at random, and does not say which"
 
-# In two classes already, whatever the paper.
+# Two classes in all papers.
 DIABETES = Subject("diabetes")
 FOURCLASS = Subject("fourclass")
 GERMAN = Subject("german")
@@ -15,7 +15,7 @@ SPLICE = Subject("splice", merged=True)
 A9A = Subject("a9a", part="train")
 IJCNN1 = Subject("ijcnn1", merged=True)
 
-# Classes in two groups that nobody knows.
+# Unknown class groups.
 USPS = Subject("usps", unknown=True, merged=True, cannot=_HALVES)
 MNIST = Subject("mnist", part="train", unknown=True, cannot=_HALVES)
 LETTER = Subject("letter", part="train", unknown=True, cannot=_HALVES)
@@ -25,7 +25,7 @@ NEWS20 = Subject("news20", unknown=True, cannot=_HALVES)
 
 COVTYPE_SAMPLE = Subject("covtype_sample", note=_COVTYPE)
 
-# The twelve of the thesis and of the paper that it repeats.
+# The twelve sets of natole2018 and the thesis.
 TWELVE = {
     "diabetes": DIABETES,
     "fourclass": FOURCLASS,

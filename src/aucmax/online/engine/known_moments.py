@@ -1,4 +1,4 @@
-"""TODO."""
+"""Feature tables from known class moments, as ``fit`` has them."""
 
 import numpy as np
 

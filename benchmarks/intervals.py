@@ -1,22 +1,22 @@
-"""How often intervals of 95 % cover the true AUC, by simulation.
+"""Coverage of 95 % confidence intervals of the AUC, by simulation.
 
-``python benchmarks/bench_coverage.py scores --repeat 2000``: ``metrics.auc_interval``
-of scores whose AUC is known. "normal" has positives of mean a and standard deviation 1,
-"wide" of 2 and "narrow" of 0.5, against negatives of mean 0 and 1; "exponential" has
-exponential scores of another scale, "shifted" of another place; "mixed" is "normal",
-but a share 1 - AUC of the positives is as the negatives. Columns are percent of the
+``python benchmarks/intervals.py scores --repeat 2000``: ``metrics.auc_interval`` of
+scores with a known AUC. Negatives are standard normal. Positives of "normal" have the
+standard deviation 1, of "wide" 2, of "narrow" 0.5. "exponential" has exponential scores
+of different scale, "shifted" of different location. "mixed" is "normal", with a share
+1 - AUC of the positives distributed like the negatives. Columns are percent of the
 draws: "wilson" is the default, "logit" plain DeLong on the logit scale.
 
-``python benchmarks/bench_coverage.py classifier --repeat 400``: ``AUCClassifier.auc_``
-on tables of noise and of signal. The truth is the AUC of the fitted model on new rows:
-0.5 on noise, else that of 20,000 new rows. Columns are percent; "folds" takes folds for
-independent (``cv_auc_interval`` as it is by default). "line" has one column whose mean
-differs by class, "xor" two whose product's does.
+``python benchmarks/intervals.py classifier --repeat 400``: ``AUCClassifier.auc_`` on
+tables of noise and of signal. The true value is the AUC of the fitted model: 0.5 on
+noise, else measured on 20,000 new rows. "folds" treats folds as independent (the
+default of ``cv_auc_interval``). "line" has one column whose mean differs by class,
+"xor" two columns whose product does.
 
-The constants of both intervals were chosen by simulations of these very kinds, with
-other seeds; but "mixed" was only looked at afterwards.
+The constants of both intervals were chosen by simulations of the same kinds with other
+seeds, except "mixed", which was only evaluated afterwards.
 
-A share p of R draws has a standard error of sqrt(p (1 - p) / R): 0.5 % for 2,000.
+The standard error of a share p of R draws is sqrt(p (1 - p) / R): 0.5 % for 2,000.
 """
 
 import argparse
@@ -36,13 +36,13 @@ from aucmax.metrics import auc, auc_interval, cv_auc_interval
 
 AREAS = (0.5, 0.7, 0.95, 0.98)
 SIZES = ((5, 100), (10, 100), (10, 1000), (20, 200), (20, 2000), (50, 500), (50, 5000))
-LEAST = 92.0  # percent; below, a number is marked
+LEAST = 92.0  # percent; lower coverage is marked
 
 Draw = Callable[[np.random.Generator, int, int, float], np.ndarray]
 
 
 def normal(deviation: float) -> Draw:
-    """Return what draws scores, positives first, that have a given AUC."""
+    """Return a function that draws scores of a given AUC, positives first."""
 
     def draw(rng: np.random.Generator, m: int, n: int, area: float) -> np.ndarray:
         scores = rng.standard_normal(m + n)
@@ -84,8 +84,8 @@ KINDS: dict[str, Draw] = {
 }
 
 
-def of_scores(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
-    """Yield the name of each cell, and what the methods cover."""
+def cover_scores(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
+    """Yield the name of each cell and the coverage of each method in percent."""
     methods = ("wilson", "logit")
     for kind, draw in KINDS.items():
         for area in AREAS:
@@ -103,7 +103,7 @@ def of_scores(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
 
 
 class Task(NamedTuple):
-    """A table to be drawn, and what is to learn from it."""
+    """A distribution of tables, and the members to fit to it."""
 
     name: str
     n: int
@@ -137,18 +137,18 @@ TASKS = (
     Task("line", 300, 8, 0.05, TEAM, 1.5),
     Task("xor", 400, 6, 0.3, TEAM, 1.2),
 )
-FEWEST, NEW = 6, 20_000  # positives of a table; rows that tell the truth
+FEWEST, NEW = 6, 20_000  # positives of a table; rows to measure the true AUC
 
 
-def of_classifier(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
-    """Yield the name of each task, and what ``auc_`` covers."""
-    plain: list[Any] = []  # what folds would say if they were independent
+def cover_classifier(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
+    """Yield the name of each task and the coverage of ``auc_`` in percent."""
+    plain: list[Any] = []  # intervals that treat folds as independent
 
-    def noted(*args: Any, **more: Any) -> Any:
+    def recorded(*args: Any, **more: Any) -> Any:
         plain.append(cv_auc_interval(*args, **more | {"dependence": 0.0}))
         return cv_auc_interval(*args, **more)
 
-    uncertainty.cv_auc_interval = noted
+    uncertainty.cv_auc_interval = recorded
     for task in TASKS:
         hits, width, draws = np.zeros(2), 0.0, 0
         for seed in range(repeat):
@@ -179,14 +179,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["scores", "classifier"])
-    parser.add_argument("--repeat", type=int, default=500, help="draws of a cell")
+    parser.add_argument("--repeat", type=int, default=500, help="draws per cell")
     chosen = parser.parse_args()
     if chosen.what == "scores":
         table = Table("scores", "AUC", "rows", "mean width", "wilson %", "logit %")
-        lines = of_scores(chosen.repeat)
+        lines = cover_scores(chosen.repeat)
     else:
         table = Table("table", "draws", "rows", "mean width", "auc_ %", "folds %")
-        lines = of_classifier(chosen.repeat)
+        lines = cover_classifier(chosen.repeat)
     for cell, covered in lines:
         marks = [f"{c:.1f}{'' if c >= LEAST else ' !'}" for c in covered]
         table.add_row(*cell, *marks)

@@ -1,0 +1,148 @@
+"""Combine cross-fitted members: weights, calibration, AUC and leaderboard."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from aucmax.base.duplicate_rows import Repeats
+from aucmax.base.folds import drawn
+from aucmax.blend.blending import blend_weights
+from aucmax.blend.crossfit import FittedMember, Fold, TrainingRows, fold_of_rows
+from aucmax.blend.uncertainty import (
+    crossfit_interval,
+    fold_model_scores,
+    folds_depend,
+    merge_duplicates,
+    training_variance_share,
+)
+from aucmax.core.rows import Float, Index
+from aucmax.metrics.calibration import log_odds
+from aucmax.metrics.delong import AUCInterval
+
+_MIN_WEIGHT = 0.01  # of the total: lighter members are not worth the time to score
+_INNER_FOLDS = 2  # of the test rows, if there is only one split
+_COMPARED_ROWS = 500  # rows on which the fold models are compared
+
+
+class BlendLeaderboardEntry(NamedTuple):
+    """A line of ``AUCClassifier.leaderboard_``."""
+
+    member: str
+    auc: float  # on held-out rows
+    low: float  # confidence interval (95 %)
+    high: float
+    weight: float  # share of the blend
+    seconds: float  # training time of all models
+    rows: int  # largest number of rows a model was trained on
+
+
+class Combination(NamedTuple):
+    """How the members are combined, and the results on held-out rows."""
+
+    auc: AUCInterval
+    leaderboard: list[BlendLeaderboardEntry]  # highest AUC first
+    members: list[FittedMember]  # those with a positive weight
+    blend: Float  # (3, members) mean and scale of the scores, and weights
+    calibration: Float  # (2,) slope and offset: log-odds of the blended score
+
+
+def combine(
+    fitted: list[FittedMember],
+    rows: TrainingRows,
+    folds: list[Fold],
+    equal: Repeats,
+    seed: int,
+) -> Combination:
+    """Estimate weights and calibration from out-of-fold scores, and the AUC."""
+    fold = fold_of_rows(folds, len(rows.signed))
+    scored = fold >= 0
+    signed, fold = rows.signed[scored], fold[scored]
+    S = np.column_stack([member.scores[scored] for member in fitted])
+    mean, scale = S.mean(axis=0), S.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    Z = (S - mean) / scale
+    w = blend_weights(Z, signed)
+    w[w < _MIN_WEIGHT * w.sum()] = 0.0
+    blended = _out_of_fold_blend(Z, signed, fold)
+    interval = _interval_function(fitted, rows, folds, equal, seed)
+    entries = [
+        BlendLeaderboardEntry(
+            member.name,
+            *interval(S[:, j], np.arange(len(fitted)) == j)[:3],
+            weight=float(w[j] / w.sum()),
+            seconds=member.seconds,
+            rows=member.rows,
+        )
+        for j, member in enumerate(fitted)
+    ]
+    return Combination(
+        interval(blended, w / scale),
+        sorted(entries, key=lambda entry: -entry.auc),
+        [member for j, member in enumerate(fitted) if w[j]],
+        np.array([mean, scale, w])[:, w > 0.0],
+        _calibrate(blended, signed),
+    )
+
+
+def _calibrate(blended: Float, signed: Float) -> Float:
+    """Return slope and offset of Platt's calibration."""
+    positive = signed > 0.0
+    class_weight = np.array([signed[positive].sum(), -signed[~positive].sum()])
+    class_weight *= len(signed) / class_weight.sum()
+    return np.array(log_odds(blended[positive], blended[~positive], class_weight))
+
+
+def _out_of_fold_blend(Z: Float, signed: Float, fold: Index) -> Float:
+    """Return the blended score of each row, with weights fitted to other folds."""
+    if (fold == fold[0]).all():  # a single split
+        fold = fold.copy()
+        inner = StratifiedKFold(_INNER_FOLDS).split(Z, signed > 0.0)
+        for k, (_, test) in enumerate(inner):
+            fold[test] = k
+    blended = np.empty(len(signed))
+    for k in np.unique(fold):
+        test = fold == k
+        blended[test] = Z[test] @ blend_weights(Z[~test], signed[~test])
+    return blended
+
+
+def _interval_function(
+    fitted: list[FittedMember],
+    rows: TrainingRows,
+    folds: list[Fold],
+    equal: Repeats,
+    seed: int,
+) -> Callable[[Float, NDArray[Any]], AUCInterval]:
+    """Return the function (out-of-fold scores, member weights) -> AUC interval."""
+    fold = fold_of_rows(folds, len(rows.signed))
+    scored = fold >= 0
+    positive, fold, weight = rows.signed[scored] > 0.0, fold[scored], None
+    if rows.weighted:
+        weight = np.abs(rows.signed[scored])
+    once = np.arange(len(positive))
+    if equal.copies:
+        once, weight = merge_duplicates(equal.of[scored], positive, fold, weight)
+
+    def interval(out_of_fold: Float, share: float, removed: float) -> AUCInterval:
+        return crossfit_interval(
+            positive[once], out_of_fold[once], fold[once], weight, share, removed
+        )
+
+    if not folds[0].keep_model:  # the models of the splits have been discarded
+        dependence = float(folds_depend(folds))
+        return lambda out_of_fold, _: interval(out_of_fold, dependence, 0.0)
+    compared = np.arange(len(rows.signed))
+    if len(compared) > _COMPARED_ROWS:
+        compared = drawn(rows.signed, _COMPARED_ROWS, np.random.RandomState(seed))
+    scores = fold_model_scores(fitted, len(folds), rows.X[compared])
+    n_models = min(len(member.models) for member in fitted)
+
+    def estimated(out_of_fold: Float, w: NDArray[Any]) -> AUCInterval:
+        blended = np.tensordot(w, scores, 1)
+        share = training_variance_share(blended, out_of_fold, positive)
+        return interval(out_of_fold, share, share / n_models)
+
+    return estimated

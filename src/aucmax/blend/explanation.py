@@ -1,0 +1,62 @@
+"""Text of ``AUCClassifier.explain``: AUC, members, columns, duplicate rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aucmax.blend.combine import BlendLeaderboardEntry
+from aucmax.blend.duplicates import DuplicateCounts
+from aucmax.blend.importance import Importance
+from aucmax.metrics.decimals import decimals, with_interval
+from aucmax.metrics.delong import AUCInterval
+
+_MAX_COLUMNS = 8  # that are named
+
+
+def describe(
+    classes: Sequence[Any],
+    auc: AUCInterval,
+    leaderboard: list[BlendLeaderboardEntry],
+    importances: list[Importance],
+    duplicates: DuplicateCounts,
+) -> str:
+    """Describe a fitted blend, one sentence or two per line.
+
+    ``leaderboard`` and ``importances`` have the best entry first.
+    """
+    negative, positive = classes
+    best = leaderboard[0]
+    by_weight = sorted(leaderboard, key=lambda entry: -entry.weight)
+    members = ", ".join(
+        f"{entry.member} {entry.weight:.0%} ({entry.rows:,} rows per model)"
+        for entry in by_weight
+        if entry.weight
+    )
+    value, low, high, _ = auc
+    pairs = f"{value:.{decimals(low, high) - 2}%}"
+    area, lower, upper = with_interval(value, low, high)
+    best_auc = "{} ({} to {})".format(*with_interval(*best[1:4]))
+    lines = [
+        f"It ranks rows of class {positive!r} above rows of class {negative!r}.",
+        f"It ranks {pairs} of all pairs of a positive and a negative row correctly "
+        f"(AUC {area}, 95 % confidence interval {lower} to {upper}, estimated on "
+        "held-out rows).",
+        f"Members and their weights: {members}. The best single member is "
+        f"{best.member}, with an AUC of {best_auc}.",
+    ]
+    significant = [column for column in importances if column.low > 0.0]
+    if significant:
+        named = ", ".join(
+            f"{column.column} {column.drop:.4f}"
+            for column in significant[:_MAX_COLUMNS]
+        )
+        lines.append(f"AUC decreases most when these columns are shuffled: {named}.")
+    elif importances:
+        lines.append("Shuffling any single column does not clearly decrease the AUC.")
+    if duplicates.repeated:
+        how = "equal rows share a fold"
+        if duplicates.split:
+            how = (
+                f"{duplicates.split} rows were scored by models trained on an equal row"
+            )
+        lines.append(f"{duplicates.repeated} rows equal an earlier row; {how}.")
+    return "\n".join(lines)

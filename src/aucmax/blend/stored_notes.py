@@ -1,0 +1,79 @@
+"""Results of a blend as JSON values of a model file, and its models."""
+
+from typing import Any, NamedTuple
+
+from aucmax.base.ranker import Ranker
+from aucmax.blend.combine import BlendLeaderboardEntry
+from aucmax.blend.duplicates import DuplicateCounts
+from aucmax.blend.importance import Importance
+from aucmax.metrics.delong import AUCInterval
+from aucmax.storage.estimator import restore
+from aucmax.storage.storable import State
+
+
+class Notes(NamedTuple):
+    """Results of a fit, and the number of models of each member."""
+
+    auc: AUCInterval
+    leaderboard: list[BlendLeaderboardEntry]
+    importances: list[Importance]  # in the order of the columns
+    repeats: DuplicateCounts
+    models: list[tuple[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return lists and numbers, by the names of the fields."""
+        return {
+            "auc": list(self.auc),
+            "leaderboard": [list(entry) for entry in self.leaderboard],
+            "importances": [list(column) for column in self.importances],
+            "repeats": list(self.repeats),
+            "models": [list(member) for member in self.models],
+        }
+
+    @classmethod
+    def from_json(cls, notes: dict[str, Any]) -> "Notes":
+        """Return the notes of a model file; raise a ValueError if invalid."""
+        repeated, split = map(_number, notes.get("repeats", (0, 0)))
+        return cls(
+            AUCInterval(*map(_number, notes["auc"])),
+            [BlendLeaderboardEntry._make(_line(line)) for line in notes["leaderboard"]],
+            [Importance._make(_line(line)) for line in notes["importances"]],
+            DuplicateCounts(int(repeated), int(split)),
+            [(_text(name), int(_number(count))) for name, count in notes["models"]],
+        )
+
+
+def restore_members(
+    state: State, counts: dict[str, int], width: int
+) -> dict[str, list[Any]]:
+    """Return the models of each member; raise a ValueError if they are invalid."""
+    models = {name: restore(child) for name, child in state.children.items()}
+    for name, model in models.items():
+        if not isinstance(model, Ranker) or model.n_features_in_ != width:
+            raise ValueError(f"{name} is not a model with {width} features.")
+    if not counts or sum(counts.values()) != len(models) or 0 in counts.values():
+        raise ValueError(
+            f"the file has {len(models)} models, but {sum(counts.values())} are "
+            f"expected for its members: {', '.join(counts) or 'none'}."
+        )
+    return {
+        name: [models[f"{name}.{k}"] for k in range(count)]
+        for name, count in counts.items()
+    }
+
+
+def _line(values: Any) -> list[Any]:
+    name, *numbers = values
+    return [_text(name), *map(_number, numbers)]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"found {value!r}, expected a name.")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"found {value!r}, expected a number.")
+    return value

@@ -1,0 +1,156 @@
+"""Served scores of a stream: score scale, calibration and progressive AUC.
+
+Rows are scored before they are learnt. These scores give each member's score scale, the
+calibration of the blend by Platt's method, and a histogram from which the progressive
+AUC is computed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.core.rows import Float
+from aucmax.metrics.calibration import log_odds
+from aucmax.stream.blocks import class_weights
+
+_RECENT_ROWS = 1024  # rows of each class whose scores are kept for calibration
+_RENEWAL = 0.5  # weight of the last block in the scale of a member's scores
+_TAIL = 0.05  # fraction of the scores winsorised at either end to estimate the scale
+_MAX_DEVIATION = 10.0  # in scales from the median; scores are clipped to it
+_BINS = 4096
+_MAX_ASINH = 10.0  # asinh of the largest log-odds with a bin of its own
+
+
+@dataclass
+class ServedScores:
+    """Summary of the scores of ``K`` members, each computed before the row was learnt.
+
+    A model file stores the arrays by the names that :meth:`arrays` gives.
+    """
+
+    recent: list[Float]  # (K, n) last scores of positives and negatives, in scales
+    scale: Float  # (K,) scale of each member's scores
+    weights: Float  # (K,) weights of the members in the blend
+    class_weight: Float  # (3,) weight of the classes, recent rows count more; rows
+    histogram: Float  # (2, bins) weight of the classes by calibrated score
+    _calibration: tuple[float, float] | None = field(default=None, repr=False)
+
+    @classmethod
+    def start(cls, count: int) -> Self:
+        """Return the summary before the first block, with equal weights."""
+        return cls(
+            [np.zeros((count, 0)), np.zeros((count, 0))],
+            np.ones(count),
+            np.full(count, 1.0 / count),
+            np.zeros(3),
+            np.zeros((2, _BINS)),
+        )
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return the summary of stored arrays; raise a ValueError if invalid."""
+        served = cls(
+            recent=[arrays["pos"], arrays["neg"]],
+            scale=arrays["unit"],
+            weights=arrays["mix"],
+            class_weight=arrays["mass"],
+            histogram=arrays["served"],
+        )
+        if not (served.scale > 0.0).all() or (served.weights < 0.0).any():
+            raise ValueError("score scales are not positive, or weights are negative.")
+        if (served.class_weight < 0.0).any() or (served.histogram < 0.0).any():
+            raise ValueError("class weights are negative.")
+        return served
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that a model file stores."""
+        return {
+            **dict(zip(("pos", "neg"), self.recent, strict=True)),
+            "unit": self.scale,
+            "mix": self.weights,
+            "mass": self.class_weight,
+            "served": self.histogram,
+        }
+
+    def add_block(self, scores: Float, signed: Float) -> None:
+        """Add the scores (K, m) of a block."""
+        self._add_to_histogram(scores, signed)
+        sides = signed > 0.0, signed < 0.0
+        self._update_scale(scores, sides)
+        scaled = scores / self.scale[:, np.newaxis]
+        self.recent = [
+            np.hstack([kept, scaled[:, side]])[:, -_RECENT_ROWS:]
+            for kept, side in zip(self.recent, sides, strict=True)
+        ]
+        self._calibration = None
+
+    def _add_to_histogram(self, scores: Float, signed: Float) -> None:
+        slope, offset = self.calibration()
+        place = _bin(slope * ((self.weights / self.scale) @ scores) + offset)
+        sides = signed > 0.0, signed < 0.0
+        for counts, side in zip(self.histogram, sides, strict=True):
+            counts += np.bincount(place[side], np.abs(signed[side]), _BINS)
+
+    def _update_scale(self, scores: Float, sides: tuple[Any, Any]) -> None:
+        """Update the scale of each member's scores.
+
+        It is the winsorised standard deviation in the larger class and changes slowly.
+        A single row, or a block with many positives, must not change it much.
+        """
+        larger = scores[:, sides[int(self.class_weight[0] < self.class_weight[1])]]
+        if not larger.shape[1]:
+            return
+        low, high = np.quantile(larger, (_TAIL, 1.0 - _TAIL), axis=1)
+        deviation = np.clip(larger.T, low, high).std(axis=0)
+        share = _RENEWAL if self.recent[0].size + self.recent[1].size else 1.0
+        ratio = np.where(deviation > 0.0, deviation, self.scale) / self.scale
+        self.scale = self.scale * ratio**share
+
+    def add_classes(self, signed: Float, rows: float) -> None:
+        """Add the class weights of a block that ends at row ``rows`` of the stream."""
+        self.class_weight += *(rows * class_weights(signed)), len(signed)
+
+    def fade(self, share: float) -> None:
+        """Multiply the class weights so far by ``share``."""
+        self.class_weight *= share
+
+    def set_weights(self, weights: Float) -> None:
+        """Set the weights of the members in the blend."""
+        self.weights, self._calibration = weights, None
+
+    def calibration(self) -> tuple[float, float]:
+        """Return slope and offset of the log-odds of the blended, scaled score.
+
+        They are fitted to the recent scores, blended by the present weights. Extreme
+        scores are clipped.
+        """
+        if self._calibration is not None:
+            return self._calibration
+        pos, neg = (self.weights @ scores for scores in self.recent)
+        both = bool(pos.size and neg.size)
+        if both:
+            larger = pos if self.class_weight[0] > self.class_weight[1] else neg
+            bounds = np.median(larger) + np.array([-_MAX_DEVIATION, _MAX_DEVIATION])
+            pos, neg = pos.clip(*bounds), neg.clip(*bounds)
+        *weights, rows = self.class_weight
+        line = log_odds(pos, neg, rows * np.array(weights) / (sum(weights) or 1.0))
+        if both:
+            self._calibration = line
+        return line
+
+    def progressive_auc(self) -> tuple[float, float]:
+        """Return the weight of correctly ordered pairs and of all pairs of rows.
+
+        Scores in the same bin count half, as ties do.
+        """
+        pos, neg = self.histogram
+        below = np.cumsum(neg) - 0.5 * neg
+        return float(pos @ below), float(pos.sum() * neg.sum())
+
+
+def _bin(score: Float) -> NDArray[np.intp]:
+    """Return the bins of log-odds: 0.005 wide near zero, 0.5 % wide for large ones."""
+    place = (np.arcsinh(score) / _MAX_ASINH + 1.0) * (0.5 * _BINS)
+    return np.clip(place, 0, _BINS - 1).astype(np.intp)

@@ -1,0 +1,55 @@
+"""Arrays of AUCStream in model files: shapes, and conversion from version 0.1.0."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.stream.blocks import MAX_LENGTH
+from aucmax.stream.serving import ServedScores
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
+    """Return the arrays of ``count`` members; raise a ValueError if they are invalid.
+
+    ``scored`` and ``signed`` are scores and signed weights of the unfinished block.
+    """
+    if "served" not in arrays:
+        arrays = _from_0_1_0(arrays, count, n_features)
+    length = len(arrays["signed"])
+    new = ServedScores.start(count).arrays()
+    shapes = {name: array.shape for name, array in new.items()}
+    shapes |= {name: (count, *arrays[name].shape[1:2]) for name in ("pos", "neg")}
+    shapes |= {"recency": (6,), "most": (n_features,), "signed": (length,)}
+    shapes |= {"scored": (count + 1, length)}
+    shapes |= {"last": (n_features if arrays["last"].size else 0,)}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name!r} has shape {array.shape}, expected {shape} and finite values."
+            )
+    if length >= MAX_LENGTH or not arrays["signed"].all():
+        raise ValueError("the unfinished block is too long or has rows of weight zero.")
+    if (arrays["most"] < 0.0).any():
+        raise ValueError("'most', the largest absolute values, has negative values.")
+    return arrays
+
+
+def _from_0_1_0(arrays: Arrays, count: int, n_features: int) -> Arrays:
+    """Convert the arrays of version 0.1.0.
+
+    It stored recent scores of the blend, not of each member, and no served scores.
+    """
+    scored = arrays["scored"]
+    return {
+        **arrays,
+        **{name: np.tile(arrays[name], (count, 1)) for name in ("pos", "neg")},
+        "served": ServedScores.start(count).histogram,
+        "most": np.zeros(n_features),
+        "recency": np.zeros(6),
+        "last": np.zeros(0),
+        "scored": np.vstack([scored, np.zeros_like(scored[:1])]),
+    }
