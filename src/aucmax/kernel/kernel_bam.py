@@ -164,22 +164,7 @@ class KernelBAM(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker; see :meth:`BAM.fit`. Rows of weight zero are ignored."""
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         chosen = self._drawn(signed)

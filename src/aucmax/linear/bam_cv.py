@@ -179,14 +179,7 @@ class BAMCV(LinearRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
-        (
-            "l2_",
-            "scale_",
-            "l2s_",
-            "loss_scores_",
-            "coef_path_",
-        ),
-        Spec(finite=False),
+        ("l2_", "scale_", "l2s_", "loss_scores_", "coef_path_"), Spec(finite=False)
     )
 
     n_iter_: int
@@ -217,22 +210,7 @@ class BAMCV(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, in the loss and in the AUC of a fold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
         self._losses()  # raise errors before any work
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         stats = feature_statistics(self, X, rows, signed)

@@ -138,14 +138,7 @@ class LeastSquaresAUCCV(LinearRanker):
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
-        (
-            "l2_",
-            "l2s_",
-            "scale_",
-            "scores_",
-            "coef_path_",
-        ),
-        Spec(finite=False),
+        ("l2_", "l2s_", "scale_", "scores_", "coef_path_"), Spec(finite=False)
     )
 
     n_iter_: int
@@ -166,22 +159,7 @@ class LeastSquaresAUCCV(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights, in the moments and in the AUC of a fold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         weighted = sample_weight is not None
         if without_moments(rows, len(signed), self.n_features_in_, self.solver, 0.0):

@@ -171,22 +171,7 @@ class MBA(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights: relative frequencies of being drawn.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker, see :meth:`BAM.fit`; weights are drawing frequencies."""
         rows, signed, moments = self._tallied(X, y, sample_weight)
         rng = generator(self.random_state)
         pos, neg = draw(signed, self.batch_size, self.n_batches, rng)

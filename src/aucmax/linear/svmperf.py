@@ -227,22 +227,7 @@ class SVMPerf(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; weight k counts as k copies of the row.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker; parameters as in :meth:`BAM.fit`."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = self._tally(X, rows, signed)
         pairs = AllPairs(rows, signed, moments)

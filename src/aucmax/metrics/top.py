@@ -50,12 +50,8 @@ def average_precision(
 
     Parameters
     ----------
-    y, score : array-like of shape (n_rows,)
-        Labels of two classes, and scores, as for :func:`auc`.
-    sample_weight : array-like of shape (n_rows,), optional
-        Row weights; weight k counts as k copies of the row.
-    pos_label : label, optional
-        Positive class; by default the larger label.
+    y, score, sample_weight, pos_label
+        As for :func:`auc`.
 
     Returns
     -------
@@ -280,12 +276,8 @@ def breakeven(
 
     Parameters
     ----------
-    y, score : array-like of shape (n_rows,)
-        Labels of two classes, and scores, as for :func:`auc`.
-    sample_weight : array-like of shape (n_rows,), optional
-        Row weights; weight k counts as k copies of the row.
-    pos_label : label, optional
-        Positive class; by default the larger label.
+    y, score, sample_weight, pos_label
+        As for :func:`auc`.
 
     Returns
     -------
