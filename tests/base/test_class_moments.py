@@ -92,7 +92,7 @@ def test_a_weight_of_k_is_k_rows():
 
 @pytest.mark.parametrize("layout", ["dense", "CSR"])
 def test_a_spread_is_known_however_far_from_zero(layout):
-    """Four million spreads, as of dates; and a constant is one to the last bit."""
+    """Means of four million standard deviations, as of dates, and exact constants."""
     X, y = gaussian(500, 4)
     offset = np.array([0.0, 4e6, -4e6, 0.0])
     far = X + offset
@@ -143,7 +143,7 @@ def test_many_features():
 
 @pytest.mark.parametrize("pairs", [np.inf, 40])
 def test_noise_is_the_sampling_error_of_the_difference_of_means(pairs):
-    """Draw the data again and again, and see how much the difference varies."""
+    """Compare with the variation of the difference over repeated draws of the data."""
     rng = np.random.default_rng(0)
     y = np.arange(200) % 4 == 0
     size = np.array([1.0, 10.0, 0.1])

@@ -1,4 +1,4 @@
-"""Equal rows: found by hashes, told from separate observations, kept in one fold."""
+"""Duplicate rows: detection, distinction from separate observations, and folds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is wrong with a value is said with its place."""
+"""Validation errors name the value and its place."""
 
 import numpy as np
 import pytest

@@ -233,7 +233,7 @@ def test_one_step_is_least_squares():
 
 
 def test_the_sigmoid_is_not_convex():
-    """Outliers on the wrong side pull a convex loss about; the sigmoid shrugs."""
+    """Outliers on the wrong side change a convex loss much, the sigmoid little."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 2))
     y = (X[:, 0] + 0.3 * rng.standard_normal(400) > 0).astype(int)

@@ -49,7 +49,7 @@ def by_numpy(X, y, weight=None):
 
 
 def assert_close(found, expected, rtol=1e-12):
-    """Compare scatter matrices in units of the features' spreads."""
+    """Compare scatter matrices in units of the features' standard deviations."""
     assert_allclose(found.weight, expected.weight, rtol=rtol)
     assert_array_equal(found.rows, expected.rows)
     assert_allclose(found.nonzero, expected.nonzero, rtol=rtol, atol=rtol)

@@ -322,7 +322,7 @@ def gather(X: Rows, y: Float, n_features: int, order: Index | None = None) -> Mo
 
 
 def check_features(n_features: int, who: str) -> None:
-    """Raise an error if covariances of so many features exceed the memory limit."""
+    """Raise an error if covariances of ``n_features`` exceed the memory limit."""
     check_width(
         n_features,
         2,

@@ -2,16 +2,15 @@ r"""Truncated Newton for a loss of the scores plus a ridge.
 
 .. math:: J(w) = L(X w) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
 
-with λ the same for all features, l2, or not. The steps solve the Newton equations by
-conjugate gradients, only as well as it pays (Eisenstat and Walker), in coordinates in
-which the curvature at zero is about one: then raw features do no harm, and norms of
-gradients mean something. A step is tried on the *scores*: X times the step once, and
-each trial costs no more than the loss. J never rises.
+with one λ for all features or one for each. Steps solve the Newton equations
+approximately by conjugate gradients (forcing terms of Eisenstat and Walker), in
+coordinates in which the curvature at zero is about one, so that features need no
+scaling. The line search is on the *scores*: X times the step is computed once, and each
+trial costs only the loss. J never rises.
 
 Solvers are generators that *ask* for products with X, so that :func:`together` can run
-several of them, of other folds or losses, side by side: products are what takes the
-time, and X comes out of memory once for all that is asked for at a time. What a solver
-finds does not depend on who else runs.
+several of them, for different folds or losses, and read X once for all. The result of a
+solver does not depend on the others.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -49,7 +48,7 @@ _ROWS = 1 << 16
 
 
 class Ask(NamedTuple):
-    """A product that a solver waits for: X v, or Xᵀ v."""
+    """A product that a solver requests: X v, or Xᵀ v."""
 
     v: Float
     transposed: bool = False
@@ -61,12 +60,12 @@ Solver = Generator[Any, Any, Result]
 def together(
     X: Rows, n_features: int, solvers: Sequence[Solver[Result]]
 ) -> list[Result]:
-    """Return what the solvers find, some of them at a time."""
+    """Run solvers, several at a time, and return their results."""
     found: dict[int, Result] = {}
     asked: dict[int, Ask] = {}
 
     def go(k: int, answer: Float | None = None) -> None:
-        # Steps may be too long, and rows that are not there may hold anything.
+        # Steps may be too long, and rows of weight zero may hold any values.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
                 asked[k] = solvers[k].send(answer)
@@ -79,7 +78,7 @@ def together(
         each = pool.map if threads else map
         while len(found) < len(solvers):
             list(each(go, islice(waiting, _AT_A_TIME - len(asked))))
-            # Who has been given X v asks for some Xᵀ u next: then all do.
+            # A solver that was given X v asks for Xᵀ u next: answer these together.
             for transposed in (False, True):
                 who = sorted(k for k in asked if asked[k].transposed == transposed)
                 if who:
@@ -94,7 +93,7 @@ def together(
 
 
 class Place(NamedTuple):
-    """Weights, their scores, and the loss there."""
+    """Iterate: weights, their scores, and the loss at these."""
 
     w: Float
     scores: Any  # of all rows; on a cluster, what they are made of
@@ -103,7 +102,7 @@ class Place(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """What the solver has found."""
+    """Result of the solver."""
 
     place: Place
     objective: float
@@ -118,7 +117,7 @@ class Minimum(NamedTuple):
 
 
 class Coordinates:
-    """Weights of features of unit scale, w = unit u; features that vary only."""
+    """Weights u of features of unit scale, w = unit u; zero for constant features."""
 
     def __init__(self, diagonal: Float, varies: NDArray[np.bool_], l2: Ridge) -> None:
         safe = np.where(varies, 2.0 * diagonal + l2, np.inf)
@@ -172,9 +171,9 @@ def _dot(u: Float, v: Float) -> float:
 
 
 class Objective:
-    """J and its derivatives, for rows that are there (``present``).
+    """J and its derivatives, for rows of nonzero share (``present``).
 
-    Only differences of rows count; ``ref`` is a row in their middle.
+    Only differences of rows matter; ``ref`` is a central row.
     """
 
     def __init__(
@@ -209,7 +208,7 @@ class Objective:
         return np.zeros(self.n)
 
     def here(self, scores: Any) -> Any:
-        """Return those of the rows that are there."""
+        """Return the scores of the rows that are present."""
         return scores if self.all else scores[self.present]
 
     def at(self, scores: Any) -> Solver[Any]:
@@ -225,7 +224,7 @@ class Objective:
         return self._origin[0]
 
     def place(self, w: Float) -> Solver[Place]:
-        """Return what there is to know at w."""
+        """Return the iterate at w."""
         scores = yield Ask(w, transposed=False)
         point = yield from self.at(scores)
         return Place(w, scores, point, (yield from self.back(point.slope)))
@@ -248,7 +247,7 @@ class Objective:
         yield  # as in ``at``
 
     def everywhere(self, some: Float) -> Float:
-        """Return numbers of the rows that are there, with zeros for the others."""
+        """Return values of the present rows, with zeros for the others."""
         if self.all:
             return some
         out = np.zeros(self.n)
@@ -259,10 +258,10 @@ class Objective:
 def _step(
     o: Objective, c: Coordinates, point: Point, g: Float, forcing: float
 ) -> Solver[tuple[Float, Any]]:
-    """Return about the Newton step, and its scores.
+    """Return the approximate Newton step, and its scores.
 
-    Conjugate gradients on H d = -g, from zero. Where the curvature is not positive it
-    stops: with what it has, or going downhill.
+    Conjugate gradients on H d = -g, from zero. If the curvature is not positive, the
+    step so far is returned, or the steepest descent.
     """
     d, steps = np.zeros_like(g), o.nothing()
     r = -g
@@ -297,10 +296,10 @@ def descend(
     max_iter: int,
     start: Place | None = None,
 ) -> Solver[Minimum]:
-    """Return the minimum of J; ``tol`` is the gradient to stop at, relative to zero's.
+    """Minimise J until the gradient norm is below ``tol``, relative to that at zero.
 
-    Both are measured in ``coordinates``. A start where J is above that at zero is not
-    taken.
+    Norms are measured in ``coordinates``. A start where J is above that at zero is
+    ignored.
     """
     o, c = objective, coordinates
     value, gradient = yield from o.origin()
@@ -334,7 +333,7 @@ def descend(
             break
         w_move, move_move = _dot(o.l2 * here.w, move), o.ridge(move)
         base = o.ridge(here.w)
-        # Where curvature is next to none, a Newton step knows no bounds.
+        # With nearly no curvature a Newton step is unbounded: limit its scores.
         so_far = yield from o.spread(here.scores)
         length = min(1.0, _REACH * (1.0 + so_far) / (yield from o.spread(steps)))
         for _ in range(_HALVINGS):
@@ -344,7 +343,7 @@ def descend(
             if point.value + ridge <= J + _ENOUGH * length * slope:
                 break
             length *= 0.5
-        else:  # J is as low as its rounding error lets us see
+        else:  # J has reached its rounding error
             break
         w = here.w + length * move
         here = Place(w, trial, point, (yield from o.back(point.slope)))
