@@ -250,8 +250,8 @@ MUTANTS = [
     Mutant(
         "average precision: recall of all rows",
         "metrics/top.py",
-        "each(tp / tp[-1]) @ (tp / (tp + fp))",
-        "each(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
+        "increments(tp / tp[-1]) @ (tp / (tp + fp))",
+        "increments(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
         "tests/metrics/test_top.py",
     ),
     Mutant(

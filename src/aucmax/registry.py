@@ -1,10 +1,10 @@
-"""The systems of the literature by their names, and estimators by any name.
+"""Registry of the published systems and of all estimators by name.
 
-Each of the 39 systems that the five papers report results of is a class of this library
-with settings, or a chain of two. Buffers, ranks, landmarks and the rule for the width
-of a kernel are as the papers have them; penalties and steps are our defaults, which
-need no tuning. ``printed=True`` gives the pseudo-code to the letter, where that is
-something else; its penalties and step sizes are plain numbers, which the papers tune.
+Each of the 39 systems that the five papers report on is a class of this library with
+settings, or a chain of two. Buffer sizes, ranks, numbers of landmarks and the rule for
+the kernel width are those of the papers; penalties and step sizes are our defaults,
+which need no tuning. ``printed=True`` gives the pseudo-code as published, where it
+differs; its penalties and step sizes are plain numbers, which the papers tune.
 """
 
 from difflib import get_close_matches
@@ -17,11 +17,11 @@ GAO, KHALID = "gao2013-opauc", "khalid2019-dissertation"
 LIU, NATOLE, THESIS = "liu2018-fsauc", "natole2018-spam", "natole2020-thesis"
 
 Settings = dict[str, Any]
-_Part = tuple[str, Settings]  # the name of a class, and settings of it
+_Part = tuple[str, Settings]  # class name and settings
 
 
 class System(NamedTuple):
-    """A named system."""
+    """A published system: a learner, and a feature map if it has one."""
 
     name: str
     papers: tuple[str, ...]
@@ -32,7 +32,7 @@ class System(NamedTuple):
     printed: Settings = {}  # of the learner, where the pseudo-code differs  # noqa: RUF012
 
     def settings(self) -> str:
-        """Return how to write it with the classes of this library."""
+        """Return the expression that creates it."""
         learner = _written(*self.learner)
         return f"Chain({_written(*self.map)}, {learner})" if self.map else learner
 
@@ -63,7 +63,7 @@ _OAM_PRINTED: Settings = {**_LAST, "C": 1.0}
 _CBR_PRINTED: Settings = {**_STREAM, "C": 1.0, "step": 1.0}
 _UNIEXP_PRINTED: Settings = {**_LAST, **_EXPLICIT, "eta0": 2.0**-4}
 
-# Features of landmarks without a penalty: no feature is to be scaled up.
+# Landmark features without a penalty must not be scaled up.
 _RAW: Settings = {"C": 100.0, "precondition": False}
 _LANDMARKS: _Part = ("KMeansNystroem", {"n_components": 1600})
 _COSINES: _Part = ("RandomFourier", {"n_components": 1600})
@@ -131,9 +131,9 @@ SYSTEMS = {
 }  # fmt: skip
 
 
-CLASSES = [name for name in aucmax.ESTIMATORS if name != "Chain"]  # a chain of what?
+CLASSES = [name for name in aucmax.ESTIMATORS if name != "Chain"]  # it needs parts
 
-# Of classes whose name is not that of a system, the settings of the pseudo-code.
+# Settings of the pseudo-code for classes whose name is not that of a system.
 PRINTED: dict[str, Settings] = {
     "SPAM": _SPAM_PRINTED,
     "OAM": {**_OAM_PRINTED, "policy": "reservoir"},
@@ -143,14 +143,10 @@ PRINTED: dict[str, Settings] = {
     "SVRGAUC": {"l2": 1e-4, "schedule": "printed", "tol": 0.0},
 }
 
-_MINIMUM = (
-    "The paper defines it by its objective, whose minimum is found: no steps differ."
-)
-_SAMPLE = (
-    "The steps are those of the paper; only the penalty and numbers of pairs are ours."
-)
+_MINIMUM = "The paper defines it by its objective, and both find the minimum."
+_SAMPLE = "The steps are those of the paper; only penalty and number of pairs differ."
 _NO_PAPER = "It has no published pseudo-code."
-# Names whose published form is the default one, and why.
+# Names whose published form equals the default one, and why.
 SAME = {
     **dict.fromkeys(("Uni-Log", "LS-SVM", "SVM-OR", "BAM", "RankSVM"), _MINIMUM),
     **dict.fromkeys(("RBF-RankSVM", "RBF-RankSVM-sub", "NBAM", "FBAM"), _MINIMUM),
@@ -162,26 +158,25 @@ SAME = {
 
 
 def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
-    """Return a system of the literature, ready to fit.
+    """Create an estimator by its name in the papers or in this library.
 
     Parameters
     ----------
     name : str
-        A name out of the papers, such as "NPSAM", "OPAUCr" or "CBR-diag-FIFO"; or a
-        class of this library. Case does not matter. ``aucmax algorithms`` lists them.
+        A name from the papers, such as "NPSAM", "OPAUCr" or "CBR-diag-FIFO", or a
+        class of this library. Case is ignored. ``aucmax algorithms`` lists all names.
     printed : bool, default=False
-        Whether to set the parameters so that steps are those of the published
-        pseudo-code: no scaling inside, plain numbers for penalties and step sizes,
-        which have to be tuned. Makes no difference to the names in
-        ``aucmax.registry.SAME``, which says why.
+        Take the steps of the published pseudo-code: no internal scaling, and plain
+        numbers for penalties and step sizes, which have to be tuned. It makes no
+        difference for the names in ``aucmax.registry.SAME``, which gives the reasons.
     **parameters
-        Parameters of the estimator, or of a part of it: ``n_components=400`` and
+        Parameters of the estimator or of its parts: ``n_components=400`` and
         ``map__n_components=400`` are the same.
 
     Returns
     -------
     estimator
-        An estimator that is not fitted yet.
+        An unfitted estimator.
 
     Examples
     --------
@@ -191,11 +186,11 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
     >>> aucmax.named("NPSAM", n_components=100, random_state=0).map.n_components
     100
     """
-    spelt = full_name(name)
-    system = SYSTEMS.get(spelt)
+    name = full_name(name)
+    system = SYSTEMS.get(name)
     if system is None:
-        settings = PRINTED.get(spelt, {}) if printed else {}
-        estimator = getattr(aucmax, spelt)(**settings)
+        settings = PRINTED.get(name, {}) if printed else {}
+        estimator = getattr(aucmax, name)(**settings)
     else:
         kind, settings = system.learner
         settings = {**settings, **(system.printed if printed else {})}
@@ -207,18 +202,17 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
 
 
 def full_name(name: str) -> str:
-    """Return a name as it is spelt; a near miss lists what is near."""
-    known = {spelt.lower(): spelt for spelt in (*CLASSES, *SYSTEMS)}
-    found = known.get(name.lower())
-    if found is None:
+    """Return the name in its usual spelling, or raise an error with similar names."""
+    known = {full.lower(): full for full in (*CLASSES, *SYSTEMS)}
+    if name.lower() not in known:
         near = get_close_matches(name.lower(), known, n=4, cutoff=0.5)
-        some = [known[one] for one in near] or list(known.values())
-        said = "Is it one of" if near else "There are"
+        names = ", ".join(known[key] for key in near or known)
+        hint = f"Did you mean {names}?" if near else f"Known algorithms: {names}."
         raise ValueError(
-            f"There is no algorithm {name!r}. {said} {', '.join(some)}"
-            f"{'? aucmax algorithms lists all.' if near else '.'}"
+            f"There is no algorithm {name!r}. {hint}"
+            f"{' aucmax algorithms lists all.' if near else ''}"
         )
-    return found
+    return known[name.lower()]
 
 
 def configured(estimator: Any, parameters: Settings) -> Any:
@@ -235,6 +229,6 @@ def configured(estimator: Any, parameters: Settings) -> Any:
                 f"{', '.join(names)}."
             )
         if len(owners) > 1 and key != "random_state":
-            raise ValueError(f"{key!r} is one of several: say {' or '.join(owners)}.")
+            raise ValueError(f"{key!r} is ambiguous: use {' or '.join(owners)}.")
         estimator.set_params(**dict.fromkeys(owners, value))
     return estimator

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax.base import class_moments as tally
-from aucmax.base.class_moments import Tally, measure, noise
+from aucmax.base.class_moments import ClassMoments, measure, noise
 from aucmax.core.rows import as_rows
 from aucmax.online.engine import NEG, POS
 from helpers.data import gaussian, mixed, scattered, wide
@@ -29,7 +29,7 @@ def by_numpy(X, y):
     shares = [np.abs(y[side]) / np.abs(y[side]).sum() for side in sides]
     mean = np.array([w @ X[side] for w, side in zip(shares, sides, strict=True)])
     both = list(zip(shares, sides, mean, strict=True))
-    return Tally(
+    return ClassMoments(
         np.array([np.abs(y[side]).sum() for side in sides]),
         np.array([side.sum() for side in sides], dtype=float),
         mean,
@@ -39,7 +39,7 @@ def by_numpy(X, y):
 
 
 def assert_same(found, expected, rtol=1e-12, sides=(POS, NEG)):
-    for name in Tally._fields:
+    for name in ClassMoments._fields:
         a, b = (getattr(some, name)[list(sides)] for some in (found, expected))
         scale = np.abs(b).max(initial=1e-300)
         assert_allclose(a, b, rtol=rtol, atol=rtol * scale, err_msg=name)
@@ -86,13 +86,13 @@ def test_a_weight_of_k_is_k_rows():
     times = rng.integers(0, 5, 60)
     weighted = measure(X, signed(y, times), 4)
     repeated = measure(X.repeat(times, axis=0), signed(y.repeat(times)), 4)
-    for name in ("weight", "mean", "variance", "often"):
+    for name in ("weight", "mean", "variance", "nonzero_share"):
         assert_array_equal(getattr(weighted, name), getattr(repeated, name))
 
 
 @pytest.mark.parametrize("layout", ["dense", "CSR"])
 def test_a_spread_is_known_however_far_from_zero(layout):
-    """Four million spreads, as of dates; and a constant is one to the last bit."""
+    """Means of four million standard deviations, as of dates, and exact constants."""
     X, y = gaussian(500, 4)
     offset = np.array([0.0, 4e6, -4e6, 0.0])
     far = X + offset
@@ -143,7 +143,7 @@ def test_many_features():
 
 @pytest.mark.parametrize("pairs", [np.inf, 40])
 def test_noise_is_the_sampling_error_of_the_difference_of_means(pairs):
-    """Draw the data again and again, and see how much the difference varies."""
+    """Compare with the variation of the difference over repeated draws of the data."""
     rng = np.random.default_rng(0)
     y = np.arange(200) % 4 == 0
     size = np.array([1.0, 10.0, 0.1])

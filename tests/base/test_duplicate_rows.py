@@ -1,4 +1,4 @@
-"""Equal rows: found by hashes, told from separate observations, kept in one fold."""
+"""Duplicate rows: detection, distinction from separate observations, and folds."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 
 from aucmax import BAMCV, KernelAUCCV, LeastSquaresAUCCV
-from aucmax.base.duplicate_rows import Repeats, _differ, dealt, row_hashes
+from aucmax.base.duplicate_rows import Repeats, _label_difference, dealt, row_hashes
 from aucmax.base.folds import folds
 
 
@@ -52,7 +52,7 @@ def test_labels_that_differ_over_all_pairs():
             shares.append(np.mean(y[others] != y[i]))
             labels.append(y[i])
     chance = 2 * np.mean(labels) * (1 - np.mean(labels))
-    assert _differ(of, y) == pytest.approx(np.mean(shares) / chance)
+    assert _label_difference(of, y) == pytest.approx(np.mean(shares) / chance)
 
 
 def test_copies_and_observations():

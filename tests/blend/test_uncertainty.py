@@ -91,7 +91,7 @@ def test_copies_count_once():
 
 
 def test_invalid_dependence_is_refused():
-    with pytest.raises(ValueError, match=r"dependence is 1\.5, expected a number from"):
+    with pytest.raises(ValueError, match=r"dependence=1\.5: expected a number from"):
         cv_auc_interval([0, 1], [0, 1], [0, 0], dependence=1.5)
 
 

@@ -118,7 +118,7 @@ def test_unknown_parameter_and_unknown_algorithm_are_errors(data, tmp_path):
         *("train", data, "-o", tmp_path / "m", "--label", "clicked"),
         *("--algorithm", "NPSAN"),
     )
-    assert "Is it one of NPSAM" in result.stderr
+    assert "Did you mean NPSAM" in result.stderr
 
 
 def test_onnx_of_a_blend_gives_the_same_scores(tmp_path):

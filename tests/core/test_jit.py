@@ -1,5 +1,6 @@
 """The cache of compiled kernels: shared, read-only, damaged, stale."""
 
+import ast
 import importlib.util
 import os
 import shutil
@@ -200,37 +201,70 @@ def test_nowhere_to_write(read_only_copy, cache, tmp_path):
     assert not list(read_only_copy.rglob("*.nb*"))
 
 
-def fingerprint(folder):
-    """Return the fingerprint of ``data`` beside the copy of ``core`` in ``folder``."""
-    spec = importlib.util.spec_from_file_location("copied_jit", folder / "jit.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module._fingerprint(folder.parent / "data")
+@pytest.mark.parametrize(
+    ("folder", "inside", "outside"),
+    [
+        ("online", ["core", "base", "online", "online/engine"], ["linear", "io"]),
+        ("online/engine", ["core", "base", "online", "online/engine"], ["linear"]),
+        ("linear/solvers", ["core", "base", "linear", "linear/solvers"], ["online"]),
+        ("io", ["core", "base", "io", "tables"], ["linear", "online"]),
+    ],
+)
+def test_a_change_of_what_is_compiled_in_is_a_change_of_name(
+    folder, inside, outside, tmp_path, monkeypatch
+):
+    copy = tmp_path / "aucmax"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(jit, "_PACKAGE", copy)
 
+    def fingerprint():
+        jit._digest.cache_clear()
+        return jit._fingerprint.__wrapped__(copy / folder)
 
-def test_a_change_in_core_or_nearby_is_a_change_of_name(tmp_path):
-    core, data = tmp_path / "core", tmp_path / "data"
-    shutil.copytree(PACKAGE / "core", core)
-    shutil.copytree(PACKAGE / "data", data)
-    (core / "below").mkdir()
-    (core / "below" / "new.py").write_text("new = True\n")
-    before = fingerprint(core)
-    seen = {before}
-    sources = sorted([*core.rglob("*.py"), *data.glob("*.py")])
-    for file in sources:
+    seen = {before := fingerprint()}
+    for name in (*inside, *outside):
+        file = next((copy / name).glob("*.py"))
         content = file.read_bytes()
         file.write_bytes(content + b"\n# changed\n")
-        seen.add(fingerprint(core))
+        assert (fingerprint() != before) == (name in inside), name
+        seen.add(fingerprint())
         file.write_bytes(content)
-    assert len(seen) == 1 + len(sources)
-    assert fingerprint(core) == before
+    assert len(seen) == 1 + len(inside)
+    assert fingerprint() == before
+    jit._digest.cache_clear()
 
 
-def test_the_fingerprint_is_in_the_name(tmp_path):
+def compiled_names(tree):
+    """Return the names that the compiled functions of a module use."""
+    marks = {"kernel", "inlined", "vectorised", "rowwise"}
+    return {
+        name.id
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        and any(getattr(mark, "id", "") in marks for mark in function.decorator_list)
+        for name in ast.walk(function)
+        if isinstance(name, ast.Name)
+    }
+
+
+def test_kernels_call_only_functions_that_the_fingerprint_covers():
+    for file in PACKAGE.rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        used, own = compiled_names(tree), file.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and used & {
+                alias.asname or alias.name for alias in node.names
+            }:
+                root, *parts = node.module.split(".")
+                covered = {"core", "base", own, "tables" if own == "io" else own}
+                assert root != "aucmax" or parts[0] in covered, (file, node.module)
+
+
+def test_the_fingerprint_is_in_the_path(tmp_path):
     run_kernel(tmp_path, "f8")
     found = files(tmp_path / "cache")
     assert len(found) == 2
-    assert all(jit._fingerprint(tmp_path) in file.name for file in found)
+    assert all(jit._fingerprint(tmp_path) in str(file) for file in found)
 
 
 def test_kernels_divide_like_numpy():
@@ -242,33 +276,36 @@ def test_kernels_divide_like_numpy():
     assert np.isnan(divide(0.0, 0.0))
 
 
-def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ours, open_to_all = tmp_path / "ours", tmp_path / "open"
-    for folder in (ours, open_to_all):
+def test_the_cache_is_where_nobody_else_can_write(tmp_path, monkeypatch):
+    system, ours, open_to_all = (tmp_path / name for name in ("tmp", "ours", "open"))
+    for folder in (system, ours, open_to_all):
         folder.mkdir()
     ours.chmod(0o755)
     open_to_all.chmod(0o777)
-    jit._is_safe.cache_clear()
-    jit._private_folder.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(system))
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # no HOME
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
     def chosen(wanted):
+        jit._private_folder.cache_clear()
         monkeypatch.setattr(config, "CACHE_DIR", str(wanted))
-        with jit._safe_folder():
-            return Path(config.CACHE_DIR)
+        found = jit._cache_folder("fingerprint")
+        return found and Path(found)
 
-    assert chosen(ours) == ours
-    assert chosen(tmp_path / "new") == tmp_path / "new"
-    for wanted in (open_to_all, "relative", "~/.cache"):
+    for wanted in (ours, open_to_all, tmp_path / "new"):
         private = chosen(wanted)
-        assert private.parent == tmp_path
+        assert private.parent == wanted
         assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert config.CACHE_DIR == "~/.cache"  # as it was
-    jit._private_folder.cache_clear()
-    private.chmod(0o777)
-    with pytest.raises(RuntimeError, match="cannot be used as a cache"):
-        chosen("~/.cache")
-    jit._is_safe.cache_clear()
+    for wanted in ("relative", "~/.cache", ""):
+        assert chosen(wanted).parent == system
+    taken = chosen(open_to_all)
+    taken.chmod(0o777)  # somebody else may have been there
+    assert chosen(open_to_all).parent == system
+    taken.rmdir()
+    taken.symlink_to(ours)
+    assert chosen(open_to_all).parent == system
+    chosen("relative").chmod(0o777)
+    assert chosen("relative") is None  # compiled in memory
     jit._private_folder.cache_clear()
 
 
@@ -289,4 +326,4 @@ def test_an_account_without_a_home_leaves_no_folder_behind(tmp_path):
         check=True,
     )
     assert not list(work.iterdir())
-    assert [p.name for p in tmp_path.glob("aucmax-numba-*")]
+    assert list(tmp_path.glob("aucmax-*"))

@@ -1,4 +1,4 @@
-"""What is wrong with a value is said with its place."""
+"""Validation errors name the value and its place."""
 
 import numpy as np
 import pytest
@@ -50,14 +50,14 @@ def matrix():
         ("indices", 2, 3, "{} index 3 in {} 2, but only 3 {}s"),
         ("indices", 3, 10**9, "{} index 1000000000 in {} 2, but only 3 {}s"),
         ("indices", 0, -1, "{} index -1 in {} 0, but only 3 {}s"),
-        ("indptr", 0, 1, "{1} 0 is from 1 to 2, of 4 stored values"),
-        ("indptr", 0, -1, "{1} 0 is from -1 to 2"),
-        ("indptr", 1, 10**9, "{1} 1 is from 1000000000 to 2"),
-        ("indptr", 3, 5, "{1} 2 is from 2 to 5, of 4 stored values"),
-        ("indptr", 3, 1, "{1} 2 is from 2 to 1"),
+        ("indptr", 0, 1, "{1} 0 goes from 1 to 2 of 4 stored values"),
+        ("indptr", 0, -1, "{1} 0 goes from -1 to 2"),
+        ("indptr", 1, 10**9, "{1} 1 goes from 1000000000 to 2"),
+        ("indptr", 3, 5, "{1} 2 goes from 2 to 5 of 4 stored values"),
+        ("indptr", 3, 1, "{1} 2 goes from 2 to 1"),
     ],
 )
-def test_a_sparse_matrix_that_points_nowhere(name, at, value, text, format, wide):
+def test_a_sparse_matrix_with_indices_out_of_range(name, at, value, text, format, wide):
     X = matrix() if format == "csr" else matrix().T
     X.indices, X.indptr = X.indices.astype(wide), X.indptr.astype(wide)
     check_structure(X)
@@ -76,7 +76,7 @@ def test_a_sparse_matrix_of_other_arrays():
     ):
         X = matrix()
         setattr(X, name, value)
-        with pytest.raises(ValueError, match="no CSR matrix"):
+        with pytest.raises(ValueError, match="not a valid CSR matrix"):
             check_structure(X)
     X = sparse.bsr_array(np.ones((4, 4)), blocksize=(2, 2))
     check_structure(X)

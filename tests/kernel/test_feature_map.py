@@ -154,7 +154,7 @@ def test_layouts_do_not_matter(mapper):
     assert_allclose(
         dense.transform(sparse.csr_array(X)), dense.transform(X), rtol=1e-10, atol=1e-12
     )
-    for name in mapper._results:
+    for name in mapper.stored:
         found = np.asarray(getattr(csr, name))
         assert found.shape == np.shape(getattr(dense, name))
 

@@ -1,4 +1,4 @@
-"""What is chosen, and that the judge is right."""
+"""Choice of the kernel by cross-validation, and its evaluation."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_the_judge_is_a_fit_on_every_fold():
     X, y = moons(200)
     parts = list(StratifiedKFold(3).split(X, y))
     mapper = KMeansNystroem(10, linear=True, random_state=0).fit(X)
-    found = kernel_cv.judge(mapper, X, 2.0 * y - 1.0, parts, weighted=False)
+    found = kernel_cv.evaluate(mapper, X, 2.0 * y - 1.0, parts, weighted=False)
     F = mapper.features(X, np.float32)
     expected = []
     for train, test in parts:

@@ -143,13 +143,13 @@ def test_solvers_in_threads_find_what_each_finds_alone():
     X, y = mixed(200)
     model = BAM()
     X, rows, signed = model._check(X, y, None, reset=True)
-    land = bam.survey(model, X, rows, signed)
+    stats = bam.feature_statistics(model, X, rows, signed)
 
     def solve(problem):
         loss, fold = problem
         train = np.where(np.arange(200) % 3 == fold, 0.0, signed)
-        objective = land.objective(shares(train), loss).with_ridge(1e-3)
-        return bam.minimise(objective, land.coordinates(1e-3), 1e-6, 50)
+        objective = stats.objective(shares(train), loss).with_ridge(1e-3)
+        return bam.minimise(objective, stats.coordinates(1e-3), 1e-6, 50)
 
     problems = [(loss, fold) for loss in LOSSES for fold in range(2)]
     with one_blas_thread():
@@ -230,7 +230,7 @@ def test_one_step_is_least_squares():
 
 
 def test_the_sigmoid_is_not_convex():
-    """Outliers on the wrong side pull a convex loss about; the sigmoid shrugs."""
+    """Outliers on the wrong side change a convex loss much, the sigmoid little."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 2))
     y = (X[:, 0] + 0.3 * rng.standard_normal(400) > 0).astype(int)

@@ -124,7 +124,7 @@ def test_sizes_are_chosen_if_they_are_better_by_a_standard_error():
 def test_scales_that_are_alike_are_one(monkeypatch):
     X, y = gaussian(200)
     plain = BAMCV(3, cv=3, scale="deviation").fit(X, y)
-    monkeypatch.setattr(bam_cv, "better", None)  # would be an error if it were called
+    monkeypatch.setattr(bam_cv, "is_better", None)  # must not be called
     assert_array_equal(BAMCV(3, cv=3).fit(X, y).coef_, plain.coef_)
 
 
@@ -179,11 +179,11 @@ def test_saved_with_its_path(tmp_path):
 
 def test_errors():
     X, y = gaussian(30)
-    with pytest.raises(ValueError, match="'spam' is none of squared_hinge"):
+    with pytest.raises(ValueError, match="'spam' must be one of squared_hinge"):
         BAMCV(loss=["logistic", "spam"]).fit(X, y)
     with pytest.raises(ValueError, match="empty"):
         BAMCV(loss=[]).fit(X, y)
-    with pytest.raises(ValueError, match="penalties must be finite"):
+    with pytest.raises(ValueError, match="at least one penalty, finite"):
         BAMCV([1.0, -1.0]).fit(X, y)
     with pytest.raises(ValueError, match="no positive row"):
         BAMCV(cv=[(np.arange(30), np.flatnonzero(y == 0))]).fit(X, y)

@@ -157,7 +157,7 @@ def test_saved(tmp_path):
 def test_bad_input():
     X, y = gaussian(40, 3)
     for bad in ([-1.0], [np.nan], [np.inf], []):
-        with pytest.raises(ValueError, match="penalties must be finite"):
+        with pytest.raises(ValueError, match="at least one penalty, finite"):
             LeastSquaresAUCCV(bad).fit(X, y)
     with pytest.raises(ValueError, match="'l2s' parameter"):
         LeastSquaresAUCCV(0).fit(X, y)

@@ -45,7 +45,7 @@ def test_errors():
         losses.hessian_diagonal("hinge", Y, SCORE)
     with pytest.raises(ValueError, match="loss='sigmoid'"):
         losses.lightgbm_objective("sigmoid")
-    with pytest.raises(ValueError, match="positive and a negative"):
+    with pytest.raises(ValueError, match="both classes"):
         losses.value("square", np.ones(3), np.ones(3))
     with pytest.raises(ValueError, match="NaN"):
         losses.value("square", [0, 1], [0.0, np.nan])

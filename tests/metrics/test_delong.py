@@ -305,9 +305,9 @@ def test_pairing_makes_the_test_stronger():
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95, math.nan])
 def test_levels_that_are_none(level):
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="expected a number between 0 and 1"):
         auc_interval([0, 1], [0, 1], level=level)
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="expected a number between 0 and 1"):
         auc_test([0, 1], [0, 1], [0, 1], level=level)
 
 

@@ -46,7 +46,7 @@ def test_a_label_of_another_type_may_be_positive():
 @pytest.mark.parametrize(
     ("y", "score", "more", "message"),
     [
-        ([0, 1, 1], [1, np.nan, 2], {}, r"score is NaN at row 1: .* -inf"),
+        ([0, 1, 1], [1, np.nan, 2], {}, r"score is NaN at row 1, .* -inf"),
         ([0, 1, 1], [1, 2], {}, r"score has 2 rows, but y has 3"),
         ([1, 1, 1], [1, 2, 3], {}, r"one class only: all 3 rows are 1; .* both"),
         (["a", "a"], [1, 2], {}, r"one class only: all 2 rows are 'a'"),

@@ -181,13 +181,13 @@ def test_float32_thresholds_call_the_same_rows():
     [
         ({}, r"give one of fpr, tpr, .* not none of them"),
         ({"fpr": 0.1, "tpr": 0.9}, r"give one of .* not fpr, tpr"),
-        ({"fpr": 1.5}, r"fpr must lie in \[0, 1\], not be 1.5"),
-        ({"tpr": math.nan}, r"tpr must lie in \[0, 1\]"),
-        ({"precision": 0.0}, r"precision must lie in \(0, 1\]"),
+        ({"fpr": 1.5}, r"fpr=1.5: expected a number in \[0, 1\]"),
+        ({"tpr": math.nan}, r"tpr=nan: expected a number in \[0, 1\]"),
+        ({"precision": 0.0}, r"precision=0.0: expected a number in \(0, 1\]"),
         ({"cost_ratio": 0.0}, r"cost_ratio must be finite and above 0, not be 0.0"),
         ({"cost_ratio": math.inf}, r"cost_ratio must be finite"),
         ({"threshold": math.nan}, r"threshold is NaN"),
-        ({"precision": 0.9}, r"precision of 0.9: the highest is 0.5"),
+        ({"precision": 0.9}, r"precision of 0.9; the highest is 0.5"),
     ],
 )
 def test_errors(purpose, message):

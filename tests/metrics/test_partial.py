@@ -96,12 +96,12 @@ def test_perfect_is_one_and_chance_a_half(max_fpr, min_tpr):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_fpr": 0.0}, r"max_fpr must lie in \(0, 1\], not be 0.0"),
-        ({"max_fpr": 1.1}, r"max_fpr must lie in \(0, 1\], not be 1.1"),
-        ({"max_fpr": np.nan}, r"max_fpr must lie in"),
-        ({"max_fpr": "all"}, r"max_fpr must lie in \(0, 1\], not be 'all'"),
-        ({"min_tpr": 1.0}, r"min_tpr must lie in \[0, 1\), not be 1.0"),
-        ({"min_tpr": -0.1}, r"min_tpr must lie in"),
+        ({"max_fpr": 0.0}, r"max_fpr=0.0: expected a number in \(0, 1\]"),
+        ({"max_fpr": 1.1}, r"max_fpr=1.1: expected a number in \(0, 1\]"),
+        ({"max_fpr": np.nan}, r"max_fpr=.*: expected a number in"),
+        ({"max_fpr": "all"}, r"max_fpr='all': expected a number in \(0, 1\]"),
+        ({"min_tpr": 1.0}, r"min_tpr=1.0: expected a number in \[0, 1\)"),
+        ({"min_tpr": -0.1}, r"min_tpr=.*: expected a number in"),
     ],
 )
 def test_errors(options, message):

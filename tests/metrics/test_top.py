@@ -154,16 +154,16 @@ def test_the_interval_is_wilsons(hits, level):
 @pytest.mark.parametrize(
     ("k", "message"),
     [
-        (0, r"k=0 must be a number of rows, from 1 up, or a share"),
-        (-3, r"k=-3 must be"),
-        (5, r"k=5, but there are 4 rows only"),
-        (1.0, r"k=1.0 is neither a share .* nor a number of rows, an integer"),
-        (0.0, r"k=0.0 is neither"),
-        (100.0, r"k=100.0 is neither"),
-        (np.nan, r"k=nan is neither"),
-        (True, r"k=True must be"),
-        ("10", r"k='10' must be"),
-        (None, r"k=None must be"),
+        (0, r"k=0: expected a number of rows, at least 1, or a share"),
+        (-3, r"k=-3: expected"),
+        (5, r"k=5, but there are only 4 rows"),
+        (1.0, r"k=1.0: expected a number of rows, an integer, or a share"),
+        (0.0, r"k=0.0: expected"),
+        (100.0, r"k=100.0: expected"),
+        (np.nan, r"k=nan: expected"),
+        (True, r"k=True: expected"),
+        ("10", r"k='10': expected"),
+        (None, r"k=None: expected"),
     ],
 )
 @pytest.mark.parametrize("measure", [precision_at, lift_at, precision_interval])
@@ -179,7 +179,7 @@ def test_tenths_add_up(n):
     for measure in (precision_at, lift_at):
         found = measure(y, score, n // 10, sample_weight=weight)
         assert found == pytest.approx(measure(y, score, n), rel=1e-14)
-    with pytest.raises(ValueError, match=rf"but there are {n // 10} rows only"):
+    with pytest.raises(ValueError, match=rf"but there are only {n // 10} rows"):
         precision_at(y, score, n // 10 + 1, sample_weight=weight)
     assert lift_curve(y, score, sample_weight=weight).gain.max() == 1.0
 

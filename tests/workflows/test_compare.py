@@ -246,7 +246,7 @@ def test_summary_and_table_have_everything(toys):
 def test_names_ignore_case():
     assert full_name("spam") == "SPAM"
     assert full_name("Balanced-Logistic") == "balanced-logistic"
-    with pytest.raises(ValueError, match=r"no algorithm 'spa'. Is it one of SPAM"):
+    with pytest.raises(ValueError, match=r"no algorithm 'spa'. Did you mean SPAM"):
         full_name("spa")
 
 

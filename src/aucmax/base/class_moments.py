@@ -1,8 +1,7 @@
-"""Class moments of the features: what the steps of a learner need to know.
+"""Class moments: means, variances and nonzero shares of the features of each class.
 
-Counts are sums of weights, so that the moments of weighted rows are those of repeated
-rows. Second moments of pairs of features, for exact solutions, are in
-:mod:`aucmax.linear.solvers.covariances`.
+Counts are sums of weights, so the moments of weighted rows are those of repeated rows.
+Covariances, for exact solutions, are in :mod:`aucmax.linear.solvers.covariances`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,31 +24,31 @@ from aucmax.core.rows import (
     zeros_for,
 )
 
-POS, NEG = 0, 1  # which row of an array of class statistics
-# A mean square about the reference point below this share of the squared mean is
-# rounding error, and one below this size has no inverse.
+POS, NEG = 0, 1  # rows of an array of class statistics
+# A mean square about the reference point below ROUNDING times the squared mean is
+# rounding error; one below TINY has no inverse.
 ROUNDING, TINY = 1e-15, 1e-300
-# Where a solver stops unless told, as a share of the sampling error of Δ: the equations
-# are not known any better, and with more features than rows to solve them does harm.
+# Default tolerance of solvers, relative to the sampling error of Δ. A better solution
+# would be no more accurate, and with more features than rows it would overfit.
 NOISE = 0.125
 # A variance below this share of the squared mean has lost digits in sums about zero.
-_DOUBTFUL = 1e-6
+_INACCURATE = 1e-6
 
 _BLOCK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
 
 
-class Tally(NamedTuple):
-    """The moments of a set of rows, class by class (positives first)."""
+class ClassMoments(NamedTuple):
+    """Moments of a set of rows for each class (positives first)."""
 
-    weight: Float  # (2,)    sum of the weights
-    rows: Float  # (2,)    rows of non-zero weight
+    weight: Float  # (2,) sum of the weights
+    rows: Float  # (2,) number of rows of nonzero weight
     mean: Float  # (2, d)
     variance: Float  # (2, d)
-    often: Float  # (2, d)  share of the rows in which a feature is not zero
+    nonzero_share: Float  # (2, d) share of the rows in which a feature is nonzero
 
 
-# The slots of the sums: of each pair, the positives' is first. Two are unused, so that
-# the numbers of a feature share a cache line.
+# Slots of the sums; in each pair the positives come first. Two are unused, so that the
+# numbers of a feature share a cache line.
 _SUM, _SQUARES, _COUNT, _SLOTS = 0, 2, 4, 8
 
 
@@ -74,7 +73,7 @@ def _add(X: Any, y: Float, weight: Float, rows: Float, sums: Float) -> None:
 
 @kernel
 def _divide(
-    sums: Float, weight: Float, mean: Float, variance: Float, often: Float
+    sums: Float, weight: Float, mean: Float, variance: Float, nonzero_share: Float
 ) -> None:
     """Turn sums into moments."""
     for j in range(sums.shape[1]):
@@ -83,27 +82,27 @@ def _divide(
             mean[side, j] = m
             square = sums[_SQUARES + side, j] / weight[side]
             variance[side, j] = max(square - m * m, 0.0)
-            often[side, j] = sums[_COUNT + side, j] / weight[side]
+            nonzero_share[side, j] = sums[_COUNT + side, j] / weight[side]
 
 
 @kernel
-def _look_closer(X: Any, y: Float, mean: Float, doubtful: Any, sums: Float) -> None:
-    """Add up the squares of the ``doubtful`` features, about the class means."""
+def _add_centred(X: Any, y: Float, mean: Float, features: Any, sums: Float) -> None:
+    """Add up the squares of some features about the class means."""
     x = np.zeros(mean.shape[1])
     for i in range(y.shape[0]):
         if y[i] != 0.0:
             side = POS if y[i] > 0.0 else NEG
             raw_add_row(X, i, 1.0, x)
-            for k in range(doubtful.shape[0]):
-                off = x[doubtful[k]] - mean[side, doubtful[k]]
+            for k in range(features.shape[0]):
+                off = x[features[k]] - mean[side, features[k]]
                 sums[side, k] += abs(y[i]) * off * off
             raw_add_row(X, i, -1.0, x)
 
 
-def measure(X: Rows, y: Float, n_features: int) -> Tally:
-    """Return the tally of all rows; ``y`` holds the weights, signed by class."""
+def measure(X: Rows, y: Float, n_features: int) -> ClassMoments:
+    """Return the class moments of all rows; ``y`` holds weights, signed by class."""
     n = n_rows(X)
-    # Enough for a thread to be worth it: in bytes, and against the sums of a block.
+    # Blocks large enough to be worth a thread, in bytes and relative to their sums.
     least = max(_BLOCK_BYTES, 1024 * n_features)
     size = -(-n // max(int(n * row_bytes(X) / least), 1))
 
@@ -111,65 +110,66 @@ def measure(X: Rows, y: Float, n_features: int) -> Tally:
         stop = min(start + size, n)
         weight, rows = np.zeros(2), np.zeros(2)
         sums = zeros_for(X, _SLOTS, n_features)
-        some = take_rows(X, start, stop)
-        _add(some, y[start:stop], weight, rows, sums)
+        _add(take_rows(X, start, stop), y[start:stop], weight, rows, sums)
         return weight, rows, sums
 
     starts = range(0, max(n, 1), max(size, 1))
-    if len(starts) == 1:  # to start a thread takes as long as 5000 rows of a9a
+    if len(starts) == 1:  # starting a thread takes as long as 5000 rows of a9a
         total = block(0)
     else:
         with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
             total, *rest = pool.map(block, starts)
         for part in rest:
-            for mine, its in zip(total, part, strict=True):
-                mine += its
+            for sums, more in zip(total, part, strict=True):
+                sums += more
     weight, rows, sums = total
-    mean, variance, often = np.empty((3, 2, n_features))
-    _divide(sums, weight, mean, variance, often)
-    with np.errstate(all="ignore"):  # the caller looks at the result
-        doubtful = np.flatnonzero((variance < _DOUBTFUL * mean * mean).any(axis=0))
-        if len(doubtful):
-            squares = np.zeros((2, len(doubtful)))
-            _look_closer(X, y, mean, doubtful, squares)
-            variance[:, doubtful] = squares / weight[:, np.newaxis]
-    return Tally(weight, rows, mean, variance, often)
+    mean, variance, nonzero_share = np.empty((3, 2, n_features))
+    _divide(sums, weight, mean, variance, nonzero_share)
+    with np.errstate(all="ignore"):  # the caller checks the result
+        inaccurate = np.flatnonzero((variance < _INACCURATE * mean * mean).any(axis=0))
+        if len(inaccurate):
+            squares = np.zeros((2, len(inaccurate)))
+            _add_centred(X, y, mean, inaccurate, squares)
+            variance[:, inaccurate] = squares / weight[:, np.newaxis]
+    return ClassMoments(weight, rows, mean, variance, nonzero_share)
 
 
-def merged(a: Tally, b: Tally) -> Tally:
-    """Return the tally of both sets of rows; either may lack a class."""
+def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """Return the moments of both sets of rows; either may lack a class."""
     weight = a.weight + b.weight
-    part = np.divide(b.weight, weight, out=np.zeros(2), where=weight > 0.0)
-    mine, its = (1.0 - part)[:, np.newaxis], part[:, np.newaxis]
-    # Of rows that are not there, nothing is known, and nothing is to be counted.
+    share = np.divide(b.weight, weight, out=np.zeros(2), where=weight > 0.0)
+    of_a, of_b = (1.0 - share)[:, np.newaxis], share[:, np.newaxis]
+    # Moments of a class without rows are undefined: set them to zero.
     a, b = (
-        some._replace(
-            **{
-                name: np.where(some.weight[:, np.newaxis] > 0.0, values, 0.0)
-                for name, values in zip(some._fields[2:], some[2:], strict=True)
-            }
+        ClassMoments(
+            moments.weight,
+            moments.rows,
+            *(
+                np.where(moments.weight[:, np.newaxis] > 0.0, x, 0.0)
+                for x in moments[2:]
+            ),
         )
-        for some in (a, b)
+        for moments in (a, b)
     )
     apart = b.mean - a.mean
-    return Tally(
+    return ClassMoments(
         weight,
         a.rows + b.rows,
-        a.mean + its * apart,
-        mine * a.variance + its * b.variance + mine * its * apart**2,
-        mine * a.often + its * b.often,
+        a.mean + of_b * apart,
+        of_a * a.variance + of_b * b.variance + of_a * of_b * apart**2,
+        of_a * a.nonzero_share + of_b * b.nonzero_share,
     )
 
 
-def noise(tally: Tally, pairs: float = np.inf) -> float:
-    """Return the sampling error of Δ = m₊ - m₋, as a share of it, in unit-scale terms.
+def noise(moments: ClassMoments, pairs: float = np.inf) -> float:
+    """Return the relative sampling error of Δ = m₊ - m₋, for features of unit scale.
 
-    That of the rows, and of so many ``pairs`` drawn from them.
+    It includes the error of drawing that many ``pairs`` from the rows.
     """
-    variance = tally.variance
-    delta = tally.mean[POS] - tally.mean[NEG]
+    variance, n = moments.variance, moments.rows[:, None]
+    delta = moments.mean[POS] - moments.mean[NEG]
     diagonal = variance.sum(axis=0) + delta**2
     unit = np.divide(1.0, diagonal, out=np.zeros_like(delta), where=diagonal > 1e-300)
-    error = variance.sum(axis=0) / pairs + (variance / tally.rows[:, None]).sum(axis=0)
+    error = variance.sum(axis=0) / pairs + (variance / n).sum(axis=0)
     signal = float(np.sum(unit * delta**2))
     return float(np.sqrt(np.sum(unit * error) / signal)) if signal > 0.0 else 1.0

@@ -1,28 +1,26 @@
-"""What choosing a penalty by cross-validation takes: folds, a path, areas."""
+"""Cross-validation of a penalty: folds, a path of penalties, AUCs."""
 
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.ranker import product
-from aucmax.core.rows import Float
-from aucmax.metrics.ranking import split, weighted_win_fraction, win_fraction
+from aucmax.core.rows import Float, Index
+from aucmax.metrics.pair_counts import split, weighted_win_fraction, win_fraction
 
-Index = NDArray[np.int64]
-
-_SCORES = 1 << 23  # of a fold at a time: 64 MB
+_SCORES = 1 << 23  # scores of a fold at a time: 64 MB
 
 
 def folds(cv: Any, X: Any, signed: Float, single: str) -> list[tuple[Index, Index]]:
-    """Return (train, test) of each fold; with a number, weight zero is in none.
+    """Return (train, test) of each fold.
 
-    Copies of a row are in one fold, see :mod:`aucmax.base.duplicate_rows`. ``single``
-    is the estimator to recommend where there are too few rows.
+    If ``cv`` is a number, rows of weight zero are in no fold, and copies of a row are
+    in one fold (see :mod:`aucmax.base.duplicate_rows`). ``single`` is the estimator to
+    recommend if there are too few rows.
     """
     present = np.flatnonzero(signed)
     positive = signed[present] > 0.0
@@ -30,51 +28,48 @@ def folds(cv: Any, X: Any, signed: Float, single: str) -> list[tuple[Index, Inde
         fewest = int(min(positive.sum(), (~positive).sum()))
         if fewest < 2:
             raise ValueError(
-                f"Cross-validation needs two rows of each class, but a class has "
+                f"Cross-validation needs two rows of each class, but one class has "
                 f"n_samples=1 of {len(present)}; use {single}."
             )
         equal = Repeats.among(X if signed.all() else X[present], positive)
-        found = dealt(int(cv), positive, equal.of) if equal.copies else None
-        if found is None:
-            plain = StratifiedKFold(min(int(cv), fewest))
-            found = list(plain.split(np.zeros(len(present)), positive))
-        return [(present[train], present[test]) for train, test in found]
+        splits = dealt(int(cv), positive, equal.of) if equal.copies else None
+        if splits is None:
+            stratified = StratifiedKFold(min(int(cv), fewest))
+            splits = list(stratified.split(np.zeros(len(present)), positive))
+        return [(present[train], present[test]) for train, test in splits]
     splitter = check_cv(cv, signed > 0.0, classifier=True)
     return list(splitter.split(X, signed > 0.0))
 
 
 def left_out(signed: Float, test: Index) -> Index:
-    """Return the rows of a fold that count."""
+    """Return the test rows of nonzero weight; raise an error if a class is missing."""
     test = test[signed[test] != 0.0]
-    some = signed[test]
-    for side, kind in ((some > 0.0, "positive"), (some < 0.0, "negative")):
-        if not side.any():
+    for sign, kind in ((1.0, "positive"), (-1.0, "negative")):
+        if not (sign * signed[test] > 0.0).any():
             raise ValueError(f"A fold has no {kind} row: its AUC is not defined.")
     return test
 
 
 def part(X: Any, signed: Float, test: Index) -> tuple[Any, Float]:
-    """Return the rows of a fold that count, and their signed weights."""
+    """Return the test rows of nonzero weight, and their signed weights."""
     test = left_out(signed, test)
     return X[test], signed[test]
 
 
-def penalties(l2s: Any, spread: Callable[[int], Float]) -> Float:
-    """Return the penalties that are asked for, falling; a number is spread."""
+def penalties(l2s: Any, path: Callable[[int], Float]) -> Float:
+    """Return the requested penalties, decreasing; of a number, ``path`` of it."""
     if isinstance(l2s, Integral):
-        return spread(int(l2s))
-    found = np.sort(np.asarray(l2s, dtype=np.float64).ravel())[::-1]
-    bad = ~((found >= 0.0) & (found < np.inf))
-    if bad.any() or not len(found):
+        return path(int(l2s))
+    values = np.sort(np.asarray(l2s, dtype=np.float64).ravel())[::-1]
+    if not len(values) or not ((values >= 0.0) & (values < np.inf)).all():
         raise ValueError(
-            f"l2s={l2s!r}: penalties must be finite and not negative, and "
-            "there must be at least one."
+            f"l2s={l2s!r}: expected at least one penalty, finite and not negative."
         )
-    return found
+    return values
 
 
 def area(score: Float, signed: Float, weighted: bool) -> float:
-    """Return the AUC of some scores."""
+    """Return the AUC of scores, for labels and weights in ``signed``."""
     positive = signed > 0.0
     pos, neg = split(score, positive)
     if not weighted:
@@ -86,16 +81,16 @@ def area(score: Float, signed: Float, weighted: bool) -> float:
 def areas(X: Any, signed: Float, W: Float, weighted: bool) -> Float:
     """Return the AUC of each column of ``W`` on the rows of ``X``."""
     group = max(_SCORES // max(len(signed), 1), 1)
-    found = np.empty(W.shape[1])
+    aucs = np.empty(W.shape[1])
     for start in range(0, W.shape[1], group):
         scores = np.ascontiguousarray(product(X, W[:, start : start + group]).T)
         for k, score in enumerate(scores, start):
-            found[k] = area(score, signed, weighted)
-    return found
+            aucs[k] = area(score, signed, weighted)
+    return aucs
 
 
 def path_table(l2s: Float, scores: Float, W: Float) -> dict[str, Float]:
-    """Return a path, ready to plot: see ``LeastSquaresAUCCV.path_``."""
+    """Return the columns of ``LeastSquaresAUCCV.path_``."""
     n_folds = scores.shape[1]
     deviation = scores.std(axis=1, ddof=1) if n_folds > 1 else np.nan
     return {
@@ -107,14 +102,13 @@ def path_table(l2s: Float, scores: Float, W: Float) -> dict[str, Float]:
 
 
 def drawn(signed: Float, size: int, rng: np.random.RandomState) -> Index:
-    """Return ``size`` rows; of a rare class as many as there are, up to half.
+    """Draw ``size`` rows; of a rare class all rows, up to half of ``size``.
 
-    An AUC does not depend on how many rows a class has; how well it is known does.
+    The AUC does not depend on the class sizes, but its accuracy does.
     """
     positive, negative = np.flatnonzero(signed > 0.0), np.flatnonzero(signed < 0.0)
     n_pos = min(len(positive), max(size // 2, size - len(negative)))
-    some = (
-        rng.choice(positive, n_pos, replace=False),
-        rng.choice(negative, min(size - n_pos, len(negative)), replace=False),
-    )
-    return np.sort(np.concatenate(some))
+    n_neg = min(size - n_pos, len(negative))
+    pos = rng.choice(positive, n_pos, replace=False)
+    neg = rng.choice(negative, n_neg, replace=False)
+    return np.sort(np.concatenate([pos, neg]))

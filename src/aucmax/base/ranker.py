@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.base.class_moments import NEG, POS, Tally, measure
+from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Float, Rows, as_rows
@@ -274,12 +274,14 @@ class LinearRanker(Ranker):
             same_classes(self.classes_, classes)
         return rows, signed
 
-    def _tallied(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Float, Tally]:
+    def _tallied(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Rows, Float, ClassMoments]:
         """Return the validated rows of a ``fit``, signed weights, class moments."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         return rows, signed, self._tally(X, rows, signed)
 
-    def _tally(self, X: Any, rows: Rows, signed: Float) -> Tally:
+    def _tally(self, X: Any, rows: Rows, signed: Float) -> ClassMoments:
         tally = measure(rows, signed, self.n_features_in_)
         self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
         return tally
@@ -391,13 +393,13 @@ class LinearRanker(Ranker):
         raise NotImplementedError
 
 
-def ridge_of(l2: float | str, tally: Tally) -> Float:
+def ridge_of(l2: float | str, tally: ClassMoments) -> Float:
     """Return the penalty of each weight for the square loss; "auto" is the default."""
     delta = tally.mean[POS] - tally.mean[NEG]
     if not isinstance(l2, str):
         return np.full(len(delta), float(l2))
     diagonal = tally.variance.sum(axis=0) + delta**2
-    return default_ridge(tally.weight, tally.often, diagonal, CURVATURE)
+    return default_ridge(tally.weight, tally.nonzero_share, diagonal, CURVATURE)
 
 
 def midway(w: Float, mean: Float) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from aucmax.base.duplicate_rows import Repeats
-from aucmax.base.folds import Index, drawn
+from aucmax.base.folds import drawn
 from aucmax.blend.blending import blend_weights
 from aucmax.blend.crossfit import FittedMember, Fold, TrainingRows, fold_of_rows
 from aucmax.blend.uncertainty import (
@@ -18,7 +18,7 @@ from aucmax.blend.uncertainty import (
     merge_duplicates,
     training_variance_share,
 )
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 from aucmax.metrics.calibration import log_odds
 from aucmax.metrics.delong import AUCInterval
 

@@ -18,10 +18,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.validation import has_fit_parameter
 
 from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.folds import Index, drawn
+from aucmax.base.folds import drawn
 from aucmax.base.ranker import Ranker
 from aucmax.blend.trees import clipped_log_odds
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 
 Progress = Callable[[str, int, int], None]  # member, models fitted, models in total
 

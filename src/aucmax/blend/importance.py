@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.base.folds import Index, drawn
-from aucmax.core.rows import Float
+from aucmax.base.folds import drawn
+from aucmax.core.rows import Float, Index
 from aucmax.metrics.delong import auc_test
 
 _MAX_ROWS = 500  # per fold

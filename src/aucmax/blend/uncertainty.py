@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.base.folds import Index
 from aucmax.blend.crossfit import FittedMember, Fold, score_with
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 from aucmax.metrics.delong import AUCInterval, cv_auc_interval
 
 _CAUTION = 2.0  # the estimated share tends to be low when the AUC is high by chance

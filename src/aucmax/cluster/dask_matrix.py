@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.base.class_moments import Tally, measure, merged
+from aucmax.base.class_moments import ClassMoments, measure, merged
 from aucmax.cluster.distributed_rows import Block, DistributedRows, check_classes
 from aucmax.core import products
 from aucmax.core.rows import Float
@@ -59,7 +59,7 @@ def _transposed_times(block: Block, u: Float) -> Float:
 class _Summand:
     """Class moments of the features that can be added up."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: ClassMoments) -> None:
         self.tally = tally
 
     def __add__(self, other: Any) -> "_Summand":
@@ -71,9 +71,9 @@ def _measured(block: Block, _: None) -> _Summand:
         return _Summand(measure(block.rows, block.signed, block.X.shape[1]))
 
 
-def feature_moments(rows: DistributedRows) -> Tally:
+def feature_moments(rows: DistributedRows) -> ClassMoments:
     """Return the means and variances of the features in each class; one pass."""
-    tally: Tally = rows.total(_measured).tally
+    tally: ClassMoments = rows.total(_measured).tally
     if not all(np.isfinite(values).all() for values in (tally.mean, tally.variance)):
         raise ValueError("Sums over X exceed the range of float64; rescale X.")
     return tally

@@ -7,19 +7,25 @@ from aucmax.cluster.dask_matrix import DaskMatrix, feature_moments
 from aucmax.cluster.distributed_rows import Block, DistributedRows, check_classes
 from aucmax.cluster.fit_least_squares import class_covariances, n_folds_of
 from aucmax.cluster.fold_hash import fold_of
-from aucmax.linear.bam import BAM, Landscape, by_moments, by_tally, with_covariances
+from aucmax.linear.bam import (
+    BAM,
+    FeatureStatistics,
+    from_class_moments,
+    from_covariances,
+    with_covariances,
+)
 from aucmax.linear.bam_cv import BAMCV, Fold
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.losses.pairwise import shares
 
 
-def _statistics(rows: DistributedRows, X: DaskMatrix) -> Landscape:
+def _statistics(rows: DistributedRows, X: DaskMatrix) -> FeatureStatistics:
     """Return the feature statistics that the solver needs; one pass."""
     if with_covariances(rows.n_rows, rows.n_features, rows.n_values):
         (moments,) = class_covariances(rows)
-        return by_moments(X, moments)
+        return from_covariances(X, moments)
     tally = feature_moments(rows)
-    return by_tally(tally, AllPairs(X, X.signed, tally))
+    return from_class_moments(tally, AllPairs(X, X.signed, tally))
 
 
 def fit_bam(model: BAM, rows: DistributedRows) -> None:

@@ -1,1 +1,1 @@
-"""What every algorithm shares; imports none of its siblings, reads no data."""
+"""Rows, kernels, products, threads and validation, shared by all algorithms."""

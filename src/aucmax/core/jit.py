@@ -1,23 +1,21 @@
-"""The one place where Numba's options are set, and where its cache is made safe.
+"""Compilation options of Numba, and a safe cache of compiled kernels.
 
-Numba keeps compiled code beside the source, or in the user's cache folder when the
-installation is read-only. Four things can go wrong there, each seen in the wild, and
-:func:`kernel` guards against all of them:
+Numba's cache alone is not safe enough:
 
-* code compiled against an older ``rows.py`` is served, because Numba looks at a
-  kernel's own file only: here a fingerprint of ``core`` and of the kernel's own folder
-  is part of the file name;
-* two processes that start at once save two signatures under one name and later load
-  the wrong one: here saving holds a lock;
-* no folder can be written, or a cache file is damaged: here the kernel is compiled in
-  memory and nothing else happens;
-* the cache folder is relative (an account without HOME), or others can write to it:
-  cached files are pickles, so that they could run code. Here a private folder below
-  the system's temporary one is used instead.
+* It checks a kernel's own file only, so code compiled against an older ``rows.py``
+  could be used after an upgrade. Here a fingerprint of all sources that may be compiled
+  into a kernel is part of the folder's name.
+* Two processes that start at once may save two signatures under one name and later load
+  the wrong one. Here saving holds a lock.
+* A damaged file, a full disk or a missing folder raises an error. Here the kernel is
+  compiled in memory.
+* Cache files are pickles and could run code if others can write to them. Here the
+  folder belongs to the user alone. If it cannot be had below ``NUMBA_CACHE_DIR`` or the
+  user's cache folder (an account without HOME), it is made in the system's temporary
+  folder.
 """
 
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -27,22 +25,22 @@ from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache
 from numba.extending import register_jitable
 
 try:
     import fcntl
-except ImportError:  # Windows: numba's own atomic renames have to do
+except ImportError:  # Windows: Numba's own atomic renames have to do
     fcntl = None  # type: ignore[assignment]
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# For what runs inside a kernel's loop: an array is nine arguments, so that a call can
+# For functions inside a kernel's loop: an array is nine arguments, so that a call can
 # cost more than a short row.
 INLINE = {
     "forceinline": True,
     "error_model": "numpy",
-    # What would let Python or C call it takes time to compile.
+    # Wrappers for calls from Python or C take time to compile.
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
@@ -50,26 +48,30 @@ INLINE = {
 # Not for loops that gather by index: there it slows short rows down.
 SIMD = {**INLINE, "fastmath": {"reassoc", "contract", "nsz"}}
 
+_PACKAGE = Path(__file__).parents[1]
+
 
 def kernel(func: F) -> F:
     """Compile ``func`` on first call and keep the result on disk.
 
     A kernel that may run for long changes its state, all of it arrays, in place and
     returns nothing: making Python objects of results while an interrupt (Ctrl-C) is
-    pending can crash the interpreter, and would leave a state half old, half new.
-    ``error_model="numpy"`` lets a division by zero give inf or nan, as in NumPy. No
+    pending can crash the interpreter, and would leave the state inconsistent.
+    ``error_model="numpy"`` makes a division by zero give inf or nan, as in NumPy. No
     fast-math here: the row primitives ask for the flags they need.
     """
-    options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    compiled = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True)(func)
+    source = Path(cast(Any, func).__code__.co_filename)
+    folder = _cache_folder(_fingerprint(source.parent))
+    if folder is None or config.DISABLE_JIT:
+        return cast(F, compiled)
+    before, config.CACHE_DIR = config.CACHE_DIR, folder
     try:
-        with _safe_folder():
-            compiled = njit(cache=True, **options)(func)
-    except RuntimeError:  # no folder to write to: Numba has no place for a cache
-        return cast(F, njit(**options)(func))
-    if hasattr(compiled, "_cache"):  # absent when NUMBA_DISABLE_JIT is set
-        compiled._cache._cache_file = _CacheFile(compiled._cache)
-        # Numba would check the folder again, outside of what is guarded below.
-        compiled._cache._impl.locator.ensure_cache_path = lambda: None
+        compiled._cache = _Cache(func)
+    except RuntimeError:  # Numba needs a source file to know when it has changed
+        pass
+    finally:
+        config.CACHE_DIR = before
     return cast(F, compiled)
 
 
@@ -79,15 +81,15 @@ def inlined(func: F) -> F:
 
 
 def vectorised(func: F) -> F:
-    """Do the same, with sums in whatever order is fastest."""
+    """Compile ``func`` into its kernels, with sums in whatever order is fastest."""
     return cast(F, register_jitable(**SIMD)(func))
 
 
-def told_apart(func: F, kind: str) -> F:
-    """Give a function without a name one that no other of its module has.
+def uniquely_named(func: F, kind: str) -> F:
+    """Give a lambda a name that no other function of its module has.
 
-    What is compiled is known by names, also to what other processes left in the cache:
-    two lambdas of equal arguments would be one.
+    Compiled code is identified by names, also in the cache: two lambdas with equal
+    arguments would be one.
     """
     if func.__name__ == "<lambda>":
         func.__name__ = f"{kind}_{func.__code__.co_firstlineno}"
@@ -95,83 +97,22 @@ def told_apart(func: F, kind: str) -> F:
     return func
 
 
-class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's index and data files of one kernel, safe to share between processes."""
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one kernel, safe to share between processes."""
 
-    def __init__(self, cache: Any) -> None:
-        folder = Path(cache._py_func.__code__.co_filename).parent
-        name = f"{cache._impl.filename_base}.{_fingerprint(folder)}"
-        super().__init__(cache.cache_path, name, cache._cache_file._source_stamp)
-
-    def save(self, key: Any, data: Any) -> None:
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            os.makedirs(self._cache_path, exist_ok=True)
-            with _locked(Path(self._cache_path) / "aucmax.lock"):
-                super().save(key, data)
-        except OSError:  # disk full, folder gone: the code in memory is what counts
-            pass
-
-    def load(self, key: Any) -> Any:
-        try:
-            return super().load(key)
-        except Exception:  # a damaged file: compile again
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged file: start again with an empty index
+            with suppress(OSError):
+                self.flush()
             return None
 
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except Exception:
-            return {}
-
-
-@contextmanager
-def _safe_folder() -> Iterator[None]:
-    """Have Numba choose a cache folder that only this user, or root, can write to."""
-    before = config.CACHE_DIR
-    wanted = before or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~")
-    if os.name == "posix" and not _is_safe(wanted, bool(before)):
-        config.CACHE_DIR = _private_folder(wanted)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
-
-
-@cache
-def _is_safe(folder: str, make: bool) -> bool:
-    """Tell whether nobody else can write to a folder; ``make`` it if it is not there.
-
-    One that is not there, and is not to be made, is safe if its parent is.
-    """
-    if not os.path.isabs(folder):
-        return False
-    try:
-        if make:
-            os.makedirs(folder, exist_ok=True)
-        about = os.stat(folder)
-    except FileNotFoundError:
-        return _is_safe(os.path.dirname(folder), make)
-    except OSError:  # nothing can be written, so nothing is read either
-        return True
-    return about.st_uid in (os.geteuid(), 0) and not about.st_mode & stat.S_IWOTH
-
-
-@cache
-def _private_folder(instead_of: str) -> str:
-    """Return a folder of this user's own; an error if somebody else has taken it."""
-    name = sha256(instead_of.encode()).hexdigest()[:8]
-    folder = Path(gettempdir(), f"aucmax-numba-{os.geteuid()}-{name}")
-    with suppress(OSError):
-        folder.mkdir(mode=0o700)
-    about = folder.lstat() if folder.exists() else None
-    if (
-        about is None
-        or not stat.S_ISDIR(about.st_mode)
-        or about.st_uid != os.geteuid()
-        or about.st_mode & 0o022
-    ):
-        raise RuntimeError(f"{folder} cannot be used as a cache")
-    return str(folder)
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):  # disk full, folder gone: the code in memory will do
+            os.makedirs(self.cache_path, exist_ok=True)
+            with _locked(Path(self.cache_path) / "aucmax.lock"):
+                super().save_overload(sig, data)
 
 
 @contextmanager
@@ -185,12 +126,51 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(handle)  # releases the lock
 
 
+def _cache_folder(fingerprint: str) -> str | None:
+    """Return a folder that only this user can write to, or None if there is none."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    for base in (config.CACHE_DIR or os.path.join(home, "aucmax"), gettempdir()):
+        if (folder := _private_folder(base, fingerprint)) is not None:
+            return folder
+    return None
+
+
+@cache
+def _private_folder(base: str, fingerprint: str) -> str | None:
+    """Return a private folder in ``base``, or None if it cannot be made or trusted."""
+    if not os.path.isabs(base):
+        return None
+    user = os.geteuid() if os.name == "posix" else 0
+    folder = Path(base, f"aucmax-{fingerprint}-{user}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return None
+    private = os.name != "posix" or (
+        about.st_uid == user and not about.st_mode & 0o022 and not folder.is_symlink()
+    )
+    return str(folder) if private and os.access(folder, os.W_OK) else None
+
+
 @cache
 def _fingerprint(folder: Path) -> str:
     """Return a name for the sources that may be compiled into a kernel of ``folder``.
 
-    Kernels call functions of ``core``, and of their neighbours.
+    Kernels call functions of ``core``, of ``base`` and of their own top-level folder;
+    those of ``io`` call functions of ``tables``, too.
     """
-    sources = {*Path(__file__).parent.rglob("*.py"), *folder.glob("*.py")}
-    content = b"".join(path.read_bytes() for path in sorted(sources))
-    return sha256(content).hexdigest()[:12]
+    if not folder.is_relative_to(_PACKAGE):
+        parts = [_digest(_PACKAGE / "core"), _digest(folder, "*.py")]
+    else:
+        own = folder.relative_to(_PACKAGE).parts[0]
+        names = ["core", "base", own, *(["tables"] if own == "io" else [])]
+        parts = [_digest(_PACKAGE / name) for name in names]
+    return sha256("".join(parts).encode()).hexdigest()[:12]
+
+
+@cache
+def _digest(folder: Path, pattern: str = "**/*.py") -> str:
+    content = b"".join(path.read_bytes() for path in sorted(folder.glob(pattern)))
+    return sha256(content).hexdigest()

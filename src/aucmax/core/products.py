@@ -1,8 +1,8 @@
-"""X w and Xᵀ u for rows of any layout and float type, without a copy of X.
+"""Products X w and Xᵀ u for rows of any layout and float type, without a copy of X.
 
-Sums are in float64, on all cores; the parts of a sum are fixed, so that results do not
-depend on the number of threads. Several products at a time take one pass over X, and
-are bit for bit the same numbers.
+Sums are in float64 and use all cores. The parts of a sum are fixed, so results do not
+depend on the number of threads. Several products at a time take one pass over X and
+give the same bits.
 """
 
 from typing import Any
@@ -62,17 +62,17 @@ def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
 
 
 def times(X: Rows, W: Float) -> Float:
-    """Return X w, or the same for each row w of a matrix."""
+    """Return X w, or X w for each row w of a matrix."""
     W = np.ascontiguousarray(W)
     out = np.empty((*W.shape[:-1], n_rows(X)))
-    several, to = np.atleast_2d(W), np.atleast_2d(out)
+    vectors, scores = np.atleast_2d(W), np.atleast_2d(out)
     parts = _parts(X, 0)
     if len(parts) == 1:  # threads would cost more than they save
-        _dot(X, several, to)
+        _dot(X, vectors, scores)
         return out
 
     def part(at: tuple[int, int]) -> None:
-        _dot(take_rows(X, *at), several, to[:, at[0] : at[1]])
+        _dot(take_rows(X, *at), vectors, scores[:, at[0] : at[1]])
 
     for _ in in_threads(part, parts):
         pass
@@ -80,19 +80,16 @@ def times(X: Rows, W: Float) -> Float:
 
 
 def transposed_times(X: Rows, U: Float, n_features: int) -> Float:
-    """Return Xᵀ u, or the same for each row u of a matrix.
-
-    Rows where u is zero are not looked at.
-    """
-    several = np.atleast_2d(U)
+    """Return Xᵀ u, or Xᵀ u for each row u of a matrix; rows with u = 0 are skipped."""
+    vectors = np.atleast_2d(U)
 
     def part(at: tuple[int, int]) -> Float:
-        out = np.zeros((len(several), n_features))
-        _add(take_rows(X, *at), several[:, at[0] : at[1]], out)
+        out = np.zeros((len(vectors), n_features))
+        _add(take_rows(X, *at), vectors[:, at[0] : at[1]], out)
         return out
 
-    total = np.zeros((len(several), n_features))
+    total = np.zeros((len(vectors), n_features))
     parts = _parts(X, 64 * n_features)
-    for some in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
-        total += some
+    for partial in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
+        total += partial
     return total.reshape((*U.shape[:-1], n_features))

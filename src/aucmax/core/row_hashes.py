@@ -1,4 +1,4 @@
-"""A number for each row, equal for equal rows of any layout."""
+"""Hash of each row, the same for equal rows of any layout."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from scipy import sparse
 
 Hashes = NDArray[np.uint64]
 
-_BLOCK = 1 << 18  # values of dense rows that are hashed at a time
+_BLOCK = 1 << 18  # values of dense rows hashed at a time
 
 
 def row_hashes(X: Any, seed: int = 0) -> Hashes:
-    """Return a number for each row: equal ones for equal rows, dense or CSR."""
+    """Return a hash of each row, dense or CSR."""
     if sparse.issparse(X):
         rows = sparse.csr_array(X)
         mixed = _cells(rows.data, rows.indices, seed)
@@ -22,13 +22,13 @@ def row_hashes(X: Any, seed: int = 0) -> Hashes:
     step, columns = max(_BLOCK // max(X.shape[1], 1), 1), np.arange(X.shape[1])
     totals = np.zeros(len(X), np.uint64)
     for start in range(0, len(X), step):
-        some = slice(start, start + step)
-        totals[some] = _cells(X[some], columns, seed).sum(axis=1, dtype=np.uint64)
+        block = slice(start, start + step)
+        totals[block] = _cells(X[block], columns, seed).sum(axis=1, dtype=np.uint64)
     return _mix(totals)
 
 
 def _cells(values: Any, columns: Any, seed: int) -> Hashes:
-    """Return a number for each value and its column; 0 for zero."""
+    """Return a hash of each value and its column; 0 for zero."""
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     mixed = _mix(bits ^ _mix(np.asarray(columns, np.uint64) + np.uint64(seed + 1)))
     mixed[values == 0.0] = 0

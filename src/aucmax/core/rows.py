@@ -1,14 +1,14 @@
-"""Rows of a matrix, dense or CSR, behind one set of names.
+"""Access to the rows of a matrix, dense or CSR, by one set of functions.
 
-The only module that knows how a matrix is laid out. A kernel takes
-``X`` from :func:`as_rows` and visits what row i has by
+This is the only module that depends on the layout of a matrix. A kernel takes ``X``
+from :func:`as_rows` and visits row i by
 
     for k in stored(X, i):
         j, x = entry(X, i, k)
 
-the feature j and its value x: of a dense row all of them, of a sparse one those that it
-stores. Numba picks the accessors by the type of ``X`` when it compiles the kernel, and
-compiles them into it. A function with such a loop is decorated with :func:`rowwise`.
+with the feature j and its value x: all features of a dense row, the stored ones of a
+sparse row. Numba chooses the accessors by the type of ``X`` and compiles them into the
+kernel. A function with such a loop is decorated with :func:`rowwise`.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,22 @@ from numba.extending import overload
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.core.jit import INLINE, SIMD, told_apart
+from aucmax.core.jit import INLINE, SIMD, uniquely_named
 
 F = TypeVar("F", bound=Callable[..., object])
 
 Float: TypeAlias = NDArray[np.float64]
-Index: TypeAlias = NDArray[np.uint32]
+Index: TypeAlias = NDArray[np.int64]  # numbers of rows or features
+ColumnIndex: TypeAlias = NDArray[np.uint32]  # of CSR; unsigned needs no sign test
 
 _CACHE_LINE = 64  # bytes
 
 
 class CSR(NamedTuple):
-    """A CSR matrix as kernels see it; an unsigned index needs no test of its sign."""
+    """A CSR matrix as kernels see it."""
 
     data: NDArray[np.floating[Any]]
-    indices: Index
+    indices: ColumnIndex
     indptr: NDArray[np.uint64]
 
 
@@ -42,57 +43,48 @@ Rows: TypeAlias = NDArray[np.floating[Any]] | CSR
 
 
 def as_rows(X: Any) -> Rows:
-    """Give validated ``X`` the layout that kernels are compiled for, without a copy.
+    """Return validated ``X`` in the layout that kernels are compiled for.
 
-    Copied all the same: what is not C-contiguous, CSR with repeated entries, and
-    64-bit column indices (4 bytes a value).
+    Nothing is copied, except arrays that are not C-contiguous, CSR matrices with
+    duplicate entries, and 64-bit column indices (4 bytes per value).
     """
     if not sparse.issparse(X):
-        return _writeable(np.ascontiguousarray(X))
-    # Kernels rely on it that no row has a feature twice. A matrix remembers what it
-    # found before somebody changed its indices; one on the same arrays looks again.
+        return _read_only(np.ascontiguousarray(X))
+    # Kernels assume that no row has a feature twice. SciPy caches this property even if
+    # the indices change afterwards; a new matrix on the same arrays checks again.
     X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if X.indices.dtype == np.int32:
-        indices = _writeable(np.ascontiguousarray(X.indices)).view(np.uint32)
+        indices = _read_only(np.ascontiguousarray(X.indices)).view(np.uint32)
     else:
         indices = X.indices.astype(np.uint32)
-    data = _writeable(np.ascontiguousarray(X.data))
+    data = _read_only(np.ascontiguousarray(X.data))
     return CSR(data, indices, X.indptr.astype(np.uint64))
 
 
-class _Alias:
-    """The memory of a read-only array, offered as writeable."""
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that kernels cannot write to.
 
-    def __init__(self, array: NDArray[Any]) -> None:
-        address, _ = array.__array_interface__["data"]
-        self.__array_interface__ = {
-            **array.__array_interface__,
-            "data": (address, False),
-        }
-        self.owner = array
-
-
-def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """Spare a read-only array, such as a memory map, a compilation of its own.
-
-    Kernels never write to X.
+    Numba compiles for read-only arrays (memory maps, data frames) and for others apart:
+    with a view of this kind for all, each kernel is compiled once.
     """
-    return array if array.flags.writeable else np.asarray(_Alias(array))
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def zeros_for(X: Rows, height: int, width: int) -> Float:
-    """Return a table of zeros, stored as rows of this kind like it."""
+    """Return a table of zeros in the layout that suits ``X``; see :func:`as_table`."""
     return as_table(np.zeros((height, width)), X)
 
 
 def as_table(table: Float, X: Rows) -> Float:
-    """Store the numbers of features, a column each, as rows of this kind like it.
+    """Store a table with a column for each feature in the layout that suits ``X``.
 
-    For dense rows number by number, so that loops run in SIMD; for sparse ones, whose
-    features are all over the table, feature by feature and on whole cache lines.
+    For dense rows C order, so that loops use SIMD; for sparse rows, which access
+    scattered features, Fortran order aligned to cache lines.
     """
     if not isinstance(X, CSR):
         return np.ascontiguousarray(table)
@@ -114,25 +106,25 @@ def n_rows(X: Rows) -> int:
 
 
 def n_values(X: Rows) -> int:
-    """Return the number of values that a pass over all rows visits."""
+    """Return the number of stored values."""
     return int(X.data.size) if isinstance(X, CSR) else int(X.size)
 
 
 def row_bytes(X: Rows) -> float:
-    """Return the mean size of a row in memory."""
+    """Return the mean number of bytes of a row."""
     size = X.data.nbytes + X.indices.nbytes if isinstance(X, CSR) else X.nbytes
     return size / max(n_rows(X), 1)
 
 
 def take_rows(X: Rows, start: int, stop: int) -> Rows:
-    """Return rows ``start`` to ``stop`` without copying a value."""
+    """Return rows ``start`` to ``stop`` without a copy."""
     if isinstance(X, CSR):
         return CSR(X.data, X.indices, X.indptr[start : stop + 1])
     return X[start:stop]
 
 
 def cut_rows(X: Rows, start: int, stop: int) -> Rows:
-    """Return the same as rows that have no others behind them, and know their size."""
+    """Return rows ``start`` to ``stop`` with only their own values behind them."""
     if isinstance(X, CSR):
         first, last = int(X.indptr[start]), int(X.indptr[stop])
         indptr = X.indptr[start : stop + 1] - X.indptr[start]
@@ -143,26 +135,26 @@ def cut_rows(X: Rows, start: int, stop: int) -> Rows:
 def by_layout(
     dense: Callable[..., Any], csr: Callable[..., Any], silent: bool = False
 ) -> Any:
-    """Return one function of two: the first for dense rows, the other for CSR.
+    """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR.
 
-    Kernels have either compiled into them. Where the compiler is off, Python calls the
-    one that fits, or none if they are ``silent``: all they change is the speed.
+    Kernels compile in the one that fits. With the compiler off, Python calls it, or
+    does nothing if they are ``silent``: functions that only affect the speed.
     """
 
     def either(X, *args):
         if not silent:
             return (csr if isinstance(X, CSR) else dense)(X, *args)
 
-    dense, csr = told_apart(dense, "dense"), told_apart(csr, "csr")
+    dense, csr = uniquely_named(dense, "dense"), uniquely_named(csr, "csr")
     _compile(either, dense, csr, INLINE)
     return either
 
 
 def rowwise(func: F) -> F:
-    """Compile ``func(X, …)`` into the kernels that call it, for either layout.
+    """Compile ``func(X, …)`` into the kernels that call it, for both layouts.
 
-    Sums over dense rows may run in any order, hence in SIMD. Those that gather by index
-    keep theirs: there it slows short rows down.
+    Sums over dense rows may run in any order, hence in SIMD. Sums that gather by index
+    keep their order: there SIMD slows short rows down.
     """
 
     def either(X, *args):
@@ -173,8 +165,8 @@ def rowwise(func: F) -> F:
 
 
 def _compile(either: Any, dense: Any, csr: Any, options: Any) -> None:
-    # A registration for each layout, because their options differ. What Numba calls
-    # strict is that signatures be equal; ``either`` has one for all.
+    # One registration per layout, because their options differ. Numba's ``strict``
+    # would demand equal signatures; that of ``either`` is generic.
     @overload(either, jit_options=options, strict=False)
     def _dense(X, *args):
         return dense if isinstance(X, types.Array) else None
@@ -184,13 +176,13 @@ def _compile(either: Any, dense: Any, csr: Any, options: Any) -> None:
         return csr if isinstance(X, types.BaseTuple) else None
 
 
-# The numbers k of what row i has.
+# The positions k of the stored values of row i.
 stored = by_layout(
     lambda X, i: range(np.uint64(X.shape[1])),
     lambda X, i: range(X.indptr[i], X.indptr[i + 1]),
 )
 
-# The feature and the value of the k-th.
+# The feature and the value at position k.
 entry = by_layout(
     lambda X, i, k: (k, np.float64(X[i, k])),
     lambda X, i, k: (X.indices[k], np.float64(X.data[k])),
@@ -217,7 +209,7 @@ def raw_add_row(X: Rows, i: int, c: float, out: Float) -> None:
 
 @rowwise
 def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
-    """Write ``factor`` (x - ref) to ``out``: for what costs more than O(d) anyway."""
+    """Write ``factor`` (x - ref) to ``out``, in O(d)."""
     for j in range(ref.shape[0]):
         out[j] = -factor * ref[j]
     for k in stored(X, i):
@@ -227,7 +219,7 @@ def copy_row(X: Rows, i: int, factor: float, ref: Float, out: Float) -> None:
 
 @rowwise
 def mark_row(X: Rows, i: int, c: float, table: Float, slot: int) -> None:
-    """Add ``c`` to a slot of ``table`` wherever row ``i`` is not zero."""
+    """Add ``c`` to a slot of ``table`` for each nonzero feature of row ``i``."""
     for k in stored(X, i):
         j, x = entry(X, i, k)
         table[slot, j] += c if x != 0.0 else 0.0
@@ -235,7 +227,7 @@ def mark_row(X: Rows, i: int, c: float, table: Float, slot: int) -> None:
 
 @rowwise
 def count_row(X: Rows, i: int) -> int:
-    """Return how many values of row ``i`` are not zero."""
+    """Return the number of nonzero values of row ``i``."""
     count = 0
     for k in stored(X, i):
         _, x = entry(X, i, k)
@@ -245,9 +237,9 @@ def count_row(X: Rows, i: int) -> int:
 
 @rowwise
 def pack_row(X: Rows, i: int, out: Float, at: NDArray[Any]) -> int:
-    """Write what is not zero in row ``i`` to ``out``, and where it is to ``at``.
+    """Write the nonzero values of row ``i`` to ``out``, their features to ``at``.
 
-    Returns how many values that are: the row is then the same from any layout.
+    Returns their number. The result is the same for both layouts.
     """
     count = 0
     for k in stored(X, i):

@@ -1,4 +1,4 @@
-"""Threads: a few jobs at a time, and BLAS in one thread."""
+"""Threads, with results that do not depend on their number."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,21 +12,20 @@ from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
-_threads: ContextVar[int | None] = ContextVar("threads", default=None)
-
-
 Item = TypeVar("Item")
-
-
 Result = TypeVar("Result")
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+_entering = Lock()
+_inside, _limited = 0, cast(Any, None)  # threads in the context, limits to restore
 
 
 def in_threads(
     job: Callable[[Item], Result], items: Iterable[Item]
 ) -> Iterator[Result]:
-    """Yield ``job(item)`` in order, with a few under way at a time.
+    """Yield ``job(item)`` in order, with a few running at a time.
 
-    BLAS stays in the thread that calls it: then results do not depend on their number.
+    BLAS uses one thread, so that results do not depend on the number of threads.
     """
     threads = _threads.get() or cpu_count() or 1
     if threads == 1:
@@ -45,7 +44,7 @@ def in_threads(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Give a context in which no threads are started: who calls has some already."""
+    """Start no threads in this context: the caller has its own."""
     token = _threads.set(1)
     try:
         yield
@@ -55,11 +54,11 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Give a context in which linear algebra runs in the calling thread only.
+    """Limit BLAS to one thread in this context.
 
-    The setting is the process's: while any thread is inside, BLAS has one thread for
-    all of them. The last to leave restores what the first has found. What runs outside
-    of such a context meanwhile is slower, and may differ in the last bits.
+    The limit holds for the process while any thread is inside; the last one to leave
+    restores what the first one found. Code that runs outside of the context meanwhile
+    is slower, and its results may differ in the last bits.
     """
     global _inside, _limited
     with _entering:
@@ -75,12 +74,6 @@ def one_blas_thread() -> Iterator[None]:
                 _limited.restore_original_limits()
 
 
-_inside, _limited = 0, cast(Any, None)  # threads in the context, and what it restores
-
-
-_entering = Lock()
-
-
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries
+    return ThreadpoolController()  # slow: it searches all loaded libraries

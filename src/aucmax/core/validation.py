@@ -1,4 +1,4 @@
-"""Checks of numbers that come from users, shared by estimators and measures."""
+"""Validation of arrays from users and from model files."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# What scikit-learn sees to; that X is finite is checked along with other work on it.
+# Options for scikit-learn's validation; finite values are checked during other work.
 MATRIX: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -16,17 +16,14 @@ MATRIX: dict[str, Any] = {
 
 _PART = 8192
 
-MOST = 1e150  # its square is finite, and so is one over it
-_MOST_BYTES = 4e9  # of matrices with a row for each feature
+MOST = 1e150  # largest value; its square and the inverse of that are finite
+_MOST_BYTES = 4e9  # of d x d matrices
 
 
 def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
-    """Raise an error that names the first weight that cannot be one.
-
-    That is, neither zero nor between 1/limit and limit.
-    """
-    some = (weight >= 1.0 / limit) & (weight <= limit) & (weight < np.inf)
-    bad = ~(some | (weight == 0.0))
+    """Raise an error if a weight is neither zero nor between 1/limit and limit."""
+    positive = (weight >= 1.0 / limit) & (weight <= limit) & (weight < np.inf)
+    bad = ~(positive | (weight == 0.0))
     if bad.any():
         row = int(np.argmax(bad))
         size = "" if limit == np.inf else f", of a size between {1 / limit} and {limit}"
@@ -37,10 +34,10 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
 
 
 def check_structure(X: Any) -> None:
-    """Raise an error if a sparse matrix points to where it has nothing; O(nnz).
+    """Raise an error if a sparse matrix has indices out of range; O(nnz).
 
-    SciPy looks when it makes a matrix of arrays, not when these change later, and not
-    at every index; neither it nor a kernel would notice before memory is overrun.
+    SciPy checks when it builds a matrix, not when its arrays change later, and not
+    every index. A kernel would read or write out of bounds.
     """
     if not sparse.issparse(X) or X.ndim != 2:
         return
@@ -58,32 +55,32 @@ def check_structure(X: Any) -> None:
     indptr, indices = X.indptr, X.indices
     if indptr.shape != (major + 1,) or {indptr.dtype.kind, indices.dtype.kind} != {"i"}:
         raise ValueError(
-            f"Input X is no {X.format.upper()} matrix: its indptr has type "
-            f"{indptr.dtype} and shape {indptr.shape}, its indices {indices.dtype}; "
-            f"they must be integers, and {major + 1} in indptr."
+            f"Input X is not a valid {X.format.upper()} matrix: indptr has type "
+            f"{indptr.dtype} and shape {indptr.shape}, indices {indices.dtype}; "
+            f"expected integers, and {major + 1} of them in indptr."
         )
     stored = min(len(indices), len(X.data))
     falls = indptr[1:] < indptr[:-1]
     if indptr[0] != 0 or indptr[-1] > stored or falls.any():
         at = int(np.argmax(falls)) if falls.any() else 0 if indptr[0] else major - 1
         raise ValueError(
-            f"Input X is no {X.format.upper()} matrix: indptr says that {line} {at} is "
-            f"from {indptr[at]} to {indptr[at + 1]}, of {stored} stored values; it "
-            "must begin at 0, never fall, and not end beyond them."
+            f"Input X is not a valid {X.format.upper()} matrix: by indptr, {line} {at} "
+            f"goes from {indptr[at]} to {indptr[at + 1]} of {stored} stored values; "
+            "indptr must start at 0, never decrease and not exceed their number."
         )
     used = indices[: indptr[-1]]
-    # As an unsigned number, one below zero is a large one.
+    # As an unsigned number, a negative index is a large one.
     if used.size and used.view(f"u{used.itemsize}").max() >= minor:
         at = int(np.argmax((used < 0) | (used >= minor)))
         where = int(np.searchsorted(indptr, at, side="right")) - 1
         raise ValueError(
             f"Input X has {entry} index {used[at]} in {line} {where}, but only "
-            f"{minor} {entry}s: X.check_format() looks for such."
+            f"{minor} {entry}s; X.check_format() finds such entries."
         )
 
 
 def _check_coordinates(X: Any) -> None:
-    """Raise an error if a COO matrix has values outside of its shape."""
+    """Raise an error if a COO matrix has indices out of range."""
     if not len(X.row) == len(X.col) == len(X.data):
         raise ValueError(
             f"Input X is not a COO matrix: it has {len(X.row)} row indices, "
@@ -102,7 +99,7 @@ def _check_coordinates(X: Any) -> None:
 
 
 def check_width(n_features: int, matrices: float, what: str, remedy: str) -> None:
-    """Raise an error if so many d x d ``matrices`` do not fit; half is a triangle."""
+    """Raise an error if ``matrices`` of size d x d exceed 4 GB; 0.5 is a triangle."""
     size = 8.0 * matrices * n_features**2
     if size > _MOST_BYTES:
         raise ValueError(
@@ -113,50 +110,50 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
 def check_whole(
     what: str, numbers: NDArray[Any], least: float, most: float
 ) -> NDArray[np.int64]:
-    """Return numbers out of a file as an index or a count; raise an error if not so."""
-    fit = (numbers >= least) & (numbers <= most) & (numbers == np.floor(numbers))
-    if not fit.all():
+    """Return numbers from a file as integers; raise an error if out of range."""
+    valid = (numbers >= least) & (numbers <= most) & (numbers == np.floor(numbers))
+    if not valid.all():
         raise ValueError(f"the {what} are out of range.")
     return numbers.astype(np.int64)
 
 
 def check_shapes(estimator: Any, shapes: dict[str, str]) -> None:
-    """Raise an error if arrays out of a file do not go together.
+    """Raise an error if arrays from a file have inconsistent shapes.
 
-    A shape is a letter for each length; equal letters are equal lengths.
+    A shape has a letter for each length; equal letters are equal lengths.
     """
     lengths: dict[str, int] = {}
     for name, letters in shapes.items():
         array = np.asarray(getattr(estimator, name))
         if not np.isfinite(array).all():
             raise ValueError(f"{name!r} has numbers that are not finite.")
-        fits = array.ndim == len(letters) and all(
+        consistent = array.ndim == len(letters) and all(
             lengths.setdefault(letter, length) == length
             for letter, length in zip(letters, array.shape, strict=True)
         )
-        if not fits:
+        if not consistent:
             raise ValueError(
-                f"{name!r} of shape {array.shape} does not go with others."
+                f"{name!r} has shape {array.shape}, which does not match other arrays."
             )
 
 
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
-    """Return the weights of ``n`` rows, or raise an error that names what is wrong."""
+    """Return validated weights of ``n`` rows; a number is the weight of each."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
         raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one for each row."
+            f"sample_weight.shape == {weight.shape}, expected {(n,)}: one per row."
         )
     check_weights(weight, MOST)
     return weight
 
 
 def _squares(flat: NDArray[Any]) -> Iterator[float]:
-    """Yield sums of squares, of parts too small for BLAS to call in more threads.
+    """Yield sums of squares of parts that are too small for BLAS to use threads.
 
-    A second thread gains little here, and is in the way of one that reads data.
+    More threads gain little here, and compete with the one that reads data.
     """
     for start in range(0, flat.size, _PART):
         part = flat[start : start + _PART]
@@ -168,9 +165,9 @@ def check_values(
     names: Sequence[Any] | NDArray[Any] | None = None,
     present: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Raise an error that names the first value of ``X`` that is NaN, infinite or vast.
+    """Raise an error for the first value of ``X`` that is NaN, infinite or too large.
 
-    Rows that are not ``present`` do not matter. The usual case is one sum of squares.
+    Rows that are not ``present`` are ignored. The usual case is one sum of squares.
     """
     values = X.data if sparse.issparse(X) else X
     flat = values.ravel(order="K")
@@ -206,4 +203,4 @@ def check_values(
 
 
 class DataWarning(UserWarning):
-    """Something of the data is not made use of, and whoever reads may not know."""
+    """Part of the data is ignored or interpreted in a way the user may not expect."""

@@ -6,8 +6,8 @@ By Bochner's theorem :math:`\exp(-\|x - y\|^2 / 2) = E \cos(\theta \cdot (x - y)
 .. math:: \sqrt{2/D} \cos(\theta \cdot x + b)
           \qquad\text{or}\qquad \sqrt{1/D}\,[\sin \theta \cdot x, \cos \theta \cdot x]
 
-have products whose mean is the kernel. The second has two features a draw, and less
-variance a feature for near points. (The dissertation prints √(2/D) for it, which is
+have products whose mean is the kernel. The second has two features per draw, and less
+variance per feature for near points. (The dissertation has √(2/D) for it, which gives
 twice the kernel.)
 """
 
@@ -26,53 +26,50 @@ from aucmax.storage.storable import Spec
 
 
 class RandomFourier(KernelMap):
-    r"""Features whose products are a Gaussian kernel's on the mean, drawn at random.
+    r"""Random Fourier features of a Gaussian kernel.
 
     .. math:: \kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))
 
     Parameters
     ----------
     n_components : int, default=400
-        Number of draws: of features with "cos", of pairs of them with "sincos".
+        Number of draws: of features for "cos", of pairs of features for "sincos".
     sigma : float or "auto", default="auto"
-        Width of the kernel, in units of the scaled features. With "auto", σ² is the
-        mean squared distance of rows to their mean: the number of features that vary,
-        if they are scaled.
+        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
+        distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
-        A factor of sigma, to be tuned without a thought of units.
+        Factor on sigma, to tune the width independently of units.
     kind : {"cos", "sincos"}, default="cos"
-        One feature a draw, a cosine with a random phase; or two, sine and cosine.
+        One feature per draw, a cosine with a random phase; or two, sine and cosine.
     scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations; but not words, that is
-        more features than rows with less than a tenth of the values not zero. "none"
-        takes all features as they are.
+        "auto" divides features by their standard deviations, except in text (more
+        features than rows, less than a tenth of the values nonzero). "none" does not
+        scale.
     linear : bool, default=False
-        Whether to put the scaled features themselves before those of the kernel.
+        Whether to prepend the scaled features to those of the kernel.
     random_state : int, RandomState instance or None, default=None
-        Draws the directions and the phases.
+        Random seed of the directions and the phases.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_columns, n_components)
-        The draws θ.
+        Directions θ.
     phases_ : ndarray of shape (n_components,)
-        The draws b; zero for "sincos".
+        Phases b; zero for "sincos".
     sigma_ : float
-        Width of the kernel, in units of the scaled features.
+        Kernel width, in units of the scaled features.
     columns_ : ndarray of shape (n_columns,)
-        The features that vary; others do not count.
+        Features that vary; constant ones are ignored.
     centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
-        beyond the rows seen, lowest and highest, becomes that.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
+        clipped to the range [low, high] of the training rows.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------
     KMeansNystroem : Features from landmarks in the data; nearly always better.
-    Chain : A map and a learner in one.
+    Chain : A map and a learner in one estimator.
 
     References
     ----------
@@ -155,7 +152,7 @@ class RandomFourier(KernelMap):
     def _units(self, w: Float) -> Units:
         draws = len(self.phases_)
         directions, phases, size = self.directions_, self.phases_, np.sqrt(2.0 / draws)
-        if self.kind == "sincos":  # a sine is a cosine that is late
+        if self.kind == "sincos":  # a sine is a shifted cosine
             directions = np.hstack([directions, directions])
             phases = np.repeat([-0.5 * np.pi, 0.0], draws)
             size = np.sqrt(1.0 / draws)

@@ -1,12 +1,12 @@
-r"""The ranker of a pairwise loss in the space of a Gaussian kernel, exactly.
+r"""Pairwise losses with a Gaussian kernel on all rows: kernel RankSVM.
 
 .. math:: J(f) = E\,\ell(f(x^+) - f(x^-)) + \tfrac{l_2}{2} \|f\|^2,
           \qquad f = \sum_i \beta_i \kappa(x_i, \cdot)
 
-With the kernel matrix of the rows :math:`K = L L^T`, the rows of L are features whose
-products are K: J is that of a linear model of them, w = Lᵀβ, and truncated Newton finds
-its minimum by products with L (:mod:`aucmax.linear.solvers.newton`), each a pass over
-n² numbers. Distances of w are those of f, so that no other coordinates are needed.
+With the kernel matrix :math:`K = L L^T`, the rows of L are features whose products are
+K, and J is the objective of a linear model w = Lᵀβ on them. Truncated Newton
+(:mod:`aucmax.linear.solvers.newton`) minimises it by products with L, each a pass over
+n² numbers. The norm of w is that of f, so no preconditioner is needed.
 """
 
 from numbers import Integral, Real
@@ -33,78 +33,76 @@ from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
 _MOST_BYTES = 4e9  # of the kernel matrix
-_JITTER = 1e-10  # of its diagonal: rows may be alike
+_JITTER = 1e-10  # added to its diagonal, as rows may be equal
 
 
 class KernelBAM(Ranker):
-    r"""The ranker of a pairwise loss and a Gaussian kernel, over all pairs at once.
+    r"""Kernel ranker that minimises a pairwise loss over all pairs.
 
     Minimises
 
     .. math:: E\,\ell(f(x^+) - f(x^-)) + \tfrac{l_2}{2} \|f\|^2
 
-    over the functions of the space of
-    :math:`\kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))`: with the squared hinge,
+    over the functions f in the space of the Gaussian kernel
+    :math:`\kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))`. With the squared hinge,
     this is RankSVM with an RBF kernel. It takes O(n²) memory and O(n³) time, for at
-    most 22 360 rows; a :class:`Chain` of :class:`KMeansNystroem` and :class:`BAM` comes
-    near to it in O(n).
+    most 22 360 rows; a :class:`Chain` of :class:`KMeansNystroem` and :class:`BAM`
+    approximates it in O(n).
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        The penalty; "auto" stands for :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
+        Penalty; "auto" is :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
     loss : str, default="squared_hinge"
-        The loss of a pair, as in :class:`BAM`.
+        Loss of a pair, as in :class:`BAM`.
     sigma : float or "auto", default="auto"
-        Width of the kernel, in units of the scaled features. With "auto", σ² is the
-        mean squared distance of rows to their mean: the number of features that vary,
-        if they are scaled.
+        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
+        distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
-        A factor of sigma, to be tuned without a thought of units.
+        Factor on sigma, to tune the width independently of units.
     subsample : float, default=1.0
-        The share of the rows to learn from, drawn at random from each class.
+        Share of the rows to train on, drawn at random from each class.
     scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations; but not words, that is
-        more features than rows with less than a tenth of the values not zero. "none"
-        takes all features as they are.
+        "auto" divides features by their standard deviations, except in text (more
+        features than rows, less than a tenth of the values nonzero). "none" does not
+        scale.
     tol : float, default=1e-3
-        Norm of the gradient to stop at, relative to that at zero.
+        Gradient norm to stop at, relative to that at zero.
     max_iter : int, default=100
-        Newton steps, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
+        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
+        not reached.
     random_state : int, RandomState instance or None, default=None
-        Draws the subsample.
+        Random seed of the subsample.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_rows,)
-        The weights β.
+        Weights β of the training rows.
     landmarks_ : ndarray of shape (n_columns, n_rows)
-        The rows that were learnt from, one a column, scaled.
+        The scaled training rows, as columns.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     sigma_ : float
-        Width of the kernel, in units of the scaled features.
+        Kernel width, in units of the scaled features.
     columns_ : ndarray of shape (n_columns,)
-        The features that vary; others do not count.
+        Features that vary; constant ones are ignored.
     centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
-        beyond the rows seen, lowest and highest, becomes that.
+        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
+        clipped to the range [low, high] of the training rows.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Newton steps done.
+        Number of Newton steps.
     objective_ : float
         J at the solution.
     gradient_norm_ : float
-        Norm of its gradient there, relative to that at zero, as for ``tol``.
+        Norm of its gradient, relative to that at zero, as for ``tol``.
 
     See Also
     --------
-    KernelAUCCV : Landmarks instead of all rows, and all parameters chosen.
+    KernelAUCCV : Landmarks instead of all rows; all parameters by cross-validation.
 
     References
     ----------
@@ -167,32 +165,16 @@ class KernelBAM(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product. A row of weight zero is not
-            there at all.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker; see :meth:`BAM.fit`. Rows of weight zero are ignored."""
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
-        some = self._drawn(signed)
-        rows, signed = rows[some], signed[some]
+        chosen = self._drawn(signed)
+        rows, signed = rows[chosen], signed[chosen]
         n = len(signed)
         if 8.0 * n * n > _MOST_BYTES:
             raise ValueError(
-                f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB: take "
-                "fewer by subsample=, or Chain(KMeansNystroem(), BAM())."
+                f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB. Use "
+                "fewer rows by subsample=, or Chain(KMeansNystroem(), BAM())."
             )
         scale, self.sigma_ = fitted(
             rows, self.scale, self.sigma, self.width, np.abs(signed)
@@ -205,7 +187,7 @@ class KernelBAM(Ranker):
         with one_blas_thread():
             K = kernel_of(self.landmarks_)(Z)
             K[np.diag_indices(n)] = 1.0 + _JITTER
-            # K is its own transpose: so this is done in place, and L has rows.
+            # K is symmetric; transposing it allows to work in place, with L in C order.
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
             share = shares(signed)
             objective = Objective(
@@ -251,19 +233,19 @@ class KernelBAM(Ranker):
         return ScoreExpression(float(self.intercept_[0]), none, self._scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
-        """Return which rows to learn from."""
+        """Return the rows to train on."""
         if self.subsample == 1.0:
             return slice(None)
         rng = generator(self.random_state)
         chosen = []
         for side in (signed > 0.0, signed < 0.0):
-            its = np.flatnonzero(side)
-            count = max(round(self.subsample * len(its)), 1)
-            chosen.append(rng.choice(its, count, replace=False))
+            members = np.flatnonzero(side)
+            count = max(round(self.subsample * len(members)), 1)
+            chosen.append(rng.choice(members, count, replace=False))
         return np.sort(np.concatenate(chosen))
 
     def _ridge(self, signed: Float) -> float:
-        """Return the penalty; a weight of k is k rows."""
+        """Return the penalty; a weight of k counts as k rows."""
         if not isinstance(self.l2, str):
             return float(self.l2)
         pos, neg = signed[signed > 0.0].sum(), -signed[signed < 0.0].sum()

@@ -1,13 +1,13 @@
-r"""A kernel ranker whose width, landmarks and penalty are chosen, or a linear one.
+r"""Kernel ranker with width, landmarks and penalty by cross-validation.
 
-Features are those of landmarks (:mod:`aucmax.kernel.nystroem`) and, beside them and
-up to 2000, the linear ones. The exact path of the pairwise square loss is the judge:
-class moments of the mapped rows, those of a fold subtracted, give all penalties at the
-price of one eigendecomposition; and its best point is the model, too.
+Features are those of landmarks (:mod:`aucmax.kernel.nystroem`) and the linear ones, if
+there are at most 2000. Kernels are compared by the exact path of the pairwise square
+loss: class moments of the mapped rows, minus those of a fold, give all penalties by one
+eigendecomposition. The best point of the path is also the model.
 
-A kernel has more to overfit than a linear model, and where rows are few a
-cross-validation is too noisy to tell. So the linear model, :class:`BAMCV` on the same
-folds, stays unless a kernel is better by more than a standard error over the folds.
+A kernel overfits more easily than a linear model, and with few rows cross-validation is
+too noisy to notice. So the linear model, :class:`BAMCV` on the same folds, is kept
+unless a kernel is better by more than a standard error over the folds.
 """
 
 from numbers import Integral
@@ -20,9 +20,9 @@ from sklearn.utils._param_validation import Interval
 
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.expression import ScoreExpression
-from aucmax.base.folds import Index, areas, drawn, folds, left_out
+from aucmax.base.folds import areas, drawn, folds, left_out
 from aucmax.base.ranker import Ranker, generator
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.chain import check_learner, check_map
 from aucmax.kernel.feature_map import FeatureMap
@@ -34,66 +34,64 @@ from aucmax.linear.solvers.normal_equations import solve_path
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
-_L2S = 25  # penalties
-_DECADES = 7.0  # that they fall by
-_CHOOSING = 20_000  # rows that kernels are judged by, at most
-_FEW = 5000  # rows, below which folds are dealt more than once …
-_REPEATS = 3  # … namely so often
-_PART = 1 << 14  # rows whose features are there at a time
+_L2S = 25  # number of penalties
+_DECADES = 7.0  # range of the penalties
+_CHOOSING = 20_000  # most rows that kernels are compared on
+_FEW = 5000  # with fewer rows, folds are repeated …
+_REPEATS = 3  # … this many times
+_PART = 1 << 14  # rows mapped at a time
 _ROWS_A_LANDMARK = 4
-_WIDEST = 2000  # features that are put beside those of the kernel, at most
+_WIDEST = 2000  # most features that are used beside those of the kernel
 
 
-class Judged(NamedTuple):
-    """A kernel, and how it fares for the best penalty."""
+class Evaluated(NamedTuple):
+    """A kernel, its best penalty, and the AUC on each fold."""
 
     map: KMeansNystroem
     l2: float
-    scores: Float  # AUC on each fold
+    scores: Float
 
 
 class KernelAUCCV(Ranker):
-    r"""A Gaussian kernel on landmarks, all of it chosen; or a linear ranker.
+    r"""Gaussian kernel on landmarks, chosen by cross-validation; or a linear ranker.
 
     Minimises the pairwise square loss of linear features and those of
-    :class:`KMeansNystroem`, with an l2 penalty. Width of the kernel, number of
-    landmarks and penalty are those of the highest mean AUC in cross-validation. If that
-    is not above the AUC of a linear :class:`BAMCV` by more than a standard error over
-    the folds, the linear ranker is taken.
+    :class:`KMeansNystroem`, with an l2 penalty. Kernel width, number of landmarks and
+    penalty have the highest mean AUC in cross-validation. If this AUC does not exceed
+    that of a linear :class:`BAMCV` by more than a standard error over the folds, the
+    linear ranker is used.
 
     Parameters
     ----------
     n_components : int or list of int, default=400
-        Numbers of landmarks to choose from; no more than a quarter of the rows.
+        Numbers of landmarks to choose from; at most a quarter of the rows.
     widths : list of float, default=(0.25, 0.5, 1.0, 2.0)
-        Widths of the kernel to choose from, in units of the root mean square distance
-        of the scaled rows to their mean.
+        Kernel widths to choose from, relative to the root mean square distance of the
+        scaled rows to their mean.
     cv : int, cross-validation generator or iterable, default=5
-        Number of folds (stratified; no more than the smaller class has rows), dealt
-        three times if there are less than 5000 rows; or whatever else scikit-learn
-        takes for ``cv``.
+        Number of stratified folds (at most the rows of the smaller class), repeated
+        three times with fewer than 5000 rows; or anything that scikit-learn accepts as
+        ``cv``.
     fallback : bool, default=True
-        Whether the linear ranker is taken where no kernel is clearly better. Without,
-        folds are dealt once, and a linear ranker is not fitted.
+        Whether to use the linear ranker if no kernel is clearly better. If False, folds
+        are not repeated, and no linear ranker is fitted.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks, and the folds if they are dealt more than once.
+        Random seed of landmarks and of repeated folds.
 
     Attributes
     ----------
     map_ : KMeansNystroem or None
-        The map that was chosen; None if the linear ranker was.
+        The chosen map; None for the linear ranker.
     learner_ : LeastSquaresAUC or BAMCV
-        The ranker of its features, or the linear one.
+        The ranker of the map's features, or the linear one.
     kernel_scores_ : ndarray of shape (n_folds,)
         AUC of the best kernel on each fold.
     linear_scores_ : ndarray of shape (n_folds,)
-        AUC of the linear ranker on each fold; none without ``fallback``.
+        AUC of the linear ranker on each fold; empty without ``fallback``.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------
@@ -102,8 +100,8 @@ class KernelAUCCV(Ranker):
 
     Notes
     -----
-    With more than 20 000 rows, so many of them, drawn at random, choose; all of them
-    give the moments that the model is solved from, block by block.
+    With more than 20 000 rows, a random sample of that size chooses the parameters. The
+    model is fitted to the moments of all rows, computed block by block.
 
     Examples
     --------
@@ -151,39 +149,23 @@ class KernelAUCCV(Ranker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the loss and in the AUC of a fold. A row of weight
-            zero is not there at all.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         rng = generator(self.random_state)
         weighted = sample_weight is not None
-        some, signs = rows, signed
+        sample, signs = rows, signed
         if len(signed) > _CHOOSING:
             chosen = drawn(signed, _CHOOSING, rng)
-            some, signs = rows[chosen], signed[chosen]
-        parts = self._folds(some, signs, rng)
+            sample, signs = rows[chosen], signed[chosen]
+        parts = self._folds(sample, signs, rng)
         with one_blas_thread():
-            best = self._best_kernel(some, signs, parts, weighted, rng)
+            best = self._best_kernel(sample, signs, parts, weighted, rng)
         self.kernel_scores_, self.linear_scores_ = best.scores, np.zeros(0)
         better = True
         if self.fallback:
             weight = np.abs(signs) if weighted else None
-            linear = BAMCV(cv=parts).fit(some, signs > 0.0, weight)
+            linear = BAMCV(cv=parts).fit(sample, signs > 0.0, weight)
             at = int(np.argmax(linear.scores_.mean(axis=1)))
             self.linear_scores_ = linear.scores_[at]
             shares = [len(test) / len(train) for train, test in parts]
@@ -196,11 +178,11 @@ class KernelAUCCV(Ranker):
             self.learner_ = LeastSquaresAUC(best.l2).fit_moments(
                 moments, classes=[False, True]
             )
-            del self.learner_.state_  # d² numbers that nobody needs any more
+            del self.learner_.state_  # d² numbers that are no longer needed
         else:
             self.map_ = None
-            self.learner_ = linear.set_params(cv=len(parts))  # folds are not to be kept
-            if some is not rows:
+            self.learner_ = linear.set_params(cv=len(parts))  # does not keep the folds
+            if sample is not rows:
                 weight = np.abs(signed) if weighted else None
                 self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
         return self
@@ -221,7 +203,7 @@ class KernelAUCCV(Ranker):
 
     @property
     def n_iter_(self) -> int:
-        """Rounds of the solver, as the learner counts."""
+        """Number of rounds of the learner's solver."""
         return int(self.learner_.n_iter_)
 
     def _folds(
@@ -242,8 +224,8 @@ class KernelAUCCV(Ranker):
         parts: list[tuple[Index, Index]],
         weighted: bool,
         rng: np.random.RandomState,
-    ) -> Judged:
-        """Return the kernel of the highest mean AUC."""
+    ) -> Evaluated:
+        """Return the kernel with the highest mean AUC."""
         most = max(len(signed) // _ROWS_A_LANDMARK, 1)
         sizes = {min(int(size), most) for size in np.ravel(self.n_components)}
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -253,7 +235,7 @@ class KernelAUCCV(Ranker):
             first = KMeansNystroem(size, linear=beside, random_state=seed).fit(X)
             for width in np.ravel(self.widths).tolist():
                 mapper = first.with_width(width)
-                found.append(judge(mapper, X, signed, parts, weighted))
+                found.append(evaluate(mapper, X, signed, parts, weighted))
         return max(found, key=lambda one: float(one.scores.mean()))
 
     def state(self) -> State:
@@ -279,37 +261,37 @@ class KernelAUCCV(Ranker):
         return estimator
 
 
-def judge(
+def evaluate(
     mapper: KMeansNystroem,
     X: Any,
     signed: Float,
     parts: list[tuple[Index, Index]],
     weighted: bool,
-) -> Judged:
-    """Return how a kernel fares for the penalty that is best for it."""
+) -> Evaluated:
+    """Return the AUC of a kernel on each fold, for its best penalty."""
     F = mapper.features(X, np.float32)
-    d = F.shape[1]
-    total = gather(F, signed, d)
+    rows, d = as_rows(F), F.shape[1]
+    total = gather(rows, signed, d)
     H, _, _ = total.quadratic()
     high = 2.0 * float(np.linalg.eigvalsh(H)[-1]) if len(H) else 1.0
     l2s = np.geomspace(high, 10.0**-_DECADES * high, _L2S)
     scores = []
     for _, test in parts:
         test = left_out(signed, test)
-        W = _path(total - gather(F, signed, d, order=test), l2s)
+        W = _path(total - gather(rows, signed, d, order=test), l2s)
         scores.append(areas(F[test], signed[test], W, weighted))
     table = np.column_stack(scores)
     best = int(np.argmax(table.mean(axis=1)))
-    return Judged(mapper, float(l2s[best]), table[best])
+    return Evaluated(mapper, float(l2s[best]), table[best])
 
 
 def moments_of(mapper: FeatureMap, X: Any, signed: Float) -> Moments:
     """Return the class moments of the features of all rows, block by block."""
     total: Moments | None = None
     for start in range(0, len(signed), _PART):
-        some = slice(start, start + _PART)
-        F = mapper.features(X[some], np.float32)
-        part = gather(F, signed[some], F.shape[1])
+        block = slice(start, start + _PART)
+        F = mapper.features(X[block], np.float32)
+        part = gather(as_rows(F), signed[block], F.shape[1])
         total = part if total is None else total + part
     assert total is not None
     return total
@@ -324,11 +306,11 @@ def _path(moments: Moments, l2s: Float) -> Float:
 
 
 def _clearly_above(kernel: Float, linear: Float, test_share: float) -> bool:
-    """Return whether a kernel is worth it, by more than a standard error.
+    """Return whether a kernel is better by more than a standard error.
 
-    Folds are not independent: their training rows overlap. Nadeau and Bengio's variance
-    takes ``test_share``, the rows left out over those trained on, for the covariance.
+    Folds are not independent, as their training rows overlap: Nadeau and Bengio's
+    variance adds ``test_share``, the ratio of held-out to training rows.
     """
-    ahead = kernel - linear
-    spread = ahead.std(ddof=1) if len(ahead) > 1 else 0.0
-    return bool(ahead.mean() > spread * np.sqrt(1.0 / len(ahead) + test_share))
+    gain = kernel - linear
+    deviation = gain.std(ddof=1) if len(gain) > 1 else 0.0
+    return bool(gain.mean() > deviation * np.sqrt(1.0 / len(gain) + test_share))

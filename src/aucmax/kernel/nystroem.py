@@ -1,13 +1,13 @@
-r"""Features of a Gaussian kernel, by landmarks from k-means.
+r"""Nyström features of a Gaussian kernel, with k-means landmarks.
 
 With landmarks :math:`u_1 \dots u_m` and their kernel matrix :math:`W = U \Lambda U^T`,
 
 .. math:: \phi(x) = \Lambda^{-1/2} U^T (\kappa(x, u_1) \dots \kappa(x, u_m))^T
 
-has :math:`\phi(u_i) \cdot \phi(u_j) = \kappa(u_i, u_j)`; elsewhere it is the kernel of
-what the landmarks span. Directions of next to no eigenvalue are left out.
+has :math:`\phi(u_i) \cdot \phi(u_j) = \kappa(u_i, u_j)`; elsewhere it is the kernel
+projected on the span of the landmarks. Directions with tiny eigenvalues are left out.
 
-So a linear model of φ is a sum of m kernels: its scores take no product with U.
+A linear model of φ is a sum of m kernels, so its scores need no product with U.
 """
 
 from copy import copy
@@ -28,69 +28,66 @@ from aucmax.kernel.feature_map import KernelMap
 from aucmax.kernel.row_blocks import Array, Job, by_blocks
 from aucmax.storage.storable import Spec
 
-_SAMPLE = 20_000  # rows that k-means sees, at most …
-_VALUES = 1 << 26  # … and values, zeros included: it sees dense copies of them
-_TO_START = 4  # rows a landmark that k-means++ sees
-_ROUNDS = 10  # of k-means: more of them move landmarks, but not AUC
+_SAMPLE = 20_000  # most rows for k-means …
+_VALUES = 1 << 26  # … and most values, as it needs dense copies
+_TO_START = 4  # rows per landmark for k-means++
+_ROUNDS = 10  # of k-means: more of them do not change AUC
 
 
 class KMeansNystroem(KernelMap):
-    r"""Features whose products are a Gaussian kernel's, with k-means landmarks.
+    r"""Nyström features of a Gaussian kernel, with k-means landmarks.
 
     .. math:: \kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))
 
     Parameters
     ----------
     n_components : int or None, default=400
-        Number of landmarks, or None for all distinct rows. There are as many features,
-        or fewer if landmarks are alike.
+        Number of landmarks, or None for all distinct rows. It is also the number of
+        features, unless landmarks are nearly equal.
     sigma : float or "auto", default="auto"
-        Width of the kernel, in units of the scaled features. With "auto", σ² is the
-        mean squared distance of rows to their mean: the number of features that vary,
-        if they are scaled.
+        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
+        distance of rows to their mean, for scaled features the number that vary.
     width : float, default=1.0
-        A factor of sigma, to be tuned without a thought of units.
+        Factor on sigma, to tune the width independently of units.
     scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations; but not words, that is
-        more features than rows with less than a tenth of the values not zero. "none"
-        takes all features as they are.
+        "auto" divides features by their standard deviations, except in text (more
+        features than rows, less than a tenth of the values nonzero). "none" does not
+        scale.
     linear : bool, default=False
-        Whether to put the scaled features themselves before those of the kernel.
+        Whether to prepend the scaled features to those of the kernel.
     tol : float, default=1e-7
-        Eigenvalues of W below this share of the largest one are left out. In float32,
-        features of smaller ones would be noise.
+        Eigenvalues of W below this share of the largest one are left out: in float32
+        their features would be noise.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that k-means sees, and where it starts.
+        Random seed of the sample and the start of k-means.
 
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_columns, n_landmarks)
-        The landmarks, one a column, as rows become by ``centre_`` and ``unit_``.
+        The scaled landmarks, as columns.
     components_ : ndarray of shape (n_landmarks, n_kept)
         :math:`U \Lambda^{-1/2}`.
     sigma_ : float
-        Width of the kernel, in units of the scaled features.
+        Kernel width, in units of the scaled features.
     columns_ : ndarray of shape (n_columns,)
-        The features that vary; others do not count.
+        Features that vary; constant ones are ignored.
     centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Of these, rows become (x - centre) · unit, ``1 / sigma_`` included, and what is
-        beyond the rows seen, lowest and highest, becomes that.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
+        clipped to the range [low, high] of the training rows.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------
     RandomFourier : Features of the same kernel that do not depend on the data.
-    Chain : A map and a learner in one.
+    Chain : A map and a learner in one estimator.
 
     Notes
     -----
-    k-means sees at most 20 000 rows, drawn at random, and starts from k-means++ on
-    four rows a landmark. Of more than 3355 features it sees fewer rows, 2²⁶ values in
-    all, but one row a landmark at least. What becomes of a row does not depend on the
-    other rows that are transformed, to the last bit.
+    k-means uses at most 20 000 random rows, and starts from k-means++ on four rows per
+    landmark. With more than 3355 features it uses fewer rows, 2²⁶ values in all, but at
+    least one row per landmark. The features of a row do not depend on the other rows
+    that are transformed, to the last bit.
 
     References
     ----------
@@ -151,27 +148,27 @@ class KMeansNystroem(KernelMap):
         self._take(_landmarks(Z, self.n_components, rng))
 
     def _take(self, landmarks: Float) -> None:
-        """Take landmarks, as scaled rows, and find their components."""
-        # In one layout, whoever made it: BLAS rounds by that, too.
+        """Set the landmarks, given as scaled rows, and compute their components."""
+        # Always in C order: rounding in BLAS depends on the layout.
         self.landmarks_ = np.ascontiguousarray(landmarks.T)
         with one_blas_thread():
             W = kernel_of(self.landmarks_)(landmarks)
             values, vectors = eigh(W, overwrite_a=True, check_finite=False)
         kept = values > self.tol * values[-1]
         found = vectors[:, kept]
-        # Vectors have no sign of their own: the largest number is to be positive.
+        # Eigenvectors have no unique sign: make the largest entry positive.
         largest = np.abs(found).argmax(axis=0)
         found *= np.sign(found[largest, np.arange(len(largest))])
         components = found / np.sqrt(values[kept])
         self.components_ = np.ascontiguousarray(components)
 
     def with_width(self, width: float) -> Self:
-        """Return the map with the same landmarks and another width of the kernel.
+        """Return the map with the same landmarks and another kernel width.
 
         Parameters
         ----------
         width : float
-            The parameter ``width``.
+            New value of the parameter ``width``.
 
         Returns
         -------
@@ -204,7 +201,7 @@ class KMeansNystroem(KernelMap):
 
 
 def exponents(landmarks: Array) -> Array:
-    """Return what extended rows are multiplied with; see ``extended``."""
+    """Return the matrix that extended rows are multiplied by; see ``extended``."""
     squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
     return np.vstack([landmarks, squares, np.ones_like(squares)])
 
@@ -212,7 +209,7 @@ def exponents(landmarks: Array) -> Array:
 def extended(Z: Array) -> Array:
     """Return rows (z, 1, -‖z‖²/2), whose products with (u, -‖u‖²/2, 1) are -‖z-u‖²/2.
 
-    So one product of matrices gives all exponents of a kernel.
+    One product of matrices then gives all exponents of the kernel.
     """
     out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
     out[:, :-2] = Z
@@ -222,7 +219,7 @@ def extended(Z: Array) -> Array:
 
 
 def kernel_of(landmarks: Array) -> Job:
-    """Return what gives the Gaussian kernel, σ = 1, of rows and these columns."""
+    """Return a function for the Gaussian kernel, σ = 1, with these landmarks."""
     right = exponents(landmarks)
 
     def job(Z: Array) -> Array:
@@ -233,14 +230,14 @@ def kernel_of(landmarks: Array) -> Job:
 
 
 def _landmarks(Z: Float, count: int | None, rng: np.random.RandomState) -> Float:
-    """Return the centres of clusters of the rows, or the rows if they are few."""
+    """Return the cluster centres of the rows, or all distinct rows if they are few."""
     distinct = np.unique(Z, axis=0)
     if count is None or len(distinct) <= count:
         return distinct
-    with threadpool_limits(1):  # more threads would add in another order
-        some = Z
+    with threadpool_limits(1):  # threads would change the order of sums
+        sample = Z
         if len(Z) > _TO_START * count:
-            some = Z[rng.choice(len(Z), _TO_START * count, replace=False)]
-        start, _ = kmeans_plusplus(some, count, random_state=rng, n_local_trials=1)
+            sample = Z[rng.choice(len(Z), _TO_START * count, replace=False)]
+        start, _ = kmeans_plusplus(sample, count, random_state=rng, n_local_trials=1)
         clusters = KMeans(count, init=start, n_init=1, max_iter=_ROUNDS)
         return np.unique(clusters.fit(Z).cluster_centers_, axis=0)

@@ -1,7 +1,7 @@
-"""Fewer features by a linear map: some of them, random mixtures, or the principal ones.
+"""Dimensionality reduction by feature selection, random projection or PCA.
 
-So Gao et al. make a full covariance of wide data affordable: OPAUCf, OPAUCrp, OPAUCpca.
-A linear ranker of such features is one of the features themselves.
+Gao et al. use it to afford a full covariance of wide data: OPAUCf, OPAUCrp, OPAUCpca.
+A linear ranker of such features is also linear in the original features.
 """
 
 from numbers import Integral
@@ -23,32 +23,30 @@ from aucmax.storage.storable import Spec
 
 
 class Projection(FeatureMap):
-    """Fewer features: some of them, random mixtures, or principal components.
+    """Dimensionality reduction: random features, random projections or PCA.
 
     Parameters
     ----------
     n_components : int, default=1000
-        Number of features to map to. If no more than that occur, they stay as they are.
+        Number of features to map to. If no more than that occur, they are kept.
     kind : {"select", "random", "pca"}, default="random"
-        Some features drawn at random; products with Gaussian directions, of variance
-        one over ``n_components``; or principal components, about zero.
+        Features drawn at random; projections on Gaussian directions, of variance
+        1/``n_components``; or principal components without centring.
     random_state : int, RandomState instance or None, default=None
-        Draws features or directions, or where the search for components starts.
+        Random seed of the features, directions or the start of the SVD.
 
     Attributes
     ----------
     columns_ : ndarray of shape (n_columns,)
-        The features that are kept: those drawn, or all that are not always zero.
+        Features used: those drawn, or all that are not always zero.
     directions_ : ndarray of shape (n_columns, n_components)
-        What these are multiplied with; no columns if features are only selected.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Projection matrix; without columns if features are only selected.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
 
     See Also
     --------
-    Chain : A map and a learner in one.
+    Chain : A map and a learner in one estimator.
 
     References
     ----------
@@ -88,7 +86,7 @@ class Projection(FeatureMap):
         self.random_state = random_state
 
     def features(self, X: Any, dtype: Any) -> Array:
-        """Return the features of validated ``X``, in a float type."""
+        """Return the features of validated ``X``, as ``dtype``."""
         X = only(X, self.columns_)
         if not self.directions_.shape[1]:
             dense = X.toarray() if sparse.issparse(X) else X
@@ -112,7 +110,7 @@ class Projection(FeatureMap):
 
     @property
     def n_features_out(self) -> int:
-        """The number of features that rows are mapped to."""
+        """The number of features after the map."""
         return self.directions_.shape[1] or len(self.columns_)
 
     def _fit(self, X: Any) -> None:

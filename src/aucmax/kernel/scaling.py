@@ -1,4 +1,4 @@
-"""Features of raw rows in one unit, within the range that was seen."""
+"""Scaling of features for a kernel, clipped to the range of the training rows."""
 
 from typing import Any, NamedTuple
 
@@ -10,9 +10,9 @@ from aucmax.base.class_moments import POS, measure
 from aucmax.core.rows import Float, as_rows
 from aucmax.storage.storable import Spec
 
-_CONSTANT = 1e-14  # a spread below this share of the mean is rounding
+_CONSTANT = 1e-14  # a standard deviation below this share of the mean is rounding error
 _GRAIN = 2.0**-24
-_SPARSE = 0.1  # share of values that are not zero, below which features are words
+_SPARSE = 0.1  # share of nonzero values below which data count as text
 
 # The arrays of a scaling, as attributes of a fitted map.
 SCALING = {
@@ -22,13 +22,11 @@ SCALING = {
 
 
 class Scaling(NamedTuple):
-    """z = (x - centre) · unit, but not below ``low`` and not above ``high``.
+    """z = (x - centre) · unit, clipped to [low, high], for the features ``columns``.
 
-    Of the features that vary, the ``columns``: of hashed ones most never occur.
-
-    A kernel knows nothing of what is far from all landmarks. So what is beyond the rows
-    that it was fitted to counts as their outermost: a wild value, or a feature that was
-    tiny in the first rows of a stream and then wakes up, leaves the others their say.
+    Constant features are left out, such as hashed ones that never occur. A kernel
+    cannot extrapolate far from its landmarks. Clipping to the range of the training
+    rows keeps outliers, and features that change later in a stream, from dominating.
     """
 
     columns: NDArray[np.int64]  # (k,)
@@ -38,47 +36,46 @@ class Scaling(NamedTuple):
     high: Float  # (k,)
 
     def apply(self, rows: Any) -> Float:
-        """Return z of some rows that have the columns only, and may be sparse."""
+        """Return z of rows, dense or sparse, that are restricted to the columns."""
         x = rows.toarray() if sparse.issparse(rows) else rows
         z: Float = np.clip((x - self.centre) * self.unit, self.low, self.high)
         return z
 
     def times(self, factor: float) -> "Scaling":
-        """Return the scaling to another unit."""
+        """Return the scaling with units multiplied by ``factor``."""
         numbers = (self.unit * factor, self.low * factor, self.high * factor)
         return Scaling(self.columns, self.centre, *numbers)
 
 
 def only(X: Any, columns: NDArray[np.int64]) -> Any:
-    """Return some columns of X, which is X itself if these are all."""
+    """Return columns of X, or X itself if these are all."""
     return X if len(columns) == X.shape[1] else X[:, columns]
 
 
 def fitted(
     X: Any, scale: str, sigma: float | str, width: float, weight: Float | None = None
 ) -> tuple[Scaling, float]:
-    """Return the scaling to features of a kernel of width one, and σ.
+    """Fit the scaling to features of a kernel of width one; return it and σ.
 
-    Features are divided by their deviations, unless ``scale`` is "none" or they are
-    words, which have one unit already and are rare on purpose; and then by σ, which is
-    the ``width`` times ``sigma``, with "auto" for the root mean square distance of rows
-    to their mean. A feature that is constant does not count.
+    Features are divided by their standard deviations, unless ``scale`` is "none" or
+    they are text, whose features share a unit; and then by σ, which is ``width`` times
+    ``sigma``, where "auto" is the root mean square distance of rows to their mean.
+    Constant features are left out.
     """
     n, d = X.shape
-    tally = measure(as_rows(X), np.ones(n) if weight is None else weight, d)
-    mean, variance = tally.mean[POS], tally.variance[POS]
+    moments = measure(as_rows(X), np.ones(n) if weight is None else weight, d)
+    mean, variance = moments.mean[POS], moments.variance[POS]
     varies = variance > (_CONSTANT * np.abs(mean)) ** 2
-    # Of hashed features, most never occur.
-    words = varies.sum() > n and tally.often[POS, varies].mean() < _SPARSE
-    if scale == "none" or words:
+    text = varies.sum() > n and moments.nonzero_share[POS, varies].mean() < _SPARSE
+    if scale == "none" or text:
         unit = varies.astype(np.float64)
     else:
         unit = np.divide(1.0, np.sqrt(variance), out=np.zeros(d), where=varies)
-    spread = float(np.sqrt(np.sum(variance * unit * unit))) or 1.0
-    found = width * (spread if isinstance(sigma, str) else float(sigma))
+    distance = float(np.sqrt(np.sum(variance * unit * unit))) or 1.0
+    found = width * (distance if isinstance(sigma, str) else float(sigma))
     columns = np.flatnonzero(varies)
-    # Rounded, so that no last bit, of a mean that was summed up in another way, decides
-    # which of two landmarks is nearer.
+    # Rounded, so that rounding errors of the mean do not decide which of two landmarks
+    # is nearer.
     unit = _rounded(unit[columns] / found)
     mean = np.rint(mean[columns] * unit / _GRAIN) * (_GRAIN / unit)
     low, high = ((edge - mean) * unit for edge in _range(only(X, columns)))
@@ -86,7 +83,7 @@ def fitted(
 
 
 def _rounded(numbers: Float) -> Float:
-    """Return numbers of 24 bits, as in float32."""
+    """Return numbers rounded to 24 bits, as in float32."""
     mantissa, exponent = np.frexp(numbers)
     rounded: Float = np.ldexp(np.rint(mantissa / _GRAIN) * _GRAIN, exponent)
     return rounded

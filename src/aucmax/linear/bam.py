@@ -1,14 +1,14 @@
-r"""BAM: all pairs at once, by truncated Newton.
+r"""BAM: batch AUC maximisation, a pairwise loss over all pairs by truncated Newton.
 
 .. math:: J(w) = E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
 
-with the mean over all pairs and a loss out of :mod:`aucmax.losses.pairwise`, where
-neither value nor gradient nor Hessian products go over the pairs. With the squared
-hinge this is linear RankSVM for two grades, solved as Chapelle and Keerthi do (PRSVM+).
+with the mean over all pairs and a loss of :mod:`aucmax.losses.pairwise`, whose value,
+gradient and Hessian products do not enumerate the pairs. With the squared hinge this is
+linear RankSVM for two grades, solved as by Chapelle and Keerthi (PRSVM+).
 
 Deviations from the papers: J is a mean over pairs, not a sum with C; the line search is
-backtracking on the scores; conjugate gradients are preconditioned, by the class
-covariances if there are not too many features and by their diagonal if there are.
+backtracking on the scores; conjugate gradients are preconditioned by the class
+covariances or, with many features, by their diagonal.
 """
 
 from numbers import Integral, Real
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import default_ridge
 from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Rows, n_rows, n_values
@@ -40,8 +40,8 @@ from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
 from aucmax.storage.storable import Spec
 
-# Second derivative for a pair that is not told apart; of the sigmoid, the largest. That
-# of rows sees half of a pair's variance, and half of its weight.
+# Second derivative at a margin of zero; for the sigmoid, the largest one. The loss of
+# single rows sees half of a pair's variance, and half of its weight.
 CURVATURE = {
     "squared_hinge": 2.0,
     "logistic": 0.25,
@@ -54,15 +54,19 @@ LOSSES: dict[str, type[Point]] = {
     "balanced_logistic": BalancedLogistic,
 }
 
-# Second moments of a row cost d² multiplications out of cache; they are worth it where
-# that is no more than some dozens of rounds of conjugate gradients.
+# Covariances cost d² multiplications a row, in cache. They are worth it if that is no
+# more than a few dozen rounds of conjugate gradients.
 _WIDEST = 1024
 _ROUNDS = 2000
-_NEAR = 0.1  # how well to solve the logistic loss before the sigmoid
+_START_TOL = 0.1  # tolerance of the logistic loss, which the sigmoid starts from
 
 
-class Landscape:
-    """What the solver knows of the features, for any loss, penalty and fold."""
+class FeatureStatistics:
+    """Statistics of the features that the solver uses, for any loss, penalty and fold.
+
+    The Hessian H of the pairwise square loss is known as a matrix ``H`` or, with many
+    features, by its products (``system``).
+    """
 
     def __init__(
         self,
@@ -71,32 +75,32 @@ class Landscape:
         weight: Float,
         mean: Float,
         variance: Float,
-        often: Float,
+        nonzero_share: Float,
     ) -> None:
         self.X, self.varies = X, varies
         self.weight = weight  # (2,) of each class
         self.mean, self.variance = mean, variance  # (2, d) of each class
-        self.often = often  # (2, d) share of its rows in which a feature is not zero
-        self.H: Float | None = None  # of the square loss, or …
-        self.system: AllPairs | None = None  # … products with it
+        self.nonzero_share = nonzero_share  # (2, d) of each class
+        self.H: Float | None = None
+        self.system: AllPairs | None = None
 
     def diagonal(self) -> Float:
-        """Return that of H, of all features."""
-        found = np.zeros(len(self.varies))
+        """Return the diagonal of H, zero for constant features."""
         if self.system is not None:
-            found = self.system.diagonal
-        elif self.H is not None:
-            found[self.varies] = np.diag(self.H)
-        return found
+            return self.system.diagonal
+        diagonal = np.zeros(len(self.varies))
+        if self.H is not None:
+            diagonal[self.varies] = np.diag(self.H)
+        return diagonal
 
     def coordinates(self, l2: Ridge) -> Coordinates:
-        """Return those in which the curvature at zero is about one."""
+        """Return coordinates in which the curvature at zero is about one."""
         if self.H is None:
             return Coordinates(self.diagonal(), self.varies, l2)
         return FullCoordinates(self.H, self.varies, l2)
 
     def objective(self, share: Float, loss: str) -> Objective:
-        """Return J, but for the ridge, over the rows of non-zero ``share``."""
+        """Return J without the ridge, over the rows of nonzero ``share``."""
         return Objective(self.X, share, LOSSES[loss], 0.0, self.mean.mean(axis=0))
 
 
@@ -111,7 +115,7 @@ def minimise(
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
         easy = objective.with_loss(POINTS["logistic"])
-        near = descend(easy, at, _NEAR, max_iter)
+        near = descend(easy, at, _START_TOL, max_iter)
         first = near.n_iter
         start = objective.iterate(near.w)
     best = descend(objective, at, tol, max(max_iter - first, 1), start)
@@ -119,37 +123,39 @@ def minimise(
 
 
 def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
-    """Return the gradient at which steps ran out, or zero if they did not.
+    """Return the gradient norm if ``max_iter`` ended the search, else zero.
 
-    Where some are left, and the gradient is above ``tol``, J cannot be seen to fall.
+    A search that ends earlier above ``tol`` has reached the rounding error of J.
     """
     ended = found.n_iter >= max_iter and found.gradient_norm > tol
     return found.gradient_norm if ended else 0.0
 
 
 def with_covariances(n: int, d: int, values: int) -> bool:
-    """Return whether those of so many features are worth it."""
+    """Return whether covariances of ``d`` features are worth their cost."""
     return d <= _WIDEST and n * d**2 <= max(_ROUNDS * values, 64 * n * d)
 
 
-def survey(ranker: LinearRanker, X: Any, rows: Rows, signed: Float) -> Landscape:
-    """Return the class moments of the features, or raise an error if they are none."""
+def feature_statistics(
+    ranker: LinearRanker, X: Any, rows: Rows, signed: Float
+) -> FeatureStatistics:
+    """Return the feature statistics, or raise an error if sums overflow."""
     n, d = n_rows(rows), ranker.n_features_in_
     matrix = LocalMatrix(rows, d)
     if with_covariances(n, d, n_values(rows)):
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
-        return by_moments(matrix, moments)
+        return from_covariances(matrix, moments)
     tally = ranker._tally(X, rows, signed)
-    return by_tally(tally, AllPairs(matrix, signed, tally))
+    return from_class_moments(tally, AllPairs(matrix, signed, tally))
 
 
-def by_moments(X: Matrix, moments: Moments) -> Landscape:
+def from_covariances(X: Matrix, moments: Moments) -> FeatureStatistics:
     """Return the landscape of features whose covariances are known."""
     H, _, varies = moments.quadratic()
     scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
     weight = moments.weight[:, np.newaxis]
-    found = Landscape(
+    found = FeatureStatistics(
         X,
         varies,
         moments.weight,
@@ -161,80 +167,78 @@ def by_moments(X: Matrix, moments: Moments) -> Landscape:
     return found
 
 
-def by_tally(tally: Tally, system: AllPairs) -> Landscape:
+def from_class_moments(tally: ClassMoments, system: AllPairs) -> FeatureStatistics:
     """Return the landscape of features that are too many for covariances."""
     weight, _, mean, variance, often = tally
-    found = Landscape(system.X, system.varies, weight, mean, variance, often)
+    found = FeatureStatistics(system.X, system.varies, weight, mean, variance, often)
     found.system = system
     return found
 
 
 class BAM(LinearRanker):
-    r"""The linear ranker of a pairwise loss, over all pairs at once.
+    r"""Linear ranker that minimises a pairwise loss over all pairs.
 
     Minimises
 
     .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
 
-    over all pairs of a positive and a negative row, by truncated Newton: with the
-    squared hinge this is linear RankSVM for two grades (PRSVM+). No step size, nothing
-    random, and a pass over the data costs O(n log n) beside a product with X.
+    over all pairs of a positive and a negative row, by truncated Newton. With the
+    squared hinge this is linear RankSVM for two grades (PRSVM+). There is no step size
+    and no randomness. A pass costs a product with X and O(n log n).
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends on no unit and falls with the rows: see Notes. To have it
-        chosen, see :class:`BAMCV`.
+        Ridge penalty on the weights of the features as given. "auto" gives each feature
+        its own, which does not depend on units and decreases with the number of rows:
+        see Notes. :class:`BAMCV` chooses it by cross-validation.
     loss : str, default="squared_hinge"
-        The loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
-        log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), which is nearest to 1 - AUC and
-        not convex; or "exponential", exp(-m). "balanced_logistic" is no loss of pairs,
-        but that of logistic regression with ``class_weight="balanced"``, whose
-        threshold is not penalised.
+        Loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
+        log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), the nearest to 1 - AUC, not
+        convex; or "exponential", exp(-m). "balanced_logistic" is not pairwise: it is
+        logistic regression with ``class_weight="balanced"`` and an unpenalised
+        intercept.
     tol : float, default=1e-3
-        Norm of the gradient to stop at, relative to that at zero.
+        Gradient norm to stop at, relative to that at zero.
     max_iter : int, default=100
-        Newton steps, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
+        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
+        not reached.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights.
+        Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Newton steps done.
+        Number of Newton steps.
     objective_ : float
         J at the weights.
     gradient_norm_ : float
-        Norm of its gradient there, relative to that at zero, as for ``tol``.
+        Norm of its gradient, relative to that at zero, as for ``tol``.
 
     See Also
     --------
-    BAMCV : The same with ``l2`` and loss chosen by cross-validation.
+    BAMCV : Chooses ``l2`` and the loss by cross-validation.
     LeastSquaresAUC : The pairwise square loss, in closed form.
 
     Notes
     -----
     The solver works on features of unit scale (up to 1024 features: uncorrelated, too),
-    so that raw features do no harm; a feature that is constant has weight zero. With
-    the logistic and the sigmoid loss, sums over pairs are right to 1e-10. Every step
-    lowers J.
+    so features need no scaling. A constant feature has weight zero. Sums over pairs are
+    accurate to 1e-10 for the logistic and the sigmoid loss. Every step lowers J.
 
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
     :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
-    (1 + d^2/4n)`, z the difference of a pair, d how many of its features are not zero
-    on the mean, and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses above. With
-    weights, n is their sum. Texts and the like, with more features than
-    rows and less than a tenth of the values not zero, have one for all:
-    :math:`\tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
+    (1 + d^2/4n)`, with the difference z of a pair, the mean number d of its nonzero
+    features, and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses above. With
+    weights, n is their sum. In text (more features than rows, less than a tenth of the
+    values nonzero) all features share
+    :math:`\lambda = \tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 
     References
     ----------
@@ -286,17 +290,16 @@ class BAM(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
+            Training rows; float32 and CSR are used without a copy.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over.
+            Row weights; weight k counts as k copies of the row.
 
         Returns
         -------
@@ -304,25 +307,28 @@ class BAM(LinearRanker):
             The fitted estimator.
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        land = survey(self, X, rows, signed)
-        return self._minimise(land, shares(signed))
+        stats = feature_statistics(self, X, rows, signed)
+        return self._minimise(stats, shares(signed))
 
-    def _minimise(self, land: Landscape, share: Float) -> Self:
+    def _minimise(self, stats: FeatureStatistics, share: Float) -> Self:
         """Find the minimum over the rows of non-zero ``share``."""
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(
-                    land.weight, land.often, land.diagonal(), CURVATURE[self.loss]
+                    stats.weight,
+                    stats.nonzero_share,
+                    stats.diagonal(),
+                    CURVATURE[self.loss],
                 )
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )
-            at = land.coordinates(l2)
-            objective = land.objective(share, self.loss).with_ridge(l2)
+            at = stats.coordinates(l2)
+            objective = stats.objective(share, self.loss).with_ridge(l2)
             found = minimise(objective, at, self.tol, self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)
         self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((land.mean @ found.w).sum())])
+        self.intercept_ = np.array([-0.5 * float((stats.mean @ found.w).sum())])
         return self

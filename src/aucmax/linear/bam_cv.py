@@ -1,16 +1,16 @@
-"""BAM along a path of penalties, the best one and the best loss by cross-validation.
+"""BAM with penalty and loss chosen by cross-validation along a path of penalties.
 
-Penalties fall along the path, and each minimum starts from the one before; folds are
-weights of zero, so that no row is copied, and the scores of the rows that were left out
-come with those of the others. What the solver knows of the features (their covariances)
-is the same for all folds, penalties and losses.
+Penalties decrease along the path, and each minimum starts from the one before. Folds
+are weights of zero, so no row is copied, and the scores of held-out rows come with
+those of the others. The statistics of the features (their covariances) are shared by
+all folds, penalties and losses.
 
-The penalty is on the weights of features of unit scale. A ridge on raw weights would
-depend on units, and there is no number of it that would suit a feature in thousands and
-one in thousandths. What unit scale is, data must say: features that are rare have small
-deviations, so that their weights are next to free, which is right where they tell much
-and there are few of them (german) and wrong where there are many (a9a). Few rows cannot
-tell, so the deviations stay unless the other scale is clearly better.
+The penalty applies to the weights of features of unit scale: no ridge on raw weights
+suits both a feature in thousands and one in thousandths. Which scale is best depends on
+the data. Rare features have small standard deviations, which leaves their weights
+nearly unpenalised: right where they are informative and few (german), wrong where there
+are many (a9a). As few rows cannot decide this, the standard deviations are used unless
+the other scale is clearly better.
 """
 
 from collections.abc import Sequence
@@ -22,25 +22,31 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.folds import Index, area, folds, left_out, path_table, penalties
+from aucmax.base.folds import area, folds, left_out, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import GRADIENT, LinearRanker
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 from aucmax.core.threads import in_threads, one_blas_thread, one_thread
-from aucmax.linear.bam import LOSSES, Landscape, cut_short, minimise, survey
-from aucmax.linear.bam_scaled import Scaled, better, deviation
+from aucmax.linear.bam import (
+    LOSSES,
+    FeatureStatistics,
+    cut_short,
+    feature_statistics,
+    minimise,
+)
+from aucmax.linear.bam_scaled import ScaledStatistics, is_better, standard_deviations
 from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
 AUTO = ("squared_hinge", "logistic")
 
-# Of a fold's minimum: its AUC is then right to 1e-4 or so, and known no better.
-_ROUGH = 5e-3
-_ALIKE = 2.0  # within such a factor, two scales are one
+# Tolerance in a fold: the AUC is then accurate to about 1e-4, below its sampling error.
+_FOLD_TOL = 5e-3
+_ALIKE = 2.0  # scales within this factor count as equal
 
 
 class Fold(NamedTuple):
-    """The rows to train on, those left out, and which of these are what."""
+    """The training rows and the held-out rows of a fold."""
 
     train: Index
     test: Index
@@ -48,7 +54,7 @@ class Fold(NamedTuple):
     weighted: bool
 
     def shares(self) -> Float:
-        """Return shares that are zero for the rows left out."""
+        """Return shares that are zero for the held-out rows."""
         here = np.zeros_like(self.signed)
         here[self.train] = self.signed[self.train]
         return shares(here)
@@ -59,91 +65,87 @@ class Fold(NamedTuple):
 
 
 class Path(NamedTuple):
-    """What a solver finds along the penalties."""
+    """Regularisation path: the minimum for each penalty."""
 
     weights: list[Float]
-    areas: list[float]  # on the rows left out
-    n_iter: int  # the most that a penalty took
-    left: float  # the largest gradient at which steps ran out
+    areas: list[float]  # AUC on the held-out rows
+    n_iter: int  # largest number of steps of a penalty
+    left: float  # largest gradient norm at which max_iter ended the search
 
 
 class BAMCV(LinearRanker):
-    r"""The linear ranker of a pairwise loss, with the best penalty and the best loss.
+    r""":class:`BAM` with penalty and loss chosen by cross-validation.
 
-    Finds, for every :math:`l_2` of a path and every loss, the minimum of
+    Minimises, for every :math:`l_2` of a path and every loss,
 
     .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \sum_j s_j^2 w_j^2
 
-    on all rows but those of a fold, and takes what has the highest mean AUC on the
-    folds left out. :math:`s_j` is the standard deviation of a feature, or its size
-    where it is not zero, so that the units of features do not matter.
+    on the training rows of each fold, and chooses penalty and loss by the highest mean
+    AUC on the held-out rows. The scale :math:`s_j` of a feature makes the result
+    independent of units.
 
     Parameters
     ----------
     l2s : int or array-like of shape (n_l2s,), default=12
-        The penalties, or how many to spread over the range from one that leaves next to
-        nothing of the weights to next to none.
+        The penalties; or their number, on a geometric path from one that shrinks all
+        weights to a negligible one.
     cv : int, cross-validation generator or iterable, default=5
-        Number of folds (stratified; no more than the smaller class has rows), or
-        whatever else scikit-learn takes for ``cv``.
+        Number of stratified folds (at most the rows of the smaller class), or anything
+        that scikit-learn accepts as ``cv``.
     loss : str or list of str, default="auto"
-        A loss of :class:`BAM`, or several to choose among; "auto" stands for
+        A loss of :class:`BAM`, or several to choose from; "auto" is
         ["squared_hinge", "logistic"].
     scale : {"auto", "deviation", "size", "none"}, default="auto"
-        The s of the penalty: the standard deviations; the sizes of features that are
-        not zero, :math:`s_j^2 = E[z_j^2 \mid z_j \ne 0]` for the difference z of a
-        pair, which hold back what is rare; or, as in :class:`BAM`, one. "auto" takes
-        the sizes if the first loss has a higher AUC with them, by more than a standard
-        error over the folds; it looks at them only where they differ much from the
-        deviations.
+        The scales s: standard deviations; sizes of the nonzero values,
+        :math:`s_j^2 = E[z_j^2 \mid z_j \ne 0]` for the difference z of a pair, which
+        penalise rare features more; or ones, as in :class:`BAM`. "auto" takes the sizes
+        if their ratio to the deviations varies by more than a factor of 2, and if the
+        first loss has a higher AUC with them by more than a standard error.
     tol : float, default=1e-3
-        As in :class:`BAM`; minima from folds are found to 5e-3 at best.
+        As in :class:`BAM`; at least 5e-3 in the folds.
     max_iter : int, default=100
-        Newton steps for each penalty, at most; one ``ConvergenceWarning`` says if they
-        were too few for some.
+        Maximum number of Newton steps per penalty; one ``ConvergenceWarning`` is issued
+        if any fit does not reach ``tol``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights for ``l2_`` and ``loss_``, from all rows.
+        Weights for ``l2_`` and ``loss_``, from all rows.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        The most Newton steps that a penalty took, of those from all rows.
+        Largest number of Newton steps of a penalty, on all rows.
     l2_ : float
-        The penalty with the highest mean AUC; of equal ones the largest.
+        Penalty with the highest mean AUC; the largest of equal ones.
     loss_ : str
-        The loss with the highest mean AUC; of equal ones the first.
+        Loss with the highest mean AUC; the first of equal ones.
     scale_ : ndarray of shape (n_features,)
-        The s of the penalty: ``BAM(l2_, loss=loss_).fit(X / scale_, y)`` has the
-        weights ``coef_ * scale_``. Zero where a feature is constant.
+        The scales s: ``BAM(l2_, loss=loss_).fit(X / scale_, y)`` has the weights
+        ``coef_ * scale_``. Zero for constant features.
     l2s_ : ndarray of shape (n_l2s,)
-        All penalties, falling.
+        All penalties, decreasing.
     scores_ : ndarray of shape (n_l2s, n_folds)
-        AUC on each fold of the weights from the other folds, with ``loss_``.
+        AUC on the held-out rows of each fold, with ``loss_``.
     loss_scores_ : ndarray of shape (n_losses, n_l2s, n_folds)
-        The same for every loss, with ``scale_``.
+        AUC on the held-out rows for every loss, with ``scale_``.
     coef_path_ : ndarray of shape (n_l2s, n_features)
-        The weights for each penalty, from all rows.
+        Weights for each penalty, from all rows.
 
     See Also
     --------
-    BAM : The same for one penalty and one loss.
+    BAM : One penalty and one loss.
     LeastSquaresAUCCV : The pairwise square loss, whose whole path costs one pass.
 
     Notes
     -----
-    With the sigmoid loss as a third one, ``loss=["squared_hinge", "logistic",
-    "sigmoid"]``, a fit takes about twice as long or more. It is nearest to the AUC and
-    can be worth it where no linear ranker is near the truth: test AUC 0.831 instead of
-    0.828 on a split of covtype_sample, 0.681 instead of 0.675 on halves of
-    higgs_sample.
+    The sigmoid loss as a third candidate, ``loss=["squared_hinge", "logistic",
+    "sigmoid"]``, at least doubles the time. It is the nearest to the AUC and can help
+    if no linear ranker fits well: test AUC 0.831 instead of 0.828 on a split of
+    covtype_sample, 0.681 instead of 0.675 on halves of higgs_sample.
 
     Paths of different folds and losses run in threads, one per core. Memory, beside X,
     is about twenty numbers per row and thread, and up to 1024 features, if X is not too
@@ -173,14 +175,7 @@ class BAMCV(LinearRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
-        (
-            "l2_",
-            "scale_",
-            "l2s_",
-            "loss_scores_",
-            "coef_path_",
-        ),
-        Spec(finite=False),
+        ("l2_", "scale_", "l2s_", "loss_scores_", "coef_path_"), Spec(finite=False)
     )
 
     n_iter_: int
@@ -211,45 +206,30 @@ class BAMCV(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the loss and in the AUC of a fold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._losses()  # what is wrong with them is better known at once
+        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+        self._losses()  # raise errors before any work
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        land = survey(self, X, rows, signed)
+        stats = feature_statistics(self, X, rows, signed)
         parts = [
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        return self._search(land, parts, shares(signed))
+        return self._search(stats, parts, shares(signed))
 
     def _search(
-        self, land: Landscape, parts: Sequence[Fold], everything: Float
+        self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
     ) -> Self:
         """Find the path; ``everything`` are the shares of all rows."""
-        losses, lands = self._losses(), self._lands(land)
+        losses, lands = self._losses(), self._lands(stats)
         with one_blas_thread():
             # The first loss chooses the scale for all.
             some = losses[:1] if len(lands) > 1 else losses
             areas, left = self._areas(lands, some, parts)
-            best = int(len(lands) > 1 and better(areas[1], areas[0]))
+            best = int(len(lands) > 1 and is_better(areas[1], areas[0]))
             scaled = lands[best]
             (rest,), more = self._areas([scaled], losses[len(some) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
-            l2s = penalties(self.l2s, scaled.spread)
+            l2s = penalties(self.l2s, scaled.penalty_path)
             path = self._path(scaled, self.loss_, l2s, None, everything)
         # One warning for all of the fits, with the worst of them.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
@@ -260,39 +240,38 @@ class BAMCV(LinearRanker):
         self.coef_path_ = np.array(path.weights)
         w = path.weights[best]
         self.coef_ = w[np.newaxis].copy()
-        self.intercept_ = np.array([-0.5 * float((land.mean @ w).sum())])
+        self.intercept_ = np.array([-0.5 * float((stats.mean @ w).sum())])
         return self
 
-    def _lands(self, land: Landscape) -> list[Scaled]:
-        """Return what there is to choose from, the first one if in doubt."""
-        d = self.n_features_in_
+    def _scales(self, stats: FeatureStatistics) -> list[ScaledStatistics]:
+        """Return the scales to choose from, the default one first."""
         if self.scale == "none":
-            return [Scaled(land, np.ones(d))]
-        found = []
+            return [ScaledStatistics(stats, np.ones(self.n_features_in_))]
+        scales = []
         if self.scale != "size":
-            found.append(Scaled(land, deviation(land)))
+            scales.append(ScaledStatistics(stats, standard_deviations(stats)))
         if self.scale != "deviation":
-            size = np.sqrt(squared_sizes(land.weight, land.often, land.diagonal()))
-            found.append(Scaled(land, size))
-        if len(found) > 1:
-            ratio = found[1].scale[land.varies] / found[0].scale[land.varies]
+            squares = squared_sizes(stats.weight, stats.nonzero_share, stats.diagonal())
+            scales.append(ScaledStatistics(stats, np.sqrt(squares)))
+        if len(scales) > 1:
+            ratio = scales[1].scale[stats.varies] / scales[0].scale[stats.varies]
             if ratio.max(initial=0.0) < _ALIKE * ratio.min(initial=np.inf):
-                found.pop()
-        return found
+                scales.pop()
+        return scales
 
     def _areas(
-        self, lands: list[Scaled], losses: list[str], parts: Sequence[Fold]
+        self, lands: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
-        l2s = [penalties(self.l2s, land.spread) for land in lands]
+        l2s = [penalties(self.l2s, stats.penalty_path) for stats in lands]
         jobs = [
-            (land, loss, some, fold)
-            for land, some in zip(lands, l2s, strict=True)
+            (stats, loss, some, fold)
+            for stats, some in zip(lands, l2s, strict=True)
             for loss in losses
             for fold in parts
         ]
 
-        def one(job: tuple[Scaled, str, Float, Fold]) -> Path:
+        def one(job: tuple[ScaledStatistics, str, Float, Fold]) -> Path:
             with one_thread():  # one per path, not more within it
                 return self._path(*job)
 
@@ -304,20 +283,20 @@ class BAMCV(LinearRanker):
 
     def _path(
         self,
-        land: Scaled,
+        stats: ScaledStatistics,
         loss: str,
         l2s: Float,
         fold: Fold | None,
         everything: Float | None = None,
     ) -> Path:
         """Return the minima for all penalties, each from the one before."""
-        tol = max(self.tol, _ROUGH) if fold else self.tol
+        tol = max(self.tol, _FOLD_TOL) if fold else self.tol
         share = fold.shares() if fold else everything
-        objective, start = land.objective(share, loss), None
+        objective, start = stats.objective(share, loss), None
         path = Path([], [], 0, 0.0)
         for l2 in l2s.tolist():
-            ridge = l2 * land.square
-            with_ridge, at = objective.with_ridge(ridge), land.coordinates(ridge)
+            ridge = l2 * stats.square
+            with_ridge, at = objective.with_ridge(ridge), stats.coordinates(ridge)
             one = minimise(with_ridge, at, tol, self.max_iter, start)
             start = one.iterate
             path.weights.append(one.w)
@@ -335,9 +314,11 @@ class BAMCV(LinearRanker):
         for loss in self.loss:
             if loss not in LOSSES:
                 known = ", ".join(LOSSES)
-                raise ValueError(f"loss={self.loss!r}: {loss!r} is none of {known}.")
+                raise ValueError(
+                    f"loss={self.loss!r}: {loss!r} must be one of {known}."
+                )
         if not self.loss:
-            raise ValueError("loss is empty: there must be at least one.")
+            raise ValueError("loss is empty: expected at least one loss.")
         return list(self.loss)
 
     @property
@@ -354,9 +335,8 @@ class BAMCV(LinearRanker):
 
     @property
     def path_(self) -> dict[str, Float]:
-        """The path, ready to plot or to put in a data frame.
+        """Columns "l2", "auc" (mean over folds), "error" (standard error) and "norm".
 
-        Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
-        "norm" (Euclidean, of the weights times ``scale_``).
+        The norm is the Euclidean one, of the weights times ``scale_``.
         """
         return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)

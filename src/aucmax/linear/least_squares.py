@@ -4,13 +4,11 @@ r"""The exact minimum of the pairwise square loss.
           + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
 
 With class means m₊ and m₋, Δ = m₊ - m₋ and class covariances S₊ and S₋, the mean over
-all pairs is 1 - 2 Δ·w + w·(S₊ + S₋ + ΔΔᵀ) w. So the class moments are all there is to
-know: they add up over any partition of the rows
-(:mod:`aucmax.linear.solvers.covariances`), and what is left is a linear system of d
-equations. The papers call it LS-SVM and solve it anew for every set of rows and every
-penalty.
+all pairs is 1 - 2 Δ·w + w·(S₊ + S₋ + ΔΔᵀ) w. So the class moments suffice. They add up
+over any partition of the rows (:mod:`aucmax.linear.solvers.covariances`), and a linear
+system of d equations remains. The papers call this LS-SVM.
 
-Where the d × d moments would be the larger part of the work, the system is solved by
+Where forming the d × d covariances would dominate the cost, the system is solved by
 conjugate gradients instead, whose products with S₊ and S₋ are two products with X.
 """
 
@@ -23,7 +21,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.base.ranker import LinearRanker, midway, ridge_of
 from aucmax.core.rows import Float, Rows, n_values
@@ -33,14 +31,14 @@ from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
 
-# Second moments of a row cost d²/2 multiplications out of cache; a hundred rounds of
-# conjugate gradients cost two hundred a stored value, out of memory.
+# Covariances cost d²/2 multiplications a row, in cache; a hundred rounds of conjugate
+# gradients cost two hundred per stored value, from memory.
 _WIDEST = 4096
 _ROUNDS = 12_000
 
 
 class LeastSquaresAUC(LinearRanker):
-    r"""The exact linear ranker of the pairwise square loss.
+    r"""Linear ranker of the pairwise square loss, in closed form.
 
     Solves
 
@@ -48,61 +46,58 @@ class LeastSquaresAUC(LinearRanker):
               + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
 
     over all pairs of a positive and a negative row, from the class moments of the
-    features alone: one pass over the data, no step size, and the same result for any
-    order and any partition of the rows.
+    features: one pass over the data, no step size, and the same result for any order
+    and any partition of the rows.
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends on no unit and falls with the rows: as in :class:`BAM`,
-        for the square loss. For a whole path, see :class:`LeastSquaresAUCCV`.
+        Ridge penalty on the weights of the features as given. "auto" gives each feature
+        its own, as in :class:`BAM`, for the square loss. :class:`LeastSquaresAUCCV`
+        chooses it by cross-validation.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero.
     solver : {"auto", "moments", "cg"}, default="auto"
-        "moments" sums the second moments of all pairs of features and solves the normal
-        equations, in O(n d² + d³); "cg" solves them by conjugate gradients without
-        forming them, in O(nnz) a round, and knows no ``l1`` and no ``partial_fit``.
-        "auto" takes "cg" for ``fit`` if there are more than 4096 features, or if X is
-        so sparse that it is less work.
+        "moments" computes the class covariances and solves the normal equations, in
+        O(n d² + d³). "cg" solves them by conjugate gradients without forming them, in
+        O(nnz) per round; it supports neither ``l1`` nor ``partial_fit``. "auto" takes
+        "cg" for ``fit`` with more than 4096 features, or if X is so sparse that it is
+        faster.
     tol : float or None, default=None
-        Relative residual at which conjugate gradients stop; 1e-10 for the minimum as
-        such. None stands for an eighth of the sampling error of :math:`m_+ - m_-`, the
-        right-hand side of the equations: it makes no sense to solve them any better
-        than it is known, and with more features than rows it does harm.
+        Relative residual at which conjugate gradients stop; use 1e-10 for the exact
+        minimum. None is an eighth of the sampling error of :math:`m_+ - m_-`, the
+        right-hand side of the equations. A more accurate solution is no better, and
+        with more features than rows it overfits.
     max_iter : int, default=10000
-        Rounds of conjugate gradients, or of coordinate descent for ``l1``, at most; a
-        ``ConvergenceWarning`` says if they were too few.
+        Maximum number of rounds of conjugate gradients, or of coordinate descent for
+        ``l1``; a ``ConvergenceWarning`` is issued if they are too few.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights.
+        Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Rounds of the solver; 1 for the direct one.
+        Number of rounds of the solver; 1 for the direct one.
     state_ : Moments
-        The class moments of all rows seen, a value that adds up and that
-        ``partial_fit`` goes on from; absent after "cg".
+        Class moments of all rows seen, which ``partial_fit`` continues from; absent
+        after "cg".
 
     See Also
     --------
-    LeastSquaresAUCCV : The same with ``l2`` chosen by cross-validation, at hardly more
-        cost.
+    LeastSquaresAUCCV : Chooses ``l2`` by cross-validation, at little extra cost.
     SPAM : The same objective in O(d) memory, row by row.
 
     Notes
     -----
-    Moments are kept about the class means and systems are solved for features of unit
-    scale, so that raw features do no harm. If the minimum is not unique, as with copies
-    of a feature and no penalty, a tiny ridge picks one. ``partial_fit`` merges moments:
+    Moments are kept about the class means, and systems are solved for features of unit
+    scale, so features need no scaling. If the minimum is not unique, as with copies of
+    a feature and no penalty, a tiny ridge selects one. ``partial_fit`` merges moments:
     after any stream the result is that of ``fit``, up to rounding.
 
     References
@@ -151,16 +146,16 @@ class LeastSquaresAUC(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
+            Training rows; float32 and CSR are used without a copy.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Labels of two classes; the larger one is positive.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; weight k is the row k times over.
+            Row weights; weight k counts as k copies of the row.
 
         Returns
         -------
@@ -180,8 +175,8 @@ class LeastSquaresAUC(LinearRanker):
         matrix = LocalMatrix(rows, self.n_features_in_)
         return self._solve_implicitly(AllPairs(matrix, signed, tally), tally)
 
-    def _solve_implicitly(self, system: AllPairs, tally: Tally) -> Self:
-        found = system.solve(ridge_of(self.l2, tally), self.tol, self.max_iter)
+    def _solve_implicitly(self, system: AllPairs, moments: ClassMoments) -> Self:
+        found = system.solve(ridge_of(self.l2, moments), self.tol, self.max_iter)
         self._warn_above(found.tol, found.left, "the relative residual")
         self.n_iter_ = found.n_iter
         return self._finish(found.w, system.mean)
@@ -202,11 +197,11 @@ class LeastSquaresAUC(LinearRanker):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The next rows of the stream.
         y : array-like of shape (n_samples,)
-            Their labels; one class alone is fine.
+            Their labels, of one class or both.
         classes : array-like of shape (2,), default=None
-            The two labels, needed in the first call if ``y`` has only one of them.
+            The two labels, required in the first call if ``y`` has only one of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a row of weight zero is not there at all.
+            Row weights; rows of weight zero are ignored.
 
         Returns
         -------
@@ -215,8 +210,8 @@ class LeastSquaresAUC(LinearRanker):
         """
         if "coef_" in vars(self) and not self.resumable:
             raise ValueError(
-                "There are no moments to go on from: fit used conjugate gradients. Use "
-                'solver="moments", or partial_fit from the start.'
+                "There are no moments to continue from: fit used conjugate gradients. "
+                'Use solver="moments", or partial_fit from the start.'
             )
         rows, signed = self._stream(X, y, classes, sample_weight)
         moments = gather(rows, signed, self.n_features_in_)
@@ -228,14 +223,14 @@ class LeastSquaresAUC(LinearRanker):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_moments(self, moments: Moments, classes: ArrayLike = (0, 1)) -> Self:
-        """Solve for moments that were gathered elsewhere; see :class:`Moments`.
+        """Fit to class moments that were computed elsewhere; see :class:`Moments`.
 
         Parameters
         ----------
         moments : Moments
-            Those of all rows to learn from, some of them of either class.
+            Moments of all training rows, of both classes.
         classes : array-like of shape (2,), default=(0, 1)
-            The labels that the model is to give, the positive one last.
+            Negative and positive label.
 
         Returns
         -------
@@ -244,12 +239,12 @@ class LeastSquaresAUC(LinearRanker):
         """
         labels = np.asarray(classes)
         if labels.shape != (2,) or labels[0] == labels[1]:
-            raise ValueError(f"classes={classes!r}: there must be two labels.")
+            raise ValueError(f"classes={classes!r}: expected two different labels.")
         if not moments.rows.all():
             positive, negative = moments.rows.tolist()
             raise ValueError(
                 f"The moments are of {positive:.0f} positive and {negative:.0f} "
-                "negative rows, but both classes are needed: add those of other rows."
+                "negative rows, but both classes are needed: add moments of other rows."
             )
         if not moments.finite:
             raise ValueError("The moments are not finite: sums exceed float64.")
@@ -266,9 +261,8 @@ class LeastSquaresAUC(LinearRanker):
             H, delta, varies = moments.quadratic()
             l2: float | Float
             if isinstance(self.l2, str):
-                often = moments.nonzero / moments.weight[:, np.newaxis]
-                often = often[:, varies]
-                l2 = default_ridge(moments.weight, often, np.diag(H), CURVATURE)
+                share = (moments.nonzero / moments.weight[:, np.newaxis])[:, varies]
+                l2 = default_ridge(moments.weight, share, np.diag(H), CURVATURE)
             else:
                 l2 = float(self.l2)
             with one_blas_thread():
@@ -284,14 +278,14 @@ class LeastSquaresAUC(LinearRanker):
 
 
 def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
-    """Return whether conjugate gradients are asked for, or less work."""
+    """Return whether conjugate gradients are requested, or faster."""
     return implicitly(n_values(X), n, d, solver, l1)
 
 
 def implicitly(values: int, n: int, d: int, solver: str, l1: float) -> bool:
-    """Return the same for so many values that are not zero."""
+    """Return :func:`without_moments` from the number of stored values."""
     if solver == "cg" and l1 > 0.0:
-        raise ValueError('solver="cg" knows no l1 penalty; use "moments", or SPAM.')
+        raise ValueError('solver="cg" does not support l1; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:
         return solver == "cg"
     return d > _WIDEST or _ROUNDS * values < n * d**2

@@ -1,15 +1,15 @@
-r"""The exact minimum for every ridge penalty, and the best penalty by cross-validation.
+r"""The pairwise square loss with the ridge penalty chosen by cross-validation.
 
 With :math:`H = V \Lambda V^T`, the minimum for a penalty is
 
 .. math:: w = V (\Lambda + \tfrac{l_2}{2} I)^{-1} V^T \Delta,
 
-so that one eigendecomposition serves all penalties. The moments of the rows outside a
-fold are those of all rows less those of the fold, so that K folds need no second pass;
-and the scores of a fold for all penalties are one product of matrices.
+so one eigendecomposition serves all penalties. The moments outside a fold are those of
+all rows minus those of the fold, so K folds need no second pass; and the scores of a
+fold for all penalties are one product of matrices.
 
-Without moments, where there are too many features for them, Lanczos' method takes the
-place of the eigendecomposition: a penalty does not change a Krylov space.
+With too many features for covariances, Lanczos' method replaces the eigendecomposition:
+a penalty does not change the Krylov space.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import NEG, POS, measure
-from aucmax.base.folds import Index, areas, folds, part, path_table, penalties
+from aucmax.base.folds import areas, folds, part, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import LinearRanker
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float, Index, Rows
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.least_squares import without_moments
 from aucmax.linear.solvers.covariances import Moments, gather
@@ -44,8 +44,8 @@ _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0
 _REMEDY = 'Leave out the smallest of l2s, or use solver="moments".'
 
 
-def spread(H: Float, count: int) -> Float:
-    """Return penalties from one that leaves next to nothing to next to none."""
+def penalty_path(H: Float, count: int) -> Float:
+    """Return penalties from one that shrinks all weights to a negligible one."""
     variances = np.diag(H)
     if not len(variances):
         return np.ones(count)
@@ -58,65 +58,63 @@ def path(moments: Moments, l2s: Float, scale: Float) -> Float:
     """Return the minimum for each penalty, as columns."""
     H, delta, varies = moments.quadratic()
     unit = scale[varies]
-    found = np.zeros((len(varies), len(l2s)))
+    W = np.zeros((len(varies), len(l2s)))
     solutions = solve_path(H / np.outer(unit, unit), delta / unit, l2s)
-    found[varies] = solutions / unit[:, np.newaxis]
-    return found
+    W[varies] = solutions / unit[:, np.newaxis]
+    return W
 
 
 class LeastSquaresAUCCV(LinearRanker):
-    r"""The exact ranker of the pairwise square loss, with the best penalty of a path.
+    r""":class:`LeastSquaresAUC` with the penalty chosen by cross-validation.
 
-    Finds, for every :math:`l_2` of a path, the minimum of
+    Minimises, for every :math:`l_2` of a path,
 
     .. math:: E\,(1 - w \cdot (x^+ - x^-))^2 + \tfrac{l_2}{2} \|w\|^2
 
-    on all rows and on all rows but those of a fold, and takes the :math:`l_2` with the
-    highest mean AUC on the folds left out. That costs one pass over the data and one
-    eigendecomposition a fold, however many penalties there are.
+    on the training rows of each fold, and chooses the :math:`l_2` with the highest mean
+    AUC on the held-out rows. That costs one pass over the data and one
+    eigendecomposition per fold, for any number of penalties.
 
     Parameters
     ----------
     l2s : int or array-like of shape (n_l2s,), default=50
-        The penalties, of the weights of features as given; or how many to spread over
-        the range from one that leaves next to nothing of the weights to next to none,
-        and these are penalties of the weights times ``scale_``: no unit matters.
+        The penalties on the weights of the features as given; or their number, on a
+        geometric path from one that shrinks all weights to a negligible one. The path
+        penalises the weights times ``scale_``, so that units do not matter.
     cv : int, cross-validation generator or iterable, default=5
-        Number of folds (stratified; no more than the smaller class has rows), or
-        whatever else scikit-learn takes for ``cv``.
+        Number of stratified folds (at most the rows of the smaller class), or anything
+        that scikit-learn accepts as ``cv``.
     solver : {"auto", "moments", "cg"}, default="auto"
-        As in :class:`LeastSquaresAUC`; here "cg" stands for Lanczos' method.
+        As in :class:`LeastSquaresAUC`; here "cg" is Lanczos' method.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights for ``l2_``, from all rows.
+        Weights for ``l2_``, from all rows.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
         Always 1.
     l2_ : float
-        The penalty with the highest mean AUC; of equal ones the largest.
+        Penalty with the highest mean AUC; the largest of equal ones.
     l2s_ : ndarray of shape (n_l2s,)
-        All penalties, falling.
+        All penalties, decreasing.
     scale_ : ndarray of shape (n_features,)
-        The root mean square of the differences of pairs, those of zero left out (the
-        same for all features of texts, see :class:`BAM`); ones if penalties were given.
+        Root mean square of the nonzero differences of pairs (the same for all features
+        of text, see :class:`BAM`); ones if penalties were given.
     scores_ : ndarray of shape (n_l2s, n_folds)
-        AUC on each fold of the weights from the other folds.
+        AUC on the held-out rows of each fold.
     coef_path_ : ndarray of shape (n_l2s, n_features)
-        The weights for each penalty, from all rows.
+        Weights for each penalty, from all rows.
 
     See Also
     --------
-    LeastSquaresAUC : The same for one penalty, and for streams.
-    aucmax.report.path.path_figure : Draws the path.
+    LeastSquaresAUC : One penalty, and streams.
+    aucmax.report.path.path_figure : Plots the path.
 
     References
     ----------
@@ -141,14 +139,7 @@ class LeastSquaresAUCCV(LinearRanker):
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
-        (
-            "l2_",
-            "l2s_",
-            "scale_",
-            "scores_",
-            "coef_path_",
-        ),
-        Spec(finite=False),
+        ("l2_", "l2s_", "scale_", "scores_", "coef_path_"), Spec(finite=False)
     )
 
     n_iter_: int
@@ -169,22 +160,7 @@ class LeastSquaresAUCCV(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the moments and in the AUC of a fold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         weighted = sample_weight is not None
         if without_moments(rows, len(signed), self.n_features_in_, self.solver, 0.0):
@@ -212,17 +188,17 @@ class LeastSquaresAUCCV(LinearRanker):
         return self._choose(whole, score)
 
     def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> Self:
-        """Find the path; ``score(l2s, scale)`` is the AUC of each penalty and fold."""
+        """Choose the penalty; ``score(l2s, scale)`` is the AUC per penalty and fold."""
         d = self.n_features_in_
         H, delta, varies = whole.quadratic()
         diagonal = np.ones(d)
         diagonal[varies] = np.diag(H)
-        often = whole.nonzero / whole.weight[:, np.newaxis]
-        scale = self._scale(whole.weight, often, diagonal)
+        nonzero_share = whole.nonzero / whole.weight[:, np.newaxis]
+        scale = self._scale(whole.weight, nonzero_share, diagonal)
         unit = scale[varies]
         H, delta = H / np.outer(unit, unit), delta / unit
         with one_blas_thread():
-            l2s = penalties(self.l2s, lambda count: spread(H, count))
+            l2s = penalties(self.l2s, lambda count: penalty_path(H, count))
         scores = score(l2s, scale)
         with one_blas_thread():
             best = int(np.argmax(scores.mean(axis=1)))
@@ -231,11 +207,11 @@ class LeastSquaresAUCCV(LinearRanker):
             W = path(whole, l2s, scale)
             return self._finish(l2s, scale, scores, W, w, whole.mean)
 
-    def _scale(self, weight: Float, often: Float, diagonal: Float) -> Float:
-        """Return what the weights are multiplied with before they are penalised."""
+    def _scale(self, weight: Float, nonzero_share: Float, diagonal: Float) -> Float:
+        """Return the feature scales of the penalty."""
         if not isinstance(self.l2s, Integral):
             return np.ones(len(diagonal))
-        size = np.sqrt(squared_sizes(weight, often, diagonal))
+        size = np.sqrt(squared_sizes(weight, nonzero_share, diagonal))
         return np.where(size > 0.0, size, 1.0)
 
     def _fit_without_moments(
@@ -244,7 +220,7 @@ class LeastSquaresAUCCV(LinearRanker):
         whole = self._tally(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
         system = AllPairs(matrix, signed, whole)
-        scale = self._scale(whole.weight, whole.often, system.diagonal)
+        scale = self._scale(whole.weight, whole.nonzero_share, system.diagonal)
         with one_blas_thread():
             high = 2.0 * system.largest(1.0 / scale)
             l2s = penalties(
@@ -268,10 +244,9 @@ class LeastSquaresAUCCV(LinearRanker):
 
     @property
     def path_(self) -> dict[str, Float]:
-        """The path, ready to plot or to put in a data frame.
+        """Columns "l2", "auc" (mean over folds), "error" (standard error) and "norm".
 
-        Columns "l2", "auc" (mean over the folds), "error" (its standard error) and
-        "norm" (Euclidean, of the weights times ``scale_``).
+        The norm is the Euclidean one, of the weights times ``scale_``.
         """
         return path_table(self.l2s_, self.scores_, self.coef_path_ * self.scale_)
 
@@ -288,7 +263,7 @@ class LeastSquaresAUCCV(LinearRanker):
 
 
 def _krylov_path(system: AllPairs, l2s: Float, scale: Float) -> Solution:
-    # Squares must not overflow.
+    # Normalised, so that squares do not overflow.
     top = max(float((system.diagonal / scale**2).max()), 1e-300)
     found = solve_krylov_path(
         lambda v: system.times(v / scale) / scale / top,

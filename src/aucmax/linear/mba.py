@@ -6,34 +6,32 @@ and a negative row at random, z = x⁺ - x⁻, and minimise
 .. math:: \tfrac{1}{BT} \sum (1 - w \cdot z)^2
           + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1,
 
-which takes but the mean of z and of zzᵀ over the pairs drawn: no step size, and a cost
-that does not depend on the number of rows. The paper's objective is half of this one,
-so that its λ₁ and λ₂ are l1/2 and l2/2.
+which needs only the means of z and zzᵀ over the drawn pairs. There is no step size, and
+the cost does not depend on the number of rows. The paper's objective is half of this
+one, so its λ₁ and λ₂ are l1/2 and l2/2.
 
-Deviation: where there are more features than a d × d matrix can be had for, the same
-minimum is found by conjugate gradients (:mod:`aucmax.linear.solvers.matrix_free`).
+Deviation from the paper: with more than 1024 features, the same minimum is found by
+conjugate gradients (:mod:`aucmax.linear.solvers.matrix_free`).
 """
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.base.ranker import LinearRanker, generator, midway, ridge_of
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, copy_row, raw_add_row
+from aucmax.core.rows import Float, Index, Rows, copy_row, raw_add_row
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.solvers.covariances import check_features
-from aucmax.linear.solvers.matrix_free import SomePairs
+from aucmax.linear.solvers.matrix_free import SampledPairs
 from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
 
-Index = NDArray[np.int64]
-
-_WIDEST = 1024  # features of the direct solution: a second of products by default
+_WIDEST = 1024  # features of the direct solution: about a second by default
 _MAX_ITER = 10_000
 _BLOCK_VALUES = 1 << 18
 
@@ -48,7 +46,7 @@ def _differences(X: Any, pos: Index, neg: Index, zero: Float, block: Float) -> N
 def draw(
     signed: Float, batch_size: int, n_batches: int, rng: np.random.RandomState
 ) -> tuple[Index, Index]:
-    """Return the rows of all pairs, each class by the weights of its rows."""
+    """Draw the rows of all pairs, in proportion to their weights."""
     sides = []
     for side in (signed > 0.0, signed < 0.0):
         rows = np.flatnonzero(side)
@@ -72,63 +70,60 @@ def statistics(X: Rows, pos: Index, neg: Index, d: int) -> tuple[Float, Float]:
         return block.T @ block, block.sum(axis=0)
 
     H, delta = np.zeros((d, d)), np.zeros(d)
-    for some_H, some_delta in in_threads(part, range(0, len(pos), size)):
-        H += some_H
-        delta += some_delta
+    for part_H, part_delta in in_threads(part, range(0, len(pos), size)):
+        H += part_H
+        delta += part_delta
     return H / len(pos), delta / len(pos)
 
 
 class MBA(LinearRanker):
-    r"""Mini-batch AUC optimisation: the pairwise square loss of a sample of pairs.
+    r"""Mini-batch AUC optimisation: the pairwise square loss on a sample of pairs.
 
     Solves
 
     .. math:: \min_w\ \hat E\,(1 - w \cdot (x^+ - x^-))^2
               + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
 
-    where the mean is over ``n_batches`` times ``batch_size`` pairs, drawn at random and
-    with replacement.
+    with the mean over ``n_batches`` times ``batch_size`` pairs, drawn at random with
+    replacement.
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given; the paper's
-        :math:`\lambda_2` is half of it. With "auto" each feature has its own, which
-        depends on no unit and falls with the rows: as in :class:`BAM`, for the square
-        loss.
+        Ridge penalty on the weights of the features as given; the paper's
+        :math:`\lambda_2` is half of it. "auto" gives each feature its own, as in
+        :class:`BAM`, for the square loss.
     l1 : float, default=0.0
         Lasso penalty; above zero, some weights are exactly zero. The paper's
         :math:`\lambda_1` is half of it.
     batch_size : int, default=1000
-        Pairs in a batch.
+        Number of pairs per batch.
     n_batches : int, default=100
-        Batches.
+        Number of batches.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Random seed.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights.
+        Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Rounds of the solver; 1 for the direct one.
+        Number of rounds of the solver; 1 for the direct one.
 
     See Also
     --------
-    LeastSquaresAUC : The minimum over all pairs, which one pass over the data gives.
+    LeastSquaresAUC : The minimum over all pairs, in one pass over the data.
 
     Notes
     -----
-    A pair costs O(d²), the solution O(d³); with very many features, pairs are only
-    multiplied with, in O(nnz) a round. The rows are read once more for a check and for
+    A pair costs O(d²), the solution O(d³); with more than 1024 features, conjugate
+    gradients cost O(nnz) per round. The rows are read once more for validation and for
     the intercept.
 
     As printed: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
@@ -176,38 +171,25 @@ class MBA(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows: how often they are drawn.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        rows, signed, tally = self._tallied(X, y, sample_weight)
+        """Fit the ranker, see :meth:`BAM.fit`; weights are drawing frequencies."""
+        rows, signed, moments = self._tallied(X, y, sample_weight)
         rng = generator(self.random_state)
         pos, neg = draw(signed, self.batch_size, self.n_batches, rng)
         with one_blas_thread():
-            found = self._solve(rows, pos, neg, tally)
+            found = self._solve(rows, pos, neg, moments)
         what = STILL_CHANGES if self.l1 > 0.0 else "the relative residual"
         self._warn_above(found.tol, found.left, what, "Raise l2.")
         self.n_iter_ = found.n_iter
         self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([midway(found.w, tally.mean)])
+        self.intercept_ = np.array([midway(found.w, moments.mean)])
         return self
 
-    def _solve(self, X: Rows, pos: Index, neg: Index, tally: Tally) -> Solution:
-        l2, l1, d = ridge_of(self.l2, tally), float(self.l1), self.n_features_in_
+    def _solve(
+        self, X: Rows, pos: Index, neg: Index, moments: ClassMoments
+    ) -> Solution:
+        l2, l1, d = ridge_of(self.l2, moments), float(self.l1), self.n_features_in_
         if d > _WIDEST and l1 == 0.0:
-            return SomePairs(X, pos, neg, tally).solve(l2, None, _MAX_ITER)
+            return SampledPairs(X, pos, neg, moments).solve(l2, None, _MAX_ITER)
         H, delta = statistics(X, pos, neg, d)
         varies = np.diag(H) > 1e-300
         H = H[np.ix_(varies, varies)]

@@ -2,17 +2,17 @@ r"""SVM-perf: the pairwise hinge loss over all pairs, by cutting planes.
 
 .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
 
-with the mean over all pairs. A plane that touches the mean hinge from below comes of
-one sort of the scores and a sweep (:mod:`aucmax.losses.pairwise`): it is Joachims' most
-violated constraint. The least of the planes so far plus the ridge is a small dual
-problem (:mod:`aucmax.linear.solvers.cutting_planes`) and a lower bound on J; the next
-plane is cut near there, until the best J found is as low as the bound, up to ``tol``.
+with the mean over all pairs. A plane that touches the mean hinge from below takes one
+sort of the scores and a sweep (:mod:`aucmax.losses.pairwise`): it is Joachims' most
+violated constraint. The minimum of the planes so far plus the ridge is a small dual
+problem (:mod:`aucmax.linear.solvers.cutting_planes`) and a lower bound on J. The next
+plane is cut near that minimum, until the best J is within ``tol`` of the bound.
 
 Deviations from the papers: J is a mean over pairs, not a sum with C. The next plane is
-cut not where the model is least, which is far off at first, but a step from the best w
-towards it, after a line search between the two (Franc and Sonnenburg's OCAS): so J at
-the best w never rises. The search looks at few points: pairs have n² kinks, and to sort
-the scores is all that a point costs. Planes idle for long are dropped.
+cut not at the minimum of the model, which is far away at first, but a step from the
+best w towards it, after a line search between the two (OCAS of Franc and Sonnenburg),
+so that the best J never rises. The line search tries few points: pairs have n² kinks,
+and a point costs one sort of the scores. Planes that stay inactive are dropped.
 """
 
 from numbers import Integral, Real
@@ -34,27 +34,27 @@ from aucmax.linear.solvers.newton import Objective, Ridge
 from aucmax.losses.pairwise import Hinge, shares
 from aucmax.storage.storable import Spec
 
-_LEAST = 1e-10  # penalty on the weight of a feature of unit scale: as good as none
-_CURVATURE = 0.5  # as if: the hinge has none, the mean over pairs has about that
+_LEAST = 1e-10  # smallest penalty for features of unit scale: a minimum must exist
+_CURVATURE = 0.5  # of the mean over pairs, about; the hinge itself has none
 _TRIALS = 8  # points of a line search
-_FLAT = 0.05  # slope to end it at, relative to that at its start
-_TOWARDS = 0.1  # the least of the planes: where to cut, from the best w
-_ROUNDING = 1e-15  # of J: a gap that cannot be seen
+_FLAT = 0.05  # slope at which it ends, relative to that at its start
+_CUT_AT = 0.1  # where to cut, on the way from the best w to the model's minimum
+_ROUNDING = 1e-15  # rounding error of J
 
 
 class Found(NamedTuple):
-    """What the solver has found."""
+    """Result of the solver."""
 
     w: Float
     objective: float
     gap: float  # relative
     n_iter: int
-    history: list[float]  # of J at the best w
-    bounds: list[float]  # on J, from below
+    history: list[float]  # J at the best w
+    bounds: list[float]  # lower bounds on J
 
 
-class Place:
-    """Weights, their scores, J there and its slopes by the scores."""
+class Iterate:
+    """Weights with their scores, J and its slopes by the scores."""
 
     def __init__(self, objective: Objective, w: Float, scores: Float) -> None:
         self.w, self.scores = w, scores
@@ -63,29 +63,29 @@ class Place:
 
 
 def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Found:
-    """Return the minimum of the mean hinge plus ½ Σ l2 w², up to ``tol``.
+    """Minimise the mean hinge plus ½ Σ l2 w², up to ``tol``.
 
     ``unit`` is 1/√l2, or zero for weights that stay zero.
     """
     o, d = objective, len(unit)
 
-    def between(a: Place, b: Place, part: float) -> Place:
+    def between(a: Iterate, b: Iterate, part: float) -> Iterate:
         w = a.w + part * (b.w - a.w)
         scores = a.scores + part * (b.scores - a.scores)
-        return Place(o, w, scores)
+        return Iterate(o, w, scores)
 
-    def search(a: Place, b: Place) -> Place:
-        """Return the lowest place found on the way from a to b: secants and halves."""
+    def search(a: Iterate, b: Iterate) -> Iterate:
+        """Return the lowest iterate between a and b, by secants and bisection."""
         dw, ds = b.w - a.w, b.scores - a.scores
 
-        def slope(at: Place) -> float:
+        def slope(at: Iterate) -> float:
             return float(np.sum(at.loss.slope * ds) + np.sum(o.l2 * at.w * dw))
 
         low, high = 0.0, 1.0
         at_low = first = slope(a)
         at_high = slope(b)
         best = b if b.J <= a.J else a
-        if first >= 0.0 or at_high <= 0.0:  # convex: it only rises, or only falls
+        if first >= 0.0 or at_high <= 0.0:  # J is convex: it only rises, or only falls
             return best
         for k in range(_TRIALS):
             part = 0.5 * (low + high)
@@ -103,7 +103,7 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
         return best
 
     planes = Planes(unit)
-    best = cut = Place(o, np.zeros(d), np.zeros(len(o.share)))
+    best = cut = Iterate(o, np.zeros(d), np.zeros(len(o.share)))
     history, bounds = [best.J], [0.0]
     for _ in range(max_iter):
         loss = cut.loss
@@ -115,14 +115,14 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
         if not np.isfinite(bound):
             break
         scores = o.X.times(w) - float(np.sum(o.ref * w))
-        least = Place(o, w, o.select(scores))
+        least = Iterate(o, w, o.select(scores))
         best = search(best, least)
         history.append(best.J)
         bounds.append(max(bound, bounds[-1]))
         gap = best.J - bounds[-1]
         if gap <= max(tol * min(best.J, 1.0 - bounds[-1]), _ROUNDING):
             break
-        cut = between(best, least, _TOWARDS)
+        cut = between(best, least, _CUT_AT)
     relative = (history[-1] - bounds[-1]) / max(
         min(history[-1], 1.0 - bounds[-1]), _ROUNDING
     )
@@ -131,58 +131,58 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
 
 
 class SVMPerf(LinearRanker):
-    r"""The linear ranker of the pairwise hinge loss, by cutting planes.
+    r"""Linear ranker of the pairwise hinge loss, by cutting planes (SVM-perf).
 
     Minimises
 
     .. math:: E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
 
     over all pairs of a positive and a negative row: SVM-perf with the ROC area as its
-    loss, or SVM-OR. No step size, nothing random; a round costs two products with X and
-    some sorts of the scores, and the gap to the minimum is known.
+    loss, also called SVM-OR. There is no step size and no randomness. A round costs two
+    products with X and a few sorts of the scores, and bounds the gap to the minimum.
 
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given. With "auto" each feature has
-        its own, which depends on no unit and falls with the rows: see Notes.
+        Ridge penalty on the weights of the features as given. "auto" gives each feature
+        its own, which does not depend on units and decreases with the number of rows:
+        see Notes.
     tol : float, default=1e-3
-        Gap between J and a lower bound on it to stop at, relative to J or to 1 - J,
-        whichever is less: J is one at zero.
+        Gap between J and its lower bound to stop at, relative to the smaller of J and
+        1 - J (J is 1 at zero).
     max_iter : int, default=1000
-        Rounds, at most; a ``ConvergenceWarning`` says if ``tol`` was not reached.
+        Maximum number of rounds; a ``ConvergenceWarning`` is issued if ``tol`` is not
+        reached.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The weights.
+        Weights of the features.
     intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
+        Places the score 0 midway between the mean scores of the classes.
     classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+        Negative and positive label.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features, and their names if X was a data frame.
     n_iter_ : int
-        Rounds done.
+        Number of rounds.
     objective_ : float
         J at the weights.
     gap_ : float
-        By how much J may be above its minimum, as for ``tol``.
+        Bound on the distance of J from its minimum, as for ``tol``.
 
     See Also
     --------
-    BAM : The squared hinge and other smooth losses, over all pairs too.
-    PSAM : The same loss by random pairs, one a step.
+    BAM : The squared hinge and other smooth losses over all pairs.
+    PSAM : The same loss by random pairs, one per step.
 
     Notes
     -----
-    The planes that touch are kept, as many as there are features at most, and others
-    for some rounds. A feature that is constant has weight zero. The penalty of
-    ``l2="auto"`` is that of :class:`BAM`, with 1/2 for :math:`\ell''`: the hinge has no
-    curvature, its mean has some. One of less than 1e-10, weights in units of features
-    of unit scale, is taken to be that: planes alone have no minimum.
+    Active planes are kept, at most as many as there are features, and others for 50
+    rounds. A constant feature has weight zero. The penalty of ``l2="auto"`` is that of
+    :class:`BAM` with :math:`\ell'' = 1/2`: the hinge has no curvature, its mean has.
+    The penalty is at least 1e-10 for features of unit scale, as planes alone have no
+    minimum.
 
     References
     ----------
@@ -226,32 +226,18 @@ class SVMPerf(LinearRanker):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit to ``X`` and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product, and weight k is the row k
-            times over.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the ranker; parameters as in :meth:`BAM.fit`."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        tally = self._tally(X, rows, signed)
+        moments = self._tally(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
-        pairs = AllPairs(matrix, signed, tally)
+        pairs = AllPairs(matrix, signed, moments)
         share = shares(signed)
-        # Rows that are not there may hold anything.
+        # Rows of weight zero may hold any values.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             l2: Ridge = (
-                default_ridge(tally.weight, tally.often, pairs.diagonal, _CURVATURE)
+                default_ridge(
+                    moments.weight, moments.nonzero_share, pairs.diagonal, _CURVATURE
+                )
                 if isinstance(self.l2, str)
                 else float(self.l2)
             )

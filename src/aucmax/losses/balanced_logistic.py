@@ -1,10 +1,10 @@
-r"""Balanced logistic loss: rows against a threshold, in place of pairs.
+r"""Balanced logistic loss of single rows.
 
 .. math:: L(s) = \min_b \sum_i c_i \log(1 + \exp(-y_i (s_i + b))),
 
-each class with weights c of sum one half. As the best threshold b is part of it, a
-shift of all scores does nothing, as with a loss of pairs; so what minimises those
-(:mod:`aucmax.linear.solvers.newton`) minimises this.
+with weights c that sum to one half in each class. As it includes the best intercept b,
+it does not depend on a shift of all scores, as a pairwise loss. So the same solver
+(:mod:`aucmax.linear.solvers.newton`) minimises it.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _ROUNDING = 1e-15
 
 
 class BalancedLogistic(Point):
-    """The loss at some scores, and its derivatives there."""
+    """The balanced logistic loss at given scores, and its derivatives."""
 
     def __init__(self, score: Float, share: Float) -> None:
         weight = 0.5 * np.abs(share)
@@ -30,7 +30,7 @@ class BalancedLogistic(Point):
         self._curvature = weight * wrong * (1.0 - wrong)
 
     def product(self, v: Float) -> Float:
-        """Return the Hessian times ``v``; the threshold follows the scores."""
+        """Return the Hessian times ``v``; the intercept follows the scores."""
         c = self._curvature
         total = float(np.sum(c))
         mean = float(np.sum(c * v)) / total if total > 0.0 else 0.0
@@ -43,7 +43,7 @@ class BalancedLogistic(Point):
 
 
 def _threshold(score: Float, sign: Float, weight: Float) -> float:
-    """Return the best b, by Newton's method between bounds that close in."""
+    """Return the best b, by Newton's method with shrinking bounds."""
     low, high = -float(score.max()) - 1.0, -float(score.min()) + 1.0
     b = -float(np.sum(weight * score))
     for _ in range(_ROUNDS):

@@ -12,10 +12,9 @@ from aucmax.losses.pairwise import POINTS, Point, shares
 
 NAMES = tuple(POINTS)
 
-# Gradient and diagonal Hessian by the scores, as boosting wants them.
-Derivatives = tuple[Float, Float]
+Derivatives = tuple[Float, Float]  # gradient and diagonal of the Hessian
 
-_LEAST = 1e-12  # Hessian of a row: none is zero over zero to a tree
+_LEAST = 1e-12  # Hessian of a row; zero would be 0/0 in a tree
 
 
 def value(
@@ -28,11 +27,11 @@ def value(
     loss : str
         One of :data:`NAMES`.
     y : array-like of shape (n,)
-        The positives are above zero: labels 0 and 1, or -1 and 1.
+        Labels 0 and 1, or -1 and 1: positives are above zero.
     score : array-like of shape (n,)
-        Higher for what is to rank higher.
+        Higher scores rank higher.
     sample_weight : array-like of shape (n,), default=None
-        Weights of the rows; a pair weighs the product.
+        Row weights; a pair has the product of its two weights.
 
     Returns
     -------
@@ -111,10 +110,10 @@ def hessian_diagonal(
 def lightgbm_objective(
     loss: str = "squared_hinge",
 ) -> Callable[[Any, Any], Derivatives]:
-    """Return an objective for LightGBM: the pairwise loss over all pairs.
+    """Return a LightGBM objective: the pairwise loss over all pairs.
 
-    Both interfaces take it: ``lightgbm.train({"objective": f, ...}, data)``, with the
-    weights of the data set, and ``LGBMClassifier(objective=f)``, without weights.
+    It works in both interfaces: ``lightgbm.train({"objective": f, ...}, data)``, with
+    the weights of the data, and ``LGBMClassifier(objective=f)``, without weights.
 
     Parameters
     ----------
@@ -124,17 +123,18 @@ def lightgbm_objective(
     Returns
     -------
     callable
-        Gives the gradient and the diagonal of the Hessian, times n/2: as large as those
-        of n rows, so that LightGBM's own defaults fit. The diagonal is at least half of
-        the Hessian, so that leaves are not overestimated by more than a factor of two.
+        Returns the gradient and the diagonal of the Hessian, times n/2: of the size of
+        a loss of n rows, so that LightGBM's defaults fit. The diagonal is at least half
+        of the Hessian, so leaves are overestimated by at most a factor of two.
 
     Notes
     -----
-    Do not expect a higher AUC than with LightGBM's binary objective. Of 200 trees on
-    five splits, in thousandths, with 95 % intervals of the corrected resampled t-test,
-    the squared hinge was above it by +0.2 (-0.3, +0.8) and +0.3 (-2.4, +2.9) on a9a, at
-    learning rates of 0.05 and 0.1, and by -0.4 (-0.6, -0.2) and -0.4 (-1.1, +0.4) on
-    ijcnn1, where a tenth of the rows is positive: ``benchmarks/peers.py boosting``.
+    Do not expect a higher AUC than with LightGBM's binary objective. With 200 trees on
+    five splits, the AUC of the squared hinge differed from it by +0.2 (-0.3, +0.8) and
+    +0.3 (-2.4, +2.9) thousandths on a9a, at learning rates of 0.05 and 0.1, and by -0.4
+    (-0.6, -0.2) and -0.4 (-1.1, +0.4) on ijcnn1, where a tenth of the rows is positive.
+    Intervals are 95 % of the corrected resampled t-test; see ``benchmarks/peers.py
+    boosting``.
     """
     _check(loss, convex=True)
 
@@ -147,10 +147,10 @@ def lightgbm_objective(
 
 
 def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Derivatives]:
-    """Return an objective for XGBoost: the pairwise loss over all pairs.
+    """Return an XGBoost objective: the pairwise loss over all pairs.
 
-    Both interfaces take it: ``xgboost.train(params, data, obj=f)``, with the weights of
-    the data, and ``XGBClassifier(objective=f)``, without weights.
+    It works in both interfaces: ``xgboost.train(params, data, obj=f)``, with the
+    weights of the data, and ``XGBClassifier(objective=f)``, without weights.
 
     Parameters
     ----------
@@ -189,13 +189,13 @@ def _check(loss: str, *, curved: bool = True, convex: bool = False) -> None:
         if not (curved and name == "hinge") and not (convex and name == "sigmoid")
     ]
     if loss not in known:
-        raise ValueError(f"loss={loss!r}: it must be one of {', '.join(known)}.")
+        raise ValueError(f"loss={loss!r}: expected one of {', '.join(known)}.")
 
 
 def _point(
     loss: str, y: Any, score: Any, weight: Any, *, curved: bool = False
 ) -> tuple[Point, Any]:
-    """Return the loss at the scores of the rows that count, and which those are."""
+    """Return the loss at the scores of rows of nonzero weight, and their mask."""
     _check(loss, curved=curved)
     signed = np.where(np.asarray(y) > 0, 1.0, -1.0)
     scores = np.asarray(score, dtype=np.float64)
@@ -208,7 +208,7 @@ def _point(
     if not np.isfinite(scores).all():
         raise ValueError("score contains NaN or infinity.")
     if not ((signed > 0.0).any() and (signed < 0.0).any()):
-        raise ValueError("Pairs need a positive and a negative row of some weight.")
+        raise ValueError("Expected rows of both classes with a weight above zero.")
     return POINTS[loss](scores, shares(signed)), present
 
 

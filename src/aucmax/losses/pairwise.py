@@ -1,43 +1,40 @@
-r"""Sums over all pairs of a positive and a negative row, without going over the pairs.
+r"""Pairwise losses over all pairs of rows, without enumerating the pairs.
 
-For scores s and a loss ℓ, the mean over all pairs of ℓ(s_i - s_j), its derivatives by
-the scores and products with its second derivatives, each in O(n log n) or O(n):
+For scores s and a loss ℓ: the mean of ℓ(s_i - s_j) over all pairs, its gradient by the
+scores and products with its Hessian, each in O(n log n) or O(n):
 
-* **hinge and squared hinge**: one sort of the scores, those of the negatives raised by
-  the margin; then a pair counts if it is out of order, and sweeps with running sums do
-  the rest. What runs is the sum of distances itself, Σ (t - tᵢ)², moved on from one
-  score to the next, so that only positive numbers are added: no cancellation, and ties
-  need no care. Products with the Hessian need no second sort.
-* **square**: class means and variances are all there is.
-* **exponential**: exp(s_j - s_i) is a product, so is its mean.
+* **hinge and squared hinge**: one sort of the scores, with those of the negatives
+  raised by the margin. A pair contributes if it is out of order; sweeps with running
+  sums add these up. The running sum is that of distances, Σ (t - tᵢ)², updated from one
+  score to the next, so that only positive numbers are added: there is no cancellation.
+  Products with the Hessian reuse the sort.
+* **square**: class means and variances suffice.
+* **exponential**: exp(s_j - s_i) is a product, and so is its mean.
 * **logistic and sigmoid**: a convolution of the two classes' histograms on a grid
-  (:class:`_Grid`), with an error bound that does not depend on the scores. (Few pairs
-  are summed one by one.)
+  (:class:`_Grid`), with an error bound that does not depend on the scores. Few pairs
+  are summed one by one.
 
-Rows are weighted by *shares* of their class, signed by class: sums of shares are one,
-so that 10⁹ times 10⁹ pairs overflow nothing. A *point* holds what is known at some
-scores: the value, its gradient by the scores, and what Hessian products need.
+Rows are weighted by *shares* of their class, signed by class. Shares sum to one, so
+10⁹ times 10⁹ pairs do not overflow. A *point* is the loss at given scores: its value,
+its gradient by the scores, and the data that Hessian products need.
 """
 
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.special import expit
 
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float
+from aucmax.core.rows import Float, Index
 
-Index = NDArray[np.int64]
-
-_FEW_PAIRS = 1 << 16  # from here on, the grid of a smooth loss is less work
-# Logistic and sigmoid: grid points a unit of the score, for the loss and its slopes and
-# for second derivatives, and at most.
+_FEW_PAIRS = 1 << 16  # with more pairs, the grid of a smooth loss is faster
+# Logistic and sigmoid: grid points per unit of the score, for loss and gradient and for
+# second derivatives, and their maximum.
 FINENESS, ROUGHLY = 128.0, 16.0
 MOST_POINTS = 1 << 20
-_FAR = 48.0  # e⁻⁴⁸ is nothing: pairs as far apart are on the loss's straight ends
+_FAR = 48.0  # e⁻⁴⁸ is negligible: beyond, the losses are straight lines
 
 
 def shares(y: Float) -> Float:
@@ -48,7 +45,7 @@ def shares(y: Float) -> Float:
 
 
 class Point:
-    """The mean of a pairwise loss at some scores, and its derivatives there."""
+    """Mean of a pairwise loss at given scores, and its derivatives."""
 
     value: float
     slope: Float  # by each score
@@ -81,18 +78,18 @@ def _sweep(
     mass: Float,
     value: Float,
 ) -> None:
-    """Sum over the pairs with tᵢ < tⱼ, of tⱼ - tᵢ or its square, up and down.
+    """Sum tⱼ - tᵢ or its square over the pairs with tᵢ < tⱼ, in two sweeps.
 
-    t and ``share`` are sorted, what is written is not. ``mass`` is the share of the
-    other class that a row forms such pairs with.
+    t and ``share`` are sorted; results are in the order of rows. ``mass`` is the share
+    of the other class that a row forms such pairs with.
     """
     n = order.shape[0]
     total = 0.0
     for way in range(2):
         other = 0.0  # share of the other class passed so far, …
-        first = 0.0  # … its summed distance from here, …
+        first = 0.0  # … its summed distance, …
         second = 0.0  # … and squared distance
-        tied = 0.0  # what lies exactly here does not count yet
+        tied = 0.0  # share at exactly this score, not counted yet
         before = t[0] if way == 0 else t[n - 1]
         for step in range(n):
             k = step if way == 0 else n - 1 - step
@@ -103,7 +100,7 @@ def _sweep(
                 tied = 0.0
                 second += apart * (2.0 * first + other * apart)
                 first += other * apart
-            if (share[k] > 0.0) == (way == 0):  # up: positives pass, negatives look
+            if (share[k] > 0.0) == (way == 0):  # upwards: add positives, read negatives
                 tied += abs(share[k])
             else:
                 mass[order[k]] = other
@@ -117,7 +114,7 @@ def _sweep(
 def _along(
     t: Float, order: Index, share: Float, mass: Float, v: Float, out: Float
 ) -> None:
-    """Set ``out`` to the Hessian of the squared hinge times v: no sort, two sweeps."""
+    """Set ``out`` to the Hessian of the squared hinge times v, in two sweeps."""
     n = order.shape[0]
     for way in range(2):
         other = 0.0  # Σ share v of the other class
@@ -185,7 +182,7 @@ class Square(Point):
         self.slope = 2.0 * (self.weight * off - (1.0 - apart) * share)
 
     def _centre(self, v: Float) -> tuple[Float, float]:
-        """Return v about the class means, and how far those are apart."""
+        """Return v minus the class means, and the difference of the means."""
         middle = np.bincount(self.positive, self.weight * v, 2)
         return v - middle[self.positive], float(middle[1] - middle[0])
 
@@ -200,7 +197,7 @@ class Square(Point):
 
 
 class Exponential(Point):
-    """Mean of exp(-(s_i - s_j)): one mean over each class, and their product."""
+    """Mean of exp(-(s_i - s_j)): the product of a mean over each class."""
 
     def __init__(self, score: Float, share: Float) -> None:
         self.positive = share > 0.0
@@ -229,8 +226,8 @@ class Exponential(Point):
 
 
 @kernel
-def spread(place: Index, off: Float, share: Float, amount: Float, grid: Float) -> None:
-    """Add to the grids of both classes, with the weights of cubic interpolation."""
+def scatter(place: Index, off: Float, share: Float, amount: Float, grid: Float) -> None:
+    """Add amounts to the grids of both classes, by cubic interpolation."""
     for i in range(place.shape[0]):
         side = 0 if share[i] > 0.0 else 1
         k, f = place[i], off[i]
@@ -243,7 +240,7 @@ def spread(place: Index, off: Float, share: Float, amount: Float, grid: Float) -
 
 @kernel
 def read(place: Index, off: Float, share: Float, grid: Float, out: Float) -> None:
-    """Set ``out`` to the values between the points of the class's grid."""
+    """Set ``out`` to values of the grid of each row's class, by cubic interpolation."""
     for i in range(place.shape[0]):
         side = 0 if share[i] > 0.0 else 1
         k, f = place[i], off[i]
@@ -274,18 +271,18 @@ def spectra(loss: Any, points: int, spacing: float) -> tuple[Any, ...]:
     """Return the Fourier transforms of a loss and its derivatives on a grid."""
     at = np.arange(2 * points, dtype=np.float64)
     at[points:] -= 2 * points  # differences of places: negative ones from the end
-    return tuple(rfft(some) for some in loss(spacing * at))
+    return tuple(rfft(values) for values in loss(spacing * at))
 
 
 def parseval(spectrum: Any, histogram: tuple[Any, Any], points: int) -> float:
-    """Return the mean loss of two histograms, out of the transforms."""
+    """Return the mean loss of two histograms from their Fourier transforms."""
     pos, neg = histogram
     each = (np.conj(pos) * spectrum * neg).real
     return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * points)
 
 
 def convolved(spectrum: Any, histogram: tuple[Any, Any], points: int) -> Float:
-    """Return the sums over the other class at each point, for positives first."""
+    """Return the sums over the other class at each grid point, positives first."""
     pos, neg = histogram
     both = np.empty((2, 2 * points))
     both[0] = irfft(spectrum * neg, 2 * points)
@@ -294,40 +291,39 @@ def convolved(spectrum: Any, histogram: tuple[Any, Any], points: int) -> Float:
 
 
 def _folded(score: Float, share: Float) -> tuple[Float, float]:
-    """Return scores without their wide gaps, and what those add to a linear loss.
+    """Return scores without their wide gaps, and the loss that those add if linear.
 
-    Pairs across a gap stay ``_FAR`` apart, where the logistic loss is a straight line:
-    there an outlier costs its distance, and no points of the grid.
+    Pairs across a gap stay ``_FAR`` apart, where the logistic loss is a straight line.
+    So an outlier needs no grid points between it and the others.
     """
     found, place = np.unique(np.floor(score / _FAR), return_inverse=True)
     cut = np.maximum(np.diff(found) - 2.0, 0.0) * _FAR
     below = np.cumsum(np.bincount(place, np.maximum(share, 0.0)))[:-1]
     above = np.cumsum(np.bincount(place, np.maximum(-share, 0.0))[::-1])[::-1][1:]
     shift = np.append(0.0, np.cumsum(cut))
-    shift -= shift[np.argmax(np.bincount(place))]  # where most are, no digit is lost
+    shift -= shift[np.argmax(np.bincount(place))]  # most scores keep all digits
     return score - shift[place], float(np.sum(cut * below * above))
 
 
 class _Grid:
     r"""Sums of a smooth function of differences, by convolution of histograms.
 
-    Each class is spread on a grid of spacing h with the weights of cubic interpolation,
-    convolved with the loss, and read off at the other class's scores with the same
-    weights. An error of interpolation is at most 3/128 h⁴ M, M the largest fourth
-    derivative of what is interpolated; reading adds the same, spreading at most 5/4 of
-    it. With h = 1/128 and M of 1/8 to 0.6 for the losses here and their first two
-    derivatives, that is **below 10⁻¹⁰**, for any scores: the grid grows with their
-    range. With h = 1/16, for second derivatives, it is **below 5·10⁻⁷**: enough for
-    Newton steps, which are mended by the next one, and several times as fast. Only
-    beyond 2²⁰ points, 8 192 units of the score in which there is no wide gap, is a
-    grid made coarser. O(n + B log B) with B the points; nothing is sorted.
+    Each class is distributed on a grid of spacing h by cubic interpolation, convolved
+    with the loss, and interpolated at the scores of the other class. The error of an
+    interpolation is at most 3/128 h⁴ M, with M the largest fourth derivative; the first
+    one adds at most 5/4 of this. With h = 1/128 and M of 1/8 to 0.6 for these losses
+    and their first two derivatives, the error is **below 10⁻¹⁰** for any scores, as the
+    grid grows with their range. With h = 1/16, for second derivatives, it is **below
+    5·10⁻⁷**: enough for Newton steps, and several times as fast. The grid gets coarser
+    only beyond 2²⁰ points: 8 192 units of the score without a wide gap. The cost is
+    O(n + B log B) with B grid points; nothing is sorted.
     """
 
     def __init__(
         self, loss: Any, score: Float, share: Float, fineness: float = FINENESS
     ) -> None:
         self.share = share
-        self.far = 0.0  # what a linear loss adds that is not in the sums
+        self.far = 0.0  # linear loss across wide gaps, not in the sums
         low, high = float(score.min()), float(score.max())
         if high - low > 16.0 * _FAR:
             score, self.far = _folded(score, share)
@@ -348,7 +344,7 @@ class _Grid:
     def sums(self, k: int, amount: Float | None = None) -> Float:
         """Return, for each row, the k-th derivative summed over the other class.
 
-        Each row counts as its share, or ``amount``.
+        A row counts by its share, or by ``amount``.
         """
         histogram = self.histogram if amount is None else self._transform(amount)
         both = convolved(self.spectra[k], histogram, self.points)
@@ -358,12 +354,12 @@ class _Grid:
 
     def _transform(self, amount: Float) -> tuple[Any, Any]:
         grid = np.zeros((2, 2 * self.points))
-        spread(self.place, self.off, self.share, amount, grid)
+        scatter(self.place, self.off, self.share, amount, grid)
         return rfft(grid[0]), rfft(grid[1])
 
 
 class _Pairs:
-    """The same sums, pair by pair: for few rows that is less, whatever their range."""
+    """The sums of :class:`_Grid`, pair by pair: faster for few rows."""
 
     far = 0.0
 
@@ -386,10 +382,10 @@ class _Pairs:
 
 
 class _Smooth(Point):
-    """The mean of a smooth loss."""
+    """Mean of a smooth loss."""
 
     _loss: Any
-    _slope_at_the_end: float  # minus that of the loss, far to the left
+    _slope_at_the_end: float  # minus the derivative of the loss at -∞
 
     def __init__(self, score: Float, share: Float) -> None:
         self.score, self.share = score, share
@@ -400,8 +396,8 @@ class _Smooth(Point):
         self.slope = share * self.all.sums(1)
 
     @cached_property
-    def _bent(self) -> tuple[_Pairs | _Grid, Float]:
-        """What second derivatives are summed by, and their sums."""
+    def _curvature(self) -> tuple[_Pairs | _Grid, Float]:
+        """Summation of second derivatives, and their sums."""
         by = self.all
         if isinstance(by, _Grid):
             by = _Grid(self._loss, self.score, self.share, ROUGHLY)
@@ -409,12 +405,12 @@ class _Smooth(Point):
 
     def product(self, v: Float) -> Float:
         """Return the Hessian times ``v``."""
-        weight, (by, mass) = np.abs(self.share), self._bent
+        weight, (by, mass) = np.abs(self.share), self._curvature
         return weight * (mass * v - by.sums(2, weight * v))
 
     def diagonal(self) -> Float:
         """Return the diagonal of the Hessian."""
-        return np.abs(self.share) * self._bent[1]
+        return np.abs(self.share) * self._curvature[1]
 
 
 class Logistic(_Smooth):
@@ -425,7 +421,7 @@ class Logistic(_Smooth):
 
 
 class Sigmoid(_Smooth):
-    """Mean of 1 / (1 + exp(s_i - s_j)): nearest to 1 - AUC, and not convex."""
+    """Mean of 1 / (1 + exp(s_i - s_j)): the nearest to 1 - AUC, not convex."""
 
     _loss = staticmethod(_sigmoid)
     _slope_at_the_end = 0.0

@@ -1,4 +1,4 @@
-"""AUC, its statistics and what else a ranking is judged by: functions of (y, score)."""
+"""AUC, confidence intervals, curves and thresholds: functions of (y, score)."""
 
 from aucmax.metrics.area import auc, partial_auc
 from aucmax.metrics.curves import ROCCurve, roc_curve

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.metrics.inputs import area, classes
-from aucmax.metrics.ranking import Weights
-from aucmax.metrics.roc_steps import Steps, check_share, from_zero, steps
+from aucmax.metrics.pair_counts import Weights
+from aucmax.metrics.roc_steps import Steps, check_share, steps, with_zero
 
 
 def auc(
@@ -15,7 +15,7 @@ def auc(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    r"""Return the chance that a positive scores higher than a negative.
+    r"""Return the AUC: the probability that a positive scores higher than a negative.
 
     .. math::
 
@@ -23,20 +23,20 @@ def auc(
             \left( 1[s_i > s_j] + \tfrac12\, 1[s_i = s_j] \right)
 
     for m positives and n negatives: the area under the ROC curve, and the statistic of
-    Mann and Whitney [1]_ over mn. Without weights it is that fraction rounded once.
+    Mann and Whitney [1]_ divided by mn. Without weights the result is this fraction,
+    rounded once.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
         Labels of two classes: numbers, booleans or strings.
     score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+        Higher means more likely positive. Infinite scores are allowed, NaN is an error.
+        float32 is ranked as such, any other type as float64.
     sample_weight : array-like of shape (n_rows,), optional
-        A pair counts the product of its two weights, so that weight k is the row
-        k times over.
+        Row weights; weight k counts as k copies of the row.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def auc(
 
     Notes
     -----
-    The smaller class is sorted, then each row of the larger one is found in it:
-    O(n log m) time, O(m + n) memory.
+    The smaller class is sorted, and each row of the larger one is found in it by binary
+    search: O(n log m) time, O(m + n) memory.
 
     References
     ----------
@@ -73,41 +73,37 @@ def partial_auc(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    r"""Return the area under the part of the ROC curve that matters.
+    r"""Return the partial AUC: the area under a part of the ROC curve.
 
     .. math::
 
         A(a, b) = \int_0^a \max(tpr(u) - b, 0)\, du
 
-    for ``max_fpr`` a and ``min_tpr`` b: of the area under the curve, what lies in the
-    box of false positive rates up to a and true positive rates from b up. With one of
-    the two it is the partial area of McClish [1]_ or Jiang [2]_, with both the two-way
-    one [3]_, with neither the AUC. Between the points of :func:`roc_curve` the curve is
-    a straight line: tied rows come in random order.
+    for ``max_fpr`` a and ``min_tpr`` b: the area under the curve within false positive
+    rates up to a and true positive rates from b. With one of them it is the partial
+    area of McClish [1]_ or Jiang [2]_, with both the two-way one [3]_, with neither the
+    AUC. Between the points of :func:`roc_curve` the curve is a straight line, as for
+    tied rows in random order.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     max_fpr : float, default=1.0
         Highest false positive rate, in (0, 1].
     min_tpr : float, default=0.0
         Lowest true positive rate, in [0, 1).
     standardise : bool, default=False
-        Put the area on the scale of an AUC: 1 is perfect, 0.5 as good as chance,
+        Put the area on the scale of an AUC: 1 is perfect, 0.5 is chance,
 
         .. math:: \frac12 \left( 1 + \frac{A - A_0}{A_1 - A_0} \right), \quad
                   A_0 = \tfrac12 \max(a - b, 0)^2, \quad A_1 = a (1 - b),
 
-        as McClish does.
+        as McClish.
     sample_weight : array-like of shape (n_rows,), optional
-        A pair counts the product of its two weights, so that weight k is the row
-        k times over.
+        Row weights; weight k counts as k copies of the row.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -141,10 +137,10 @@ def partial_auc(
 def partial_area(
     ranking: Steps, max_fpr: float, min_tpr: float = 0.0, standardise: bool = False
 ) -> float:
-    """Return :func:`partial_auc` of rows that have been ranked."""
-    fpr = from_zero(ranking.fp / ranking.fp[-1])
-    tpr = from_zero(ranking.tp / ranking.tp[-1])
-    # Both rates only grow: the part in the box has one beginning and one end.
+    """Return :func:`partial_auc` of ranked rows."""
+    fpr = with_zero(ranking.fp / ranking.fp[-1])
+    tpr = with_zero(ranking.tp / ranking.tp[-1])
+    # Both rates increase, so the part in the box is one interval.
     last = int(np.searchsorted(fpr, max_fpr, side="right"))
     if last < fpr.size:
         end = _between(fpr[last - 1 : last + 1], tpr[last - 1 : last + 1], max_fpr)
@@ -159,7 +155,7 @@ def partial_area(
         fpr, tpr = np.append(begin, fpr[first:]), np.append(min_tpr, tpr[first:])
     height = tpr - min_tpr
     found = 0.5 * float(np.diff(fpr) @ (height[1:] + height[:-1]))
-    # Rounding could carry it past the end.
+    # Rounding could exceed the maximum.
     found = min(found, max_fpr * (1.0 - min_tpr))
     return _standardised(found, max_fpr, min_tpr) if standardise else found
 

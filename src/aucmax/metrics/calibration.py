@@ -1,8 +1,8 @@
-r"""Platt's calibration: from scores to log-odds, a s + b.
+r"""Platt's calibration: log-odds a s + b from scores s.
 
-The parameters minimise the cross-entropy of the labels, which are taken for a little
-less than certain, (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2): scores that part the classes then
-do not get infinite odds.
+The parameters minimise the cross-entropy with the targets (n₊ + 1)/(n₊ + 2) and
+1/(n₋ + 2) in place of 1 and 0, so that scores that separate the classes do not get
+infinite odds.
 
 J. Platt, "Probabilistic outputs for support vector machines", 1999; solved as in
 H.-T. Lin, C.-J. Lin, R. Weng, "A note on Platt's probabilistic outputs", 2007.
@@ -14,17 +14,17 @@ from scipy.special import expit
 from aucmax.core.rows import Float
 
 _ROUNDS = 100
-_TINY = 1e-12  # of a Hessian, and of a step worth taking
-_NEAR = 1e-9  # of a descent, below which Newton's steps need no care
-_LEAST_SLOPE = 1e-3  # odds never fall as scores rise
+_TINY = 1e-12  # added to the Hessian; smallest step
+_NEAR = 1e-9  # expected decrease below which Newton steps need no line search
+_LEAST_SLOPE = 1e-3  # odds must increase with the score
 
 
 def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
     """Return the slope a and the offset b for scores of both classes.
 
-    ``n`` is how many positives and negatives there are, of which these are samples.
-    Without scores of both classes, the log-odds are those of the classes; zero if only
-    one has been seen.
+    ``n`` are the numbers of positives and negatives, of which the scores are samples.
+    Without scores of both classes, the log-odds are those of the class frequencies;
+    zero if only one class has been seen.
     """
     if not len(pos) or not len(neg):
         return _LEAST_SLOPE, float(np.log(n[0] / n[1])) if n.all() else 0.0
@@ -45,7 +45,7 @@ def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
         hessian[np.diag_indices(2)] += _TINY
         step = -np.linalg.solve(hessian, gradient)
         descent, size = -float(gradient @ step), 1.0
-        # Near the minimum, rounding would hide the descent.
+        # Near the minimum, rounding hides the decrease.
         while descent > _NEAR and size > _TINY:
             moved = _loss((a + size * step[0]) * s + b + size * step[1], goal, rate)
             if moved <= value - 1e-4 * size * descent:

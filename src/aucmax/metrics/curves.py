@@ -5,15 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.roc_steps import Steps, from_zero, steps
+from aucmax.metrics.roc_steps import Steps, steps, with_zero
 
 
 class ROCCurve(NamedTuple):
     """The points of a ROC curve, from (0, 0) to (1, 1)."""
 
     fpr: NDArray[np.float64]  # share of the negatives that score at least the threshold
-    tpr: NDArray[np.float64]  # share of the positives that do
-    thresholds: NDArray[np.float64]  # falling, from inf
+    tpr: NDArray[np.float64]  # share of the positives that score at least the threshold
+    thresholds: NDArray[np.float64]  # decreasing, from inf
 
 
 def roc_curve(
@@ -26,30 +26,27 @@ def roc_curve(
 ) -> ROCCurve:
     r"""Return the points of the ROC curve, one for each distinct score.
 
-    A row is called positive when its score is at least the threshold t:
+    A row is predicted positive if its score is at least the threshold t:
 
     .. math:: tpr(t) = P(s \ge t \mid +), \qquad fpr(t) = P(s \ge t \mid -).
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     sample_weight : array-like of shape (n_rows,), optional
-        Shares are shares of the weight; rows of weight zero give no threshold.
+        Row weights; rows of weight zero give no threshold.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
     drop_intermediate : bool, default=True
-        Leave out a point when the step to it equals the step from it: the curve drawn
-        through the points, and its area, stay the same.
+        Leave out points on a straight line between their neighbours with equal steps;
+        the curve and its area stay the same.
 
     Returns
     -------
     ROCCurve
-        Named tuple (fpr, tpr, thresholds) of arrays; the values are those of
-        scikit-learn's function of the same name.
+        Named tuple (fpr, tpr, thresholds) of arrays, with the values of scikit-learn's
+        function of the same name.
 
     Notes
     -----
@@ -73,7 +70,7 @@ def roc_curve(
 
 
 def roc_points(ranking: Steps, drop_intermediate: bool = True) -> ROCCurve:
-    """Return :func:`roc_curve` of rows that have been ranked."""
+    """Return :func:`roc_curve` of ranked rows."""
     thresholds, tp, fp = ranking
     if drop_intermediate and tp.size > 2:
         step_up, step_right = np.diff(tp), np.diff(fp)
@@ -82,7 +79,7 @@ def roc_points(ranking: Steps, drop_intermediate: bool = True) -> ROCCurve:
         corner[1:-1] |= step_right[1:] != step_right[:-1]
         thresholds, tp, fp = thresholds[corner], tp[corner], fp[corner]
     return ROCCurve(
-        fpr=from_zero(fp / fp[-1]),
-        tpr=from_zero(tp / tp[-1]),
+        fpr=with_zero(fp / fp[-1]),
+        tpr=with_zero(tp / tp[-1]),
         thresholds=np.append(np.inf, thresholds.astype(np.float64)),
     )

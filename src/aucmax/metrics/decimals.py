@@ -1,4 +1,4 @@
-"""Decimal places of a number that has a confidence interval."""
+"""Number of decimal places of an estimate with a confidence interval."""
 
 from math import floor, log10
 
@@ -6,9 +6,9 @@ _FEWEST, _MOST = 2, 6
 
 
 def decimals(low: float, high: float) -> int:
-    """Return the decimal places that show two digits of the standard error.
+    """Return the number of decimals (2 to 6) that shows two digits of the error.
 
-    This is taken for a quarter of the interval, as of one of 95 %. From 2 to 6 places.
+    The standard error is taken as a quarter of the interval, as for 95 %.
     """
     error = (high - low) / 4.0
     if not error > 0.0:
@@ -17,6 +17,6 @@ def decimals(low: float, high: float) -> int:
 
 
 def with_interval(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return a value and the ends of its interval, with as many decimal places."""
+    """Format a value and its interval with that number of decimals."""
     places = decimals(low, high)
     return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"

@@ -1,4 +1,4 @@
-"""How sure an AUC is, and whether two differ: DeLong's variance, without his O(mn)."""
+"""Confidence intervals and tests of AUCs, by DeLong's variance in O(n log n)."""
 
 from math import copysign, erfc, exp, expm1, inf, log, sqrt
 from statistics import NormalDist
@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.inputs import Classes, as_scores, classes, positives
-from aucmax.metrics.ranking import (
+from aucmax.metrics.pair_counts import (
     Scores,
     Weights,
-    ladder,
     mid_ranks,
+    score_counts,
     split,
     weighted_win_fraction,
     wins,
 )
-from aucmax.metrics.roc_steps import Steps, check_level, each, steps
+from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
 from aucmax.metrics.top import wilson
 
 Method = Literal["wilson", "logit", "wald"]
 
-_ROUNDING = 1e-13  # standard errors below are none
-_PRIOR = 3.0  # rows that the guess of the variance counts; by benchmarks/intervals.py
+_ROUNDING = 1e-13  # smaller standard errors are rounding errors
+_PRIOR = 3.0  # rows that the prior variance counts as; see auc_interval
 
 
 class AUCInterval(NamedTuple):
@@ -36,7 +36,7 @@ class AUCInterval(NamedTuple):
 
 
 class AUCTest(NamedTuple):
-    """The difference of two AUCs, its confidence interval, and a test of "none"."""
+    """The difference of two AUCs, its confidence interval, and a test of zero."""
 
     difference: float  # AUC of the first scores minus AUC of the second
     low: float
@@ -63,11 +63,11 @@ def auc_interval(
 
     .. math:: \sigma^2 = \frac{S_V^2}{m} + \frac{S_W^2}{n},
 
-    where S² are sample variances. A is then as accurate as the share of
-    :math:`N = A (1 - A) / \sigma^2` independent pairs that are in order. With few
-    positives :math:`\sigma^2` is itself uncertain, and too small just when A is too
-    high, so N is averaged with a cautious guess. The interval is Wilson's [2]_ for a
-    share of that many trials: all :math:`\theta` with
+    where S² are sample variances. A is then as accurate as a proportion of
+    :math:`N = A (1 - A) / \sigma^2` independent trials. With few positives
+    :math:`\sigma^2` is itself uncertain, and too small when A is too high, so 1/N is
+    averaged with a prior. The interval is Wilson's [2]_ for a proportion of N trials:
+    all :math:`\theta` with
 
     .. math:: (A - \theta)^2 \le z^2 \, \frac{\theta (1 - \theta)}{N},
               \qquad
@@ -77,26 +77,22 @@ def auc_interval(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     level : float, default=0.95
-        How often the interval should cover the true AUC.
+        Confidence level: the coverage of the true AUC.
     method : {"wilson", "logit", "wald"}, default="wilson"
-        "wilson" is the interval above. "logit" and "wald" are DeLong's variance as it
-        is, :math:`\mathrm{logit}\, A \pm z \sigma / (A (1 - A))` and
-        :math:`A \pm z \sigma` cut to [0, 1], as other packages have them. For large
-        classes all three agree.
+        "wilson" is the interval above. "logit" and "wald" use DeLong's variance alone,
+        :math:`\mathrm{logit}\, A \pm z \sigma / (A (1 - A))` and
+        :math:`A \pm z \sigma` cut to [0, 1], as other packages. For large classes all
+        three agree.
     sample_weight : array-like of shape (n_rows,), optional
-        A pair counts the product of its two weights. A row stays one observation
-        whatever its weight: the interval is for weights that say how many others a row
-        stands for, as those of a sample drawn with unequal chances, and does not change
-        if all of a class are multiplied. (Of rows that were counted and put together,
-        weight k being the row k times over, it is too wide.)
+        Sampling weights. A pair has the product of its two weights, but a row is one
+        observation whatever its weight, as in a sample with unequal probabilities. The
+        interval does not change if the weights of a class are multiplied by a number.
+        For frequency weights (k equal rows as one of weight k) it is too wide.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -105,32 +101,32 @@ def auc_interval(
 
     Notes
     -----
-    Placements come from sorting, O((m + n) log(m + n)) [3]_.
+    Placements are computed by sorting, in O((m + n) log(m + n)) [3]_.
 
-    The guess in N is half of the largest variance there is, A(1 - A)/min(m, n) for
-    m much smaller than n [4]_; it is what exponential scores have as A nears 1 [5]_.
-    It weighs as much as 3 positives at A = 0.5, and as 38 at A = 0.98, where few rows
-    decide. It was chosen by simulation, see ``benchmarks/intervals.py``.
+    The prior in N is half of the largest possible variance, A(1 - A)/min(m, n) for m
+    much smaller than n [4]_; exponential scores have it as A approaches 1 [5]_. It
+    weighs as much as 3 positives at A = 0.5, and as 38 at A = 0.98, where few rows
+    determine A. It was chosen by simulation, see ``benchmarks/intervals.py``.
 
     Limits: with 10, 20 and 50 positives, 10 to 100 times as many negatives and AUCs of
-    0.5 to 0.98, intervals of 95 % covered in 93 % to 100 % of 2,000 draws of normal
-    scores (positives with half, the same, or twice the standard deviation) and of
-    exponential scores; "logit" in 64 % to 96 %. The price is width: from an AUC of 0.95
-    up, and where positives vary less than negatives, they cover 98 % and more, since
-    few rows do not tell whether some positives are far below the others. With 3
-    positives coverage was 89 % at least.
+    0.5 to 0.98, intervals of 95 % covered the AUC in 93 % to 100 % of 2,000 draws of
+    normal scores (positives with half, the same, or twice the standard deviation) and
+    of exponential scores; "logit" in 64 % to 96 %. The price is width: for an AUC of
+    0.95 or more, and where positives vary less than negatives, coverage is 98 % and
+    more, as few rows do not show whether some positives are far below the others. With
+    3 positives coverage was at least 89 %.
 
-    The variance says nothing when A is 0 or 1 or all scores are equal (it is zero), or
-    when a class has a single row (it is undefined). All methods then treat A as a
-    share of k = min(m, n) independent pairs and give the interval of Clopper and
-    Pearson. No set of rows holds less information: the variance of A is at most
-    A(1 - A)/k [4]_, and a perfect ranking is seen with probability at most
-    :math:`A^k`, since k pairs without a common row must all be in order. So A = 1 gives
-    :math:`[(\alpha/2)^{1/k}, 1]`, never an interval of no width. The standard error is
-    then still DeLong's, or the root of that bound when a class has a single row.
+    The variance is not informative if A is 0 or 1 or all scores are equal (it is zero),
+    or if a class has a single row (it is undefined). All methods then treat A as a
+    proportion of k = min(m, n) independent pairs and give the interval of Clopper and
+    Pearson. This is conservative: the variance of A is at most A(1 - A)/k [4]_, and a
+    perfect ranking has probability at most :math:`A^k`, as k pairs without a common row
+    must all be in order. So A = 1 gives :math:`[(\alpha/2)^{1/k}, 1]`, never an
+    interval of zero width. The standard error is then still DeLong's, or the root of
+    that bound if a class has a single row.
 
-    With weights the variance is the jackknife's [6]_: with the share :math:`h_i` of its
-    class that row i has, and weighted placements, leaving it out changes A by
+    With weights the variance is the jackknife's [6]_. With the share :math:`h_i` of row
+    i in its class, and weighted placements, leaving the row out changes A by
     :math:`h_i (V_i - A) / (1 - h_i)`, and
 
     .. math:: \sigma^2 = \frac{m - 1}{m} \sum_{i \in +}
@@ -138,8 +134,8 @@ def auc_interval(
               + \frac{n - 1}{n} \sum_{j \in -}
               \left( \frac{h_j (W_j - A)}{1 - h_j} \right)^2,
 
-    at most A(1 - A). It is DeLong's if all weights are equal, and asks nothing about
-    how weights and scores depend on each other. In N and in k, m and n are then
+    at most A(1 - A). It equals DeLong's if all weights are equal, and makes no
+    assumption on how weights and scores are related. In N and in k, m and n are then
     the effective numbers of rows :math:`1 / \sum_i h_i^2` [7]_.
 
     References
@@ -187,49 +183,46 @@ def cv_auc_interval(
 ) -> AUCInterval:
     r"""Return a cross-validated AUC with a confidence interval.
 
-    The rows of each fold are scored by a model that was fitted to the others. The AUC
-    is the mean :math:`\frac1K \sum_k A_k` of the folds' own, as scores of different
-    models are not to be compared. Its variance is
+    The rows of each fold are scored by a model fitted to the other folds. The AUC is
+    the mean :math:`\frac1K \sum_k A_k` over the folds, as scores of different models
+    are not comparable. Its variance is
 
     .. math:: \sigma^2 = \frac{1 + \rho}{K^2} \sum_k \sigma_k^2
 
     with DeLong's variance of each fold and the ``dependence`` :math:`\rho`. For
-    :math:`\rho = 0` it is, but for the degrees of freedom, that of the influence
-    curve [1]_.
+    :math:`\rho = 0` it is that of the influence curve [1]_, up to the degrees of
+    freedom.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Two classes.
-    score : array-like of shape (n,)
-        Scores of the rows by models that never saw them.
-    folds : array-like of shape (n,)
-        Which fold each row is in; each has rows of both classes.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores by models that were not fitted to the row.
+    folds : array-like of shape (n_rows,)
+        Fold of each row; each fold has rows of both classes.
     level : float, default=0.95
         Confidence level.
     dependence : float, default=0.0
-        How much folds depend on each other, from 0 to 1; see Notes. 1 is safe.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the rows.
-    pos_label : default=None
-        The positive label; the larger one if None.
+        Dependence of the folds, from 0 to 1; see Notes. 1 is conservative.
+    sample_weight : array-like of shape (n_rows,), optional
+        Sampling weights, as for :func:`auc_interval`.
+    pos_label : label, optional
+        Positive class; by default the larger label.
 
     Returns
     -------
     AUCInterval
-        With ``value``, ``low``, ``high`` and ``se``: of the AUC that models fitted to
-        such folds have on new rows.
+        Named tuple (value, low, high, se), for the AUC on new rows of models fitted to
+        such folds.
 
     Notes
     -----
-    Folds are not independent: the rows of fold i are among those that the model of fold
-    j learns from, and the other way round. What a model owes to the chance of its
-    training rows is therefore counted twice in the mean: for a model that is all
-    chance, as on noise, the variance is twice that of independent folds, and intervals
+    Folds are not independent: the rows of fold i are training rows of the model of fold
+    j, and vice versa. So the randomness of the training rows enters the mean twice. For
+    a model of pure noise the variance is twice that of independent folds, and intervals
     of 95 % with ``dependence=0`` cover 84 %. In general the factor is at most
-    :math:`1 + \rho` where :math:`\rho` is the share of the variance of scores, within a
-    class, that another draw of the training rows would change. It is small where rows
-    are many for what the model learns. ``AUCClassifier`` estimates it.
+    :math:`1 + \rho`, where :math:`\rho` is the share of the variance of scores within a
+    class that is due to the draw of the training rows. It is small if rows are many
+    relative to the model's complexity. ``AUCClassifier`` estimates it.
 
     References
     ----------
@@ -247,7 +240,7 @@ def cv_auc_interval(
     """
     check_level(level)
     if not 0.0 <= dependence <= 1.0:
-        raise ValueError(f"dependence is {dependence}, expected a number from 0 to 1.")
+        raise ValueError(f"dependence={dependence}: expected a number from 0 to 1.")
     positive = positives(np.asarray(y), pos_label)
     scores = as_scores(score, len(positive))
     fold = np.asarray(folds)
@@ -256,13 +249,13 @@ def cv_auc_interval(
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     parts, m, n = [], 0, 0
     for one in np.unique(fold):
-        some = fold == one
-        n_pos = int(np.count_nonzero(positive[some]))
-        if n_pos in (0, np.count_nonzero(some)):
+        here = fold == one
+        n_pos = int(np.count_nonzero(positive[here]))
+        if n_pos in (0, np.count_nonzero(here)):
             raise ValueError(f"Fold {one} has rows of one class only: no AUC.")
-        its = None if weight is None else weight[some]
-        parts.append(auc_interval(positive[some], scores[some], sample_weight=its))
-        m, n = m + n_pos, n + int(np.count_nonzero(some)) - n_pos
+        w = None if weight is None else weight[here]
+        parts.append(auc_interval(positive[here], scores[here], sample_weight=w))
+        m, n = m + n_pos, n + int(np.count_nonzero(here)) - n_pos
     value = float(np.mean([part.value for part in parts]))
     times = 1.0 + dependence
     se = sqrt(times * sum(part.se**2 for part in parts)) / len(parts)
@@ -270,11 +263,11 @@ def cv_auc_interval(
 
 
 def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
-    """Return :func:`auc_interval` of rows that have been ranked."""
+    """Return :func:`auc_interval` of ranked rows without weights."""
     _, tp, fp = ranking
     m, n = tp[-1], fp[-1]
-    pos, neg = each(tp), each(fp)
-    # Tied rows have the same placement, so one number a step is enough.
+    pos, neg = increments(tp), increments(fp)
+    # Tied rows have the same placement, so one number per step is enough.
     beaten, beats = n - fp + 0.5 * neg, tp - 0.5 * pos
     value = int(2.0 * float(pos @ beaten)) / (2 * int(m) * int(n))
     if min(m, n) > 1:
@@ -291,21 +284,21 @@ def _weighted(rows: Classes, level: float, method: Method) -> AUCInterval:
     assert w_neg is not None
     h_pos, h_neg = w_pos / w_pos.sum(), w_neg / w_neg.sum()
     value = weighted_win_fraction(pos, neg, w_pos, w_neg)
-    beaten = mid_ranks(*ladder(neg, h_neg), pos)
-    beats = 1.0 - mid_ranks(*ladder(pos, h_pos), neg)
+    beaten = mid_ranks(*score_counts(neg, h_neg), pos)
+    beats = 1.0 - mid_ranks(*score_counts(pos, h_pos), neg)
     variance = _jackknife(beaten - value, h_pos) + _jackknife(beats - value, h_neg)
     se = sqrt(min(variance, value * (1.0 - value)))
-    if se < _ROUNDING:  # of a sum of shares, where all placements are the same
+    if se < _ROUNDING:  # all placements are equal
         se = 0.0
     m, n = (max(1.0, 1.0 / float(shares @ shares)) for shares in (h_pos, h_neg))
     return around(value, se, m, n, level, method)
 
 
 def _jackknife(deviation: Weights, share: Weights) -> float:
-    """Return the variance of a mean of values that have these shares of the weight."""
+    """Return the variance of a weighted mean, for weights of sum one."""
     rest = 1.0 - share
     if not rest.all():
-        return inf  # all is one row's, and nothing is known of any other
+        return inf  # one row has all the weight
     changes = share * deviation / rest
     return float(changes @ changes) * (share.size - 1) / share.size
 
@@ -322,25 +315,25 @@ def around(
     k = min(m, n)
     if k == 1 or se == 0.0 or value in (0.0, 1.0):
         return AUCInterval(value, *_clopper_pearson(value, k, level), se)
-    z, spread = _normal_quantile(level), value * (1.0 - value)
+    z, variance = _normal_quantile(level), value * (1.0 - value)
     if method == "wilson":
-        known = 4.0 * spread * k
-        guess = 0.5 * (1.0 / m + 1.0 / n)
-        one_pair = (known * se**2 / spread + _PRIOR * guess) / (known + _PRIOR)
+        known = 4.0 * variance * k
+        prior = 0.5 * (1.0 / m + 1.0 / n)
+        one_pair = (known * se**2 / variance + _PRIOR * prior) / (known + _PRIOR)
         _, low, high = wilson(value, 1.0 / one_pair, level)
         return AUCInterval(value, low, high, se)
     if method == "wald":
         low, high = max(0.0, value - z * se), min(1.0, value + z * se)
         return AUCInterval(value, low, high, se)
-    centre, half = log(value / (1.0 - value)), z * se / spread
+    centre, half = log(value / (1.0 - value)), z * se / variance
     return AUCInterval(value, _expit(centre - half), _expit(centre + half), se)
 
 
 def check_method(method: str) -> None:
-    """Raise an error if a method of intervals is not known."""
+    """Raise an error if a method of intervals does not exist."""
     if method not in get_args(Method):
         names = ", ".join(map(repr, get_args(Method)))
-        raise ValueError(f"method is {method!r}, expected one of {names}.")
+        raise ValueError(f"method={method!r}: expected one of {names}.")
 
 
 def auc_test(
@@ -359,20 +352,19 @@ def auc_test(
     .. math:: z = \frac{A_a - A_b}{\sigma}, \qquad
               \sigma^2 = \frac{S_D^2}{m} + \frac{S_E^2}{n}.
 
-    The rows being the same, what is hard or easy about them cancels: the test sees
-    differences that two separate intervals would hide.
+    As the rows are the same, their common variation cancels: the test detects
+    differences that two separate intervals would not show.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
+        Labels of two classes, as for :func:`auc`.
     score_a, score_b : array-like of shape (n_rows,)
-        The scores to compare. Higher means more likely positive. Infinite scores are
-        ranked, NaN is an error.
+        The scores to compare, as for :func:`auc`.
     level : float, default=0.95
-        How often the interval should cover the true difference.
+        Confidence level.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -382,15 +374,15 @@ def auc_test(
 
     Notes
     -----
-    The variance says nothing when it is zero, as with equal rankings or a perfect one
-    against a constant, or when a class has a single row. The rows are then taken for
-    k = min(m, n) independent pairs that all show the same difference d in [-1, 1]. Had
-    this a chance of q, the chance to see it k times were :math:`q^k`, and the mean
-    difference at worst :math:`q d \pm (1 - q)`. With :math:`q^k = \alpha/2` these are
-    the ends of the interval; :math:`p = 2 (1 + |d|)^{-k}`, at most 1, is the level at
-    which it reaches 0, and the statistic is the normal quantile of p. Equal rankings
-    give d = 0 and p = 1. The standard error is then still DeLong's, or its upper bound
-    :math:`\sqrt{1 - d^2}` when a class has a single row.
+    The variance is not informative if it is zero, as for equal rankings or a perfect
+    one against a constant, or if a class has a single row. The rows are then treated as
+    k = min(m, n) independent pairs that all show the same difference d in [-1, 1]. If
+    this has probability q, it is seen k times with probability :math:`q^k`, and the
+    mean difference is at worst :math:`q d \pm (1 - q)`. With :math:`q^k = \alpha/2`
+    these are the ends of the interval; :math:`p = 2 (1 + |d|)^{-k}`, at most 1, is the
+    level at which it reaches 0, and the statistic is the normal quantile of p. Equal
+    rankings give d = 0 and p = 1. The standard error is then still DeLong's, or its
+    upper bound :math:`\sqrt{1 - d^2}` if a class has a single row.
 
     References
     ----------
@@ -430,15 +422,15 @@ def _wins(positive: NDArray[np.bool_], score: Scores) -> tuple[Weights, Weights]
 
 
 def _mean_win(beaten: Weights, n: int) -> float:
-    """Return sum(beaten) / mn; the sum of half integers is exact, so one rounding."""
+    """Return sum(beaten) / mn, rounded once: the sum of half integers is exact."""
     return int(2.0 * beaten.sum()) / (2 * beaten.size * n)
 
 
 def _standard_error(beaten: Weights, beats: Weights) -> float:
     """Return DeLong's standard error from wins as counts.
 
-    Counts, not shares, because their mean is exact when they are all equal: a variance
-    that should be zero is zero, not rounding error.
+    Counts have an exact mean if they are all equal, unlike shares: then the variance is
+    exactly zero.
     """
     m, n = beaten.size, beats.size
     variance_pos = float(np.var(beaten, ddof=1)) / n**2
@@ -447,9 +439,9 @@ def _standard_error(beaten: Weights, beats: Weights) -> float:
 
 
 def _variance(values: Weights, times: Weights) -> float:
-    """Return the sample variance of ``values``, each there so many ``times``.
+    """Return the sample variance of ``values`` with frequencies ``times``.
 
-    The sums are exact as :func:`_standard_error` wants them to be.
+    Values are counts, for the reason in :func:`_standard_error`.
     """
     n = float(times.sum())
     deviations = values - float(times @ values) / n
@@ -457,8 +449,8 @@ def _variance(values: Weights, times: Weights) -> float:
 
 
 def _clopper_pearson(share: float, k: float, level: float) -> tuple[float, float]:
-    """Return the exact interval of a share of ``k`` trials, or of any ``share * k``."""
-    from scipy.special import betaincinv  # only here: imports take time
+    """Return the exact interval of a proportion of ``k`` trials, also fractional."""
+    from scipy.special import betaincinv  # slow import, rarely needed
 
     tail = 0.5 * (1.0 - level)
     hits = share * k
@@ -469,7 +461,7 @@ def _clopper_pearson(share: float, k: float, level: float) -> tuple[float, float
 
 def _test_constant(d: float, se: float, k: int, level: float) -> AUCTest:
     """Return the conservative test for ``k`` pairs that all differ by ``d``."""
-    from scipy.special import ndtri  # only here: imports take time
+    from scipy.special import ndtri  # slow import, rarely needed
 
     log_q = log(0.5 * (1.0 - level)) / k
     q, rest = exp(log_q), -expm1(log_q)

@@ -1,7 +1,7 @@
-"""From what the user has to the scores of two classes, or a clear error.
+"""Validation of labels, scores and weights, and their split by class.
 
-Everything here is a few passes over the arrays: no sort, no ``np.unique``. What is
-slow, finding the words for an error, runs only when there is one.
+It takes a few passes over the arrays: no sort, no ``np.unique``. Slow searches, for the
+details of a message, run only if there is an error.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.core.validation import check_weights
-from aucmax.metrics.ranking import (
+from aucmax.metrics.pair_counts import (
     Scores,
     Weights,
     split,
@@ -20,7 +20,7 @@ from aucmax.metrics.ranking import (
 
 
 class Classes(NamedTuple):
-    """The scores of each class in row order, and their weights if there are any."""
+    """Scores of each class in row order, and their weights if there are any."""
 
     pos: Scores
     neg: Scores
@@ -34,7 +34,7 @@ def classes(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Classes:
-    """Check the rows and part them by class; rows of weight zero are left out."""
+    """Validate the rows and split them by class, without rows of weight zero."""
     positive = positives(y, pos_label)
     scores = as_scores(score, positive.size)
     if sample_weight is None:
@@ -55,17 +55,17 @@ def area(rows: Classes) -> float:
 
 
 def positives(y: ArrayLike, pos_label: object = None) -> NDArray[np.bool_]:
-    """Return which rows are positive: the larger of two labels, or ``pos_label``."""
+    """Return the mask of positive rows: the larger of two labels, or ``pos_label``."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(
-            f"y has shape {labels.shape}, but must be one label a row; "
+            f"y has shape {labels.shape}, but must have one label per row; "
             "pass np.ravel(y) if it is a single column"
         )
     if labels.size == 0:
         raise ValueError("y is empty: AUC needs rows of both classes")
     try:
-        return _part(labels, pos_label)
+        return _is_positive(labels, pos_label)
     except TypeError:
         raise ValueError(
             "y holds labels that cannot be compared with each other, such as missing "
@@ -73,7 +73,7 @@ def positives(y: ArrayLike, pos_label: object = None) -> NDArray[np.bool_]:
         ) from None
 
 
-def _part(labels: NDArray[Any], pos_label: object) -> NDArray[np.bool_]:
+def _is_positive(labels: NDArray[Any], pos_label: object) -> NDArray[np.bool_]:
     one = labels[0]
     is_one = _equal(labels, one)
     if is_one.all():
@@ -97,12 +97,12 @@ def _part(labels: NDArray[Any], pos_label: object) -> NDArray[np.bool_]:
 
 
 def as_scores(score: ArrayLike, n_rows: int, name: str = "score") -> Scores:
-    """Return the scores as kernels want them: float32 stays, the rest is float64."""
+    """Return validated scores, as float32 or float64."""
     scores = _one_column(score, n_rows, name)
     if np.isnan(scores).any():
         row = int(np.argmax(np.isnan(scores)))
         raise ValueError(
-            f"{name} is NaN at row {row}: it has no place in a ranking; "
+            f"{name} is NaN at row {row}, which cannot be ranked; "
             "drop such rows, or give them the lowest score, -inf"
         )
     return scores
@@ -125,7 +125,7 @@ def _one_column(values: ArrayLike, n_rows: int, name: str) -> Scores:
     if column.ndim != 1:
         single = column.size == n_rows
         raise ValueError(
-            f"{name} has shape {column.shape}, but must be one number a row; pass "
+            f"{name} has shape {column.shape}, but must have one number per row; pass "
             + (f"np.ravel({name})" if single else f"one column, as in {name}[:, 1]")
         )
     if column.size != n_rows:
@@ -133,13 +133,12 @@ def _one_column(values: ArrayLike, n_rows: int, name: str) -> Scores:
     if column.dtype.kind not in "biuf":
         column = _real_numbers(column, name)
     single = column.dtype in (np.float16, np.float32)
-    # Contiguous and writeable too: for Numba a read-only array is another type, to be
-    # compiled for once more.
+    # Contiguous and writeable: Numba would compile for other arrays once more.
     return np.require(column, np.float32 if single else np.float64, ["C", "A", "W"])
 
 
 def _real_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Return a column of Python objects as numbers; refuse what is none."""
+    """Convert Python objects to numbers, or raise an error."""
     numbers = np.empty(column.size)
     for row, value in enumerate(column):
         try:
@@ -158,7 +157,7 @@ def _equal(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:
 
 
 def _odd_label(labels: NDArray[Any], known: NDArray[np.bool_]) -> str:
-    """Say what is wrong with the first label that is neither of the known two."""
+    """Return the message for the first label that is neither of the known two."""
     row = int(np.argmin(known))
     odd = labels[row]
     if odd != odd:
@@ -171,5 +170,5 @@ def _odd_label(labels: NDArray[Any], known: NDArray[np.bool_]) -> str:
 
 
 def _show(label: object) -> str:
-    """Return the label as a user would type it: 1 rather than np.int64(1)."""
+    """Return the label as typed in Python: 1 rather than np.int64(1)."""
     return repr(label.item() if isinstance(label, np.generic) else label)

@@ -1,4 +1,4 @@
-"""Where to put the threshold."""
+"""Choice of a decision threshold."""
 
 from math import inf, isfinite, nan
 from typing import NamedTuple
@@ -6,18 +6,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.ranking import Weights
-from aucmax.metrics.roc_steps import Steps, check_share, from_zero, rounding, steps
+from aucmax.metrics.pair_counts import Weights
+from aucmax.metrics.roc_steps import Steps, check_share, rounding, steps, with_zero
 
 
 class OperatingPoint(NamedTuple):
-    """What comes of calling rows positive that score at least the threshold."""
+    """Error rates if rows that score at least the threshold are predicted positive."""
 
     threshold: float
-    tpr: float  # share of the positives that are called so: recall
-    fpr: float  # share of the negatives that are
-    precision: float  # share of positives among what is; NaN if nothing is
-    rows: float  # number of rows, or their weight, that are
+    tpr: float  # share of the positives that are predicted positive: recall
+    fpr: float  # share of the negatives that are predicted positive
+    precision: float  # share of positives among the predicted; NaN if there are none
+    rows: float  # number, or weight, of rows predicted positive
 
 
 def operating_point(
@@ -32,46 +32,43 @@ def operating_point(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> OperatingPoint:
-    r"""Return the best threshold for a purpose, and what it does.
+    r"""Return the best threshold for a criterion, and its error rates.
 
-    Give one of the purposes. Only what a threshold can do is considered, so nothing is
-    interpolated and tied rows stay together. Among thresholds that serve equally well,
-    the highest is taken, which calls the fewest rows positive.
+    Give exactly one criterion. Only attainable thresholds are considered: nothing is
+    interpolated, and tied rows stay together. Of equally good thresholds the highest is
+    taken, which predicts the fewest rows positive.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     fpr : float, optional
-        Find the most positives with a false positive rate of at most this.
+        Maximise the true positive rate at a false positive rate of at most this.
     tpr : float, optional
-        Accept the fewest negatives with a true positive rate of at least this.
+        Minimise the false positive rate at a true positive rate of at least this.
     precision : float, optional
-        Find the most positives with a precision of at least this.
+        Maximise the true positive rate at a precision of at least this.
     cost_ratio : float, optional
-        Pay the least, if a false positive costs ``cost_ratio`` times as much as a
-        positive that is missed:
+        Minimise the cost, if a false positive costs ``cost_ratio`` times as much as a
+        false negative:
 
         .. math:: \min_t \; r \, FP(t) + FN(t).
     threshold : float, optional
-        Call rows positive that score at least this, compared as NumPy does: a plain
-        number is rounded to float32 if the scores are.
+        Use this threshold, compared as NumPy does: a Python number is rounded to
+        float32 if the scores are float32.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over. Sums of weights meet a rate that they miss by
-        rounding: three of ten rows of weight 0.1 are 0.3 of them.
+        Row weights; weight k counts as k copies of the row. Rates are compared up to
+        rounding: three of ten rows of weight 0.1 meet a rate of 0.3.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
     OperatingPoint
-        Named tuple (threshold, tpr, fpr, precision, rows). Calling ``score >=
-        threshold`` positive on the same rows gives just these numbers. If it is best to
-        call nothing positive, the threshold is infinite (NaN if a score is), and
-        precision is NaN.
+        Named tuple (threshold, tpr, fpr, precision, rows). Predicting ``score >=
+        threshold`` on the same rows gives exactly these numbers. If it is best to
+        predict no row positive, the threshold is infinite (NaN if a score is infinite),
+        and precision is NaN.
 
     References
     ----------
@@ -107,8 +104,8 @@ def operating_point(
 
 
 def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
-    """Return :func:`operating_point` of rows that have been ranked."""
-    tp, fp = from_zero(ranking.tp), from_zero(ranking.fp)  # place 0: nothing is called
+    """Return :func:`operating_point` of ranked rows."""
+    tp, fp = with_zero(ranking.tp), with_zero(ranking.fp)  # position 0: no row positive
     slack = rounding(ranking)
     if purpose == "fpr":
         most = wanted + slack
@@ -122,7 +119,7 @@ def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
         least = cost.min() + 2.0 * slack * (wanted * fp[-1] + tp[-1])
         at = int(np.argmax(cost <= least))
     else:
-        with np.errstate(over="ignore"):  # of float32
+        with np.errstate(over="ignore"):  # in float32
             at = int(np.count_nonzero(ranking.thresholds >= wanted))
     if purpose == "threshold":
         value = float(wanted)
@@ -141,7 +138,7 @@ def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
 
 
 def _first(counts: Weights, at: int) -> int:
-    """Return the first place that has what place ``at`` has."""
+    """Return the first position with the count of position ``at``."""
     return int(np.searchsorted(counts, counts[at], side="left"))
 
 
@@ -151,11 +148,11 @@ def _precise(tp: Weights, fp: Weights, wanted: float, slack: float) -> int:
     fit = np.flatnonzero(reached >= wanted - slack * (called[-1] / called))
     if fit.size == 0:
         raise ValueError(
-            f"no threshold has a precision of {wanted:g}: the highest is "
+            f"no threshold has a precision of {wanted:g}; the highest is "
             f"{reached.max():.4g}"
         )
-    # Precision falls wherever negatives alone are added: of a run of equal recall,
-    # the first is the most precise, and it fits if any does.
+    # Adding negatives alone lowers precision: of thresholds with equal recall the first
+    # is the most precise, and meets the criterion if any does.
     return _first(tp, int(fit[-1]) + 1)
 
 

@@ -1,6 +1,6 @@
-"""The rows from the top of the ranking down, counted: what every measure is made of.
+"""Cumulative counts of both classes along the ranking, which all measures use.
 
-Measures that are asked for together share the one sort behind it.
+Measures that are computed together share its one sort.
 """
 
 from typing import Any, NamedTuple
@@ -9,21 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.metrics.inputs import classes
-from aucmax.metrics.ranking import Scores, Weights, ladder, staircase
+from aucmax.metrics.pair_counts import Scores, Weights, merge_counts, score_counts
 
-# A difference of two sums, each rounded, over a third, and what it is compared with.
-_ROUNDING = 1e-15
+_ROUNDING = 1e-15  # relative rounding error of a rate, and of its bound
 
 
 class Steps(NamedTuple):
-    """For each distinct score, falling, the rows of either class from it up.
+    """Number, or weight, of the rows of each class at or above each distinct score.
 
-    Rows, or their weights. Tied rows are one step: no threshold can part them.
+    Tied rows are one step, as no threshold separates them.
     """
 
-    thresholds: Scores
-    tp: Weights  # positives that score at least the threshold; the last is all of them
-    fp: Weights  # negatives that do
+    thresholds: Scores  # decreasing
+    tp: Weights  # positives that score at least the threshold; the last is their total
+    fp: Weights  # negatives that score at least the threshold
 
 
 def steps(
@@ -32,37 +31,37 @@ def steps(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Steps:
-    """Check the rows, sort each class and go down both together.
+    """Validate and rank the rows.
 
-    Weights are added up from the top, so that small ones there are not lost in large
-    ones below.
+    Weights are added up from the highest score, so that small ones there are not lost
+    in large ones below.
     """
     pos, neg, w_pos, w_neg = classes(y, score, sample_weight, pos_label)
-    turned, tp, fp = staircase(ladder(-pos, w_pos), ladder(-neg, w_neg))
-    return Steps(-turned, tp, fp)
+    negated, tp, fp = merge_counts(score_counts(-pos, w_pos), score_counts(-neg, w_neg))
+    return Steps(-negated, tp, fp)
 
 
 def rounding(ranking: Steps) -> float:
-    """Return by what share of all the weight a sum may be off; counts are exact.
+    """Return the rounding error of a rate; zero if all counts are integers.
 
-    So weights of 0.1 are as good as none where a sum is compared with a number.
+    Rates of weights such as 0.1 are compared up to this error.
     """
     whole = all(np.array_equal(counts, np.rint(counts)) for counts in ranking[1:])
     return 0.0 if whole else _ROUNDING
 
 
-def from_zero(counts: Weights) -> Weights:
-    """Return the counts with those of no rows at all before them."""
+def with_zero(counts: Weights) -> Weights:
+    """Return the counts with a leading zero."""
     return np.append(0.0, counts)
 
 
-def each(counts: Weights) -> Weights:
-    """Return what each step adds."""
+def increments(counts: Weights) -> Weights:
+    """Return the increments of cumulative counts."""
     return np.diff(counts, prepend=0.0)
 
 
 def check_share(name: str, value: Any, low: str = "(", high: str = "]") -> float:
-    """Return ``value`` if it is a share; brackets say whether 0 and 1 are allowed."""
+    """Return a share as float; the brackets show whether 0 and 1 are allowed."""
     try:
         share = float(value)
     except (TypeError, ValueError):
@@ -70,11 +69,11 @@ def check_share(name: str, value: Any, low: str = "(", high: str = "]") -> float
     above = share >= 0.0 if low == "[" else share > 0.0
     below = share <= 1.0 if high == "]" else share < 1.0
     if not (above and below):
-        raise ValueError(f"{name} must lie in {low}0, 1{high}, not be {value!r}")
+        raise ValueError(f"{name}={value!r}: expected a number in {low}0, 1{high}.")
     return share
 
 
 def check_level(level: float) -> None:
-    """Raise an error if a confidence level is none."""
+    """Raise an error if a confidence level is not between 0 and 1."""
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, not be {level}")
+        raise ValueError(f"level={level}: expected a number between 0 and 1.")

@@ -1,7 +1,7 @@
-"""How good the top of the ranking is: precision and lift.
+"""Measures of the top of the ranking: precision and lift.
 
-A list of the k highest scores may cut through rows that are tied. Which of them come
-first is then chance, and the measures are the mean over all orders of the tied rows.
+The list of the k highest scores may cut through tied rows. The measures are then the
+mean over all orders of the tied rows.
 """
 
 from math import sqrt
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.ranking import Weights
-from aucmax.metrics.roc_steps import Steps, check_level, each, rounding, steps
+from aucmax.metrics.pair_counts import Weights
+from aucmax.metrics.roc_steps import Steps, check_level, increments, rounding, steps
 
 
 class LiftCurve(NamedTuple):
-    """How much better than chance the top of the ranking is, at each distinct score."""
+    """Gain and lift of the top of the ranking, at each distinct score."""
 
-    share: NDArray[np.float64]  # of all rows, those that score at least the threshold
+    share: NDArray[np.float64]  # share of all rows that score at least the threshold
     gain: NDArray[np.float64]  # share of the positives that do
     lift: NDArray[np.float64]  # gain / share
-    thresholds: NDArray[np.float64]  # falling
+    thresholds: NDArray[np.float64]  # decreasing
 
 
 class PrecisionInterval(NamedTuple):
@@ -40,36 +40,28 @@ def average_precision(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    r"""Return the mean precision over the positives.
+    r"""Return the average precision: the area under the precision-recall curve.
 
     .. math:: \sum_k (R_k - R_{k-1}) P_k
 
-    with recall R and precision P at each distinct score, from the highest down: the
-    area under the precision-recall curve as a staircase. Tied rows are all in or all
-    out, as with a threshold. The values are those of scikit-learn's function of the
-    same name.
+    with recall R and precision P at each distinct score, from the highest down, and the
+    curve as a step function. Tied rows are included together, as by a threshold. The
+    values are those of scikit-learn's function of the same name.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over.
-    pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+    y, score, sample_weight, pos_label
+        As for :func:`auc`.
 
     Returns
     -------
     float
-        Between 0 and 1; of a random ranking of many rows, the share of positives.
+        Between 0 and 1; for a random ranking about the share of positives.
 
     Notes
     -----
-    The linear interpolation that gives a ROC curve its area is too optimistic for
-    precision [1]_, hence the staircase.
+    Linear interpolation, as of a ROC curve, is too optimistic for precision [1]_, hence
+    the step function.
 
     References
     ----------
@@ -95,24 +87,21 @@ def precision_at(
 ) -> float:
     """Return the share of positives among the k rows with the highest scores.
 
-    Rows tied at the border of the list count in expectation: each of them is as likely
-    to be in it as any other.
+    Rows tied at the end of the list count in expectation: each of them is equally
+    likely to be included.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     k : int or float
         Length of the list: an integer is a number of rows, a float between 0 and 1 a
-        share of all rows. If the share ends within a row, that row counts as the
-        fraction that is in.
+        share of all rows. If the share ends within a row, that row counts by its
+        included fraction.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over, so that the list has the weight ``k``.
+        Row weights; an integer ``k`` is then the total weight of the list.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -145,29 +134,25 @@ def precision_interval(
 ) -> PrecisionInterval:
     r"""Return :func:`precision_at` with a confidence interval.
 
-    Wilson's [1]_: the precisions p for which what was seen, P, is not too unlikely,
+    The interval is Wilson's [1]_, all p that are consistent with the observed P:
 
     .. math:: |P - p| \le z \sqrt{p (1 - p) / k}.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     k : int or float
         Length of the list: an integer is a number of rows, a float between 0 and 1 a
         share of all rows.
     level : float, default=0.95
-        How often the interval should cover the precision that such a list has on
-        average.
+        Confidence level.
     sample_weight : array-like of shape (n_rows,), optional
-        The list has the weight ``k``, and in the formula k is its effective number of
-        rows [2]_, :math:`(\sum w)^2 / \sum w^2` over the list: a row is one observation
-        whatever its weight.
+        Sampling weights. The list has the weight ``k``; in the formula k is its
+        effective number of rows [2]_, :math:`(\sum w)^2 / \sum w^2` over the list, as a
+        row is one observation whatever its weight.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
@@ -205,30 +190,27 @@ def lift_at(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    r"""Return how many times more positives than by chance are in the top k.
+    r"""Return the lift of the top k: their share of positives relative to chance.
 
     .. math:: \frac{P(+ \mid \text{among the } k \text{ highest})}{P(+)}
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     k : int or float
         Length of the list: an integer is a number of rows, a float between 0 and 1 a
-        share of all rows. Ties at its border are as in :func:`precision_at`.
+        share of all rows. Ties at its end are treated as in :func:`precision_at`.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over, so that the list has the weight ``k``.
+        Row weights; an integer ``k`` is then the total weight of the list.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
     float
-        1 is chance; the most that is possible is one over the share of positives, or
-        one over the share of the list if that is larger.
+        1 is chance; the maximum is one over the share of positives, or one over the
+        share of the list if that share is larger.
 
     Examples
     --------
@@ -254,21 +236,17 @@ def lift_curve(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
+    y, score : array-like of shape (n_rows,)
+        Labels of two classes, and scores, as for :func:`auc`.
     sample_weight : array-like of shape (n_rows,), optional
-        Shares are shares of the weight; rows of weight zero give no threshold.
+        Row weights; rows of weight zero give no threshold.
     pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+        Positive class; by default the larger label.
 
     Returns
     -------
     LiftCurve
-        Named tuple (share, gain, lift, thresholds) of arrays; the first point is that
-        of the highest score.
+        Named tuple (share, gain, lift, thresholds) of arrays, from the highest score.
 
     Examples
     --------
@@ -291,28 +269,20 @@ def breakeven(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> float:
-    """Return the precision where it equals recall: on as many rows as are positive.
+    """Return the precision/recall break-even point, also known as R-precision.
 
-    Precision is hits over the length of the list, recall hits over positives, so that
-    they are equal on the list of as many rows as there are positives; ties at its
-    border are as in :func:`precision_at`.
+    Precision and recall are equal on the list with as many rows as there are positives;
+    ties at its end are treated as in :func:`precision_at`.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes: numbers, booleans or strings.
-    score : array-like of shape (n_rows,)
-        Higher means more likely positive. Infinite scores are ranked, NaN is an error.
-        float32 is ranked as it is, any other type as float64.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight k is the row k times over.
-    pos_label : label, optional
-        The positive class; by default the larger of the two labels.
+    y, score, sample_weight, pos_label
+        As for :func:`auc`.
 
     Returns
     -------
     float
-        Between 0 and 1; also known as R-precision.
+        Between 0 and 1.
 
     References
     ----------
@@ -329,13 +299,13 @@ def breakeven(
 
 
 def mean_precision(ranking: Steps) -> float:
-    """Return :func:`average_precision` of rows that have been ranked."""
+    """Return :func:`average_precision` of ranked rows."""
     _, tp, fp = ranking
-    return float(each(tp / tp[-1]) @ (tp / (tp + fp)))
+    return float(increments(tp / tp[-1]) @ (tp / (tp + fp)))
 
 
 def precision_of_all_positives(ranking: Steps) -> float:
-    """Return :func:`breakeven` of rows that have been ranked."""
+    """Return :func:`breakeven` of ranked rows."""
     positives = float(ranking.tp[-1])
     return _hits(ranking, positives) / positives
 
@@ -346,18 +316,18 @@ def base_rate(ranking: Steps) -> float:
 
 
 def top(ranking: Steps, k: Any) -> tuple[float, float]:
-    """Return the expected positives in the list that ``k`` means, and its length."""
+    """Return the expected number of positives in the top ``k``, and its length."""
     n = float(ranking.tp[-1] + ranking.fp[-1])
     rows = _length(k, n, rounding(ranking))
-    return min(_hits(ranking, rows), rows), rows  # rounding could carry it past
+    return min(_hits(ranking, rows), rows), rows  # rounding could exceed it
 
 
 def effective_rows(
     ranking: Steps, score: NDArray[Any], weight: NDArray[Any], length: float
 ) -> float:
-    """Return how many rows of equal weight the list of this ``length`` is worth."""
+    """Return the effective number of rows of the list of this ``length``."""
     kept = weight > 0
-    largest = float(weight.max())  # so that no square is zero or infinite
+    largest = float(weight.max())  # so that squares neither underflow nor overflow
     falling = -ranking.thresholds
     step = np.searchsorted(falling, -score[kept].astype(falling.dtype, copy=False))
     square = np.bincount(step, (weight[kept] / largest) ** 2, falling.size)
@@ -366,12 +336,12 @@ def effective_rows(
 
 
 def wilson(value: float, rows: float, level: float) -> PrecisionInterval:
-    """Return the share of so many ``rows`` with its interval."""
+    """Return a proportion of ``rows`` trials with Wilson's interval."""
     z = NormalDist().inv_cdf(0.5 * (1.0 + level))
     more = z * z / rows
     centre = (value + 0.5 * more) / (1.0 + more)
     half = sqrt(more * (value * (1.0 - value) + 0.25 * more)) / (1.0 + more)
-    # At 0 and 1 the interval ends there; rounding could carry it past.
+    # Rounding could exceed the range.
     low, high = max(centre - half, 0.0), min(centre + half, 1.0)
     return PrecisionInterval(value, min(low, value), max(high, value))
 
@@ -380,8 +350,8 @@ def _length(k: Any, n: float, slack: float) -> float:
     if isinstance(k, float | np.floating):
         if not 0.0 < k < 1.0:
             raise ValueError(
-                f"k={k} is neither a share of the rows, between 0 and 1, nor a number "
-                "of rows, an integer"
+                f"k={k}: expected a number of rows, an integer, or a share of them, "
+                "between 0 and 1"
             )
         return float(k) * n
     try:
@@ -390,11 +360,11 @@ def _length(k: Any, n: float, slack: float) -> float:
         rows = 0
     if rows < 1:
         raise ValueError(
-            f"k={k!r} must be a number of rows, from 1 up, or a share of them, between "
-            "0 and 1"
+            f"k={k!r}: expected a number of rows, at least 1, or a share of them, "
+            "between 0 and 1"
         )
     if rows > n * (1.0 + slack):
-        raise ValueError(f"k={rows}, but there are {n:.15g} rows only")
+        raise ValueError(f"k={rows}, but there are only {n:.15g} rows")
     return min(float(rows), n)
 
 
@@ -404,7 +374,7 @@ def _hits(ranking: Steps, rows: float) -> float:
 
 
 def _within(length: Weights, counts: Weights, rows: float) -> float:
-    """Return the count at a ``length`` that may lie within a step."""
+    """Return the count at a ``length`` that may lie within a step, interpolated."""
     at = min(int(np.searchsorted(length, rows)), length.size - 1)
     count, before = (counts[at - 1], length[at - 1]) if at > 0 else (0.0, 0.0)
     inside = (rows - before) / (length[at] - before)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows, copy_row
 from aucmax.online import covariance

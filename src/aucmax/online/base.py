@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
-from aucmax.base.class_moments import NOISE, Tally, noise
+from aucmax.base.class_moments import NOISE, noise
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.base.penalty import DEFAULT_L2
 from aucmax.base.ranker import GRADIENT, LinearRanker, generator, midway, ridge_of
 from aucmax.core.rows import Float, Rows, as_table, n_values
@@ -300,7 +301,7 @@ def _default_tol(tally: Tally) -> float:
 
     With more features than rows, the minimum fits the noise, and ranks worse.
     """
-    if np.count_nonzero(tally.often.any(axis=0)) <= tally.rows.sum():
+    if np.count_nonzero(tally.nonzero_share.any(axis=0)) <= tally.rows.sum():
         return 1e-4
     return min(NOISE * noise(tally), 0.5)
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.core.rows import ColumnIndex as Index
+from aucmax.core.rows import Float, Rows, pack_row
 from aucmax.online import engine
 from aucmax.online.confidence import confident_step
 from aucmax.online.engine import (

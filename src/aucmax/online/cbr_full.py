@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import kernel
 from aucmax.core.products import dot
-from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.core.rows import ColumnIndex as Index
+from aucmax.core.rows import Float, Rows, pack_row
 from aucmax.online import engine
 from aucmax.online.confidence import (
     ROUNDING,

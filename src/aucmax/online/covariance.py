@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.base.class_moments import ROUNDING, TINY, Tally
+from aucmax.base.class_moments import ROUNDING, TINY
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.jit import inlined, vectorised
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_width
@@ -219,7 +220,7 @@ def fit_scales(state: Any, tally: Tally, l2: L2, precondition: bool) -> None:
     variance = 0.5 * (tally.variance + (tally.mean - mean) ** 2).sum(axis=0)
     variance[variance <= np.maximum(ROUNDING * mean**2, TINY)] = 0.0
     about = tally.variance + (tally.mean - V[REF]) ** 2
-    often, square = tally.weight @ tally.often, tally.weight @ about
+    often, square = tally.weight @ tally.nonzero_share, tally.weight @ about
     size = np.divide(square, often, out=np.zeros_like(often), where=often > 0.0)
     curvature = variance + 0.25 * (l2.plain + l2.relative * size)
     if precondition:

@@ -55,7 +55,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.rows import Float, Rows
 from aucmax.online import fsauc_stages as stages
 from aucmax.online import fsauc_steps as steps

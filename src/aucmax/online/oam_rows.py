@@ -10,7 +10,8 @@ last use of an array is in a branch (CONTRIBUTING.md, traps).
 import numpy as np
 
 from aucmax.core.jit import inlined, vectorised
-from aucmax.core.rows import Float, Index
+from aucmax.core.rows import ColumnIndex as Index
+from aucmax.core.rows import Float
 from aucmax.online.engine import D, U, W
 
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.jit import kernel
 from aucmax.core.products import dot
 from aucmax.core.rows import Float, Rows

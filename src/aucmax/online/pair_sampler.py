@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.base.ranker import generator
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows, raw_dot_row

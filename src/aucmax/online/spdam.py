@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from aucmax.base.class_moments import Tally
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, as_table, zeros_for
 from aucmax.online import engine

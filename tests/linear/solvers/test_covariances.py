@@ -49,7 +49,7 @@ def by_numpy(X, y, weight=None):
 
 
 def assert_close(found, expected, rtol=1e-12):
-    """Compare scatter matrices in units of the features' spreads."""
+    """Compare scatter matrices in units of the features' standard deviations."""
     assert_allclose(found.weight, expected.weight, rtol=rtol)
     assert_array_equal(found.rows, expected.rows)
     assert_allclose(found.nonzero, expected.nonzero, rtol=rtol, atol=rtol)
@@ -243,7 +243,7 @@ def test_errors():
     X, y = gaussian(20, 3)
     with pytest.raises(ValueError, match="3 and of 2 features"):
         Moments.of(X, y) + Moments.of(X[:, :2], y)
-    with pytest.raises(ValueError, match="no part"):
+    with pytest.raises(ValueError, match="not a subset"):
         Moments.of(X[:5], y[:5]) - Moments.of(X, y)
     with pytest.raises(ValueError, match=r"NaN at row 4, column 1"):
         Moments.of(np.where(np.arange(60).reshape(20, 3) == 13, np.nan, X), y)
@@ -262,7 +262,7 @@ def test_errors():
         (np.array(["no", "yes"])[y], r"'no', 'yes';"),
         (np.array(["no", 1], dtype=object)[y], r"'no'"),
     ):
-        with pytest.raises(ValueError, match=rf"labels {named}.*pass y == label"):
+        with pytest.raises(ValueError, match=rf"labels {named}.*Pass y == label"):
             Moments.of(X, labels)
     with pytest.raises(ValueError, match=r"100000 features would take 160\.0 GB"):
         Moments.empty(100_000)

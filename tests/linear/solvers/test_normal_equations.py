@@ -52,7 +52,7 @@ def test_units_do_not_ruin_the_solution():
 
 @pytest.mark.parametrize("l2", [0.0, 1e-20])
 def test_copies_of_a_feature(l2):
-    """Without a unique minimum, any will do that is one, and not vast."""
+    """Without a unique minimum, any minimum of moderate size is accepted."""
     X, y = gaussian(200, 4)
     X = np.column_stack([X, X[:, :2], X[:, 0] - X[:, 1]])
     H, delta = quadratic(X, y)
@@ -95,7 +95,7 @@ def test_krylov_path_without_anything_to_learn():
 
 
 def slow_lasso(H, delta, l2, l1, steps=200_000):
-    """Proximal gradient, the textbook's."""
+    """Plain proximal gradient descent."""
     A = ridge(H, l2)
     rate = 1.0 / np.linalg.eigvalsh(A)[-1]
     w = np.zeros(len(delta))

@@ -341,7 +341,7 @@ def test_rows_are_visited_without_counting_references(layout, monkeypatch):
     X, y = gaussian(60, 3)
     # A kernel out of the cache cannot be looked into, and what it calls is not inlined
     # as it is where all are compiled together.
-    monkeypatch.setattr(jit._CacheFile, "load", lambda *_: None)
+    monkeypatch.setattr(jit._Cache, "load_overload", lambda *_: None)
     renew = import_module("aucmax.online.engine.row_visit")._renew
     for called in (table.refresh, table.penalise, table.soften, renew):
         called._reset_overloads()

@@ -1,11 +1,11 @@
-"""Class counts, means and second moments: all that the square loss wants of the data.
+"""Class covariances: sufficient statistics of the pairwise square loss.
 
-A :class:`Moments` is a plain value. Those of two sets of rows add up to those of their
-union, and subtract; so any partition of the data, over chunks, machines or folds, gives
-the same numbers up to rounding, and none of them has to see the data twice.
+A :class:`Moments` is a plain value. The moments of two sets of rows can be added and
+subtracted, so any partition of the data into chunks, machines or folds gives the same
+numbers up to rounding, in one pass.
 
-Everything is kept about the class means (Chan, Golub and LeVeque, 1979), so that a mean
-of a million with a spread of one loses no digit.
+Moments are kept about the class means (Chan, Golub and LeVeque, 1979), so that a
+feature with mean 10⁶ and standard deviation 1 loses no digits.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from aucmax.base.class_moments import NEG, POS
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, as_rows, copy_row, mark_row, row_bytes
+from aucmax.core.rows import Float, Index, Rows, as_rows, copy_row, mark_row, row_bytes
 from aucmax.core.threads import in_threads
 from aucmax.core.validation import (
     check_structure,
@@ -26,21 +26,21 @@ from aucmax.core.validation import (
     row_weights,
 )
 
-_BLOCK_VALUES = 1 << 18  # of rows that go through BLAS at a time: they stay in cache
+_BLOCK_VALUES = 1 << 18  # values that go through BLAS at a time: they stay in cache
 _TASK_BYTES = 1 << 24  # fixed, so that sums do not depend on the number of threads
-_SAMPLE = 32  # rows of a class whose mean is a good enough reference point
+_SAMPLE = 32  # rows of a class whose mean is the reference point
 
-# A feature whose spread is below this share of its mean is constant: what differs are
-# the last bits.
+# A feature is constant if its root mean square is below this share of its mean: the
+# values differ by rounding.
 _CONSTANT = 1e-14
 
 
 class Moments(NamedTuple):
-    """What a set of rows is to the square loss, class by class (positives first).
+    """Counts, means and covariances of each class (positives first).
 
     ``a + b`` are the moments of both sets of rows together, ``a - b`` those of the rows
-    of ``a`` that are not in ``b``. To solve for weights, see
-    :meth:`aucmax.LeastSquaresAUC.fit_moments`.
+    of ``a`` that are not in ``b``. :meth:`aucmax.LeastSquaresAUC.fit_moments` fits a
+    model to them.
 
     Examples
     --------
@@ -53,15 +53,15 @@ class Moments(NamedTuple):
     True
     """
 
-    weight: Float  # (2,)       sum of the weights
-    rows: Float  # (2,)       rows of non-zero weight
+    weight: Float  # (2,) sum of the weights
+    rows: Float  # (2,) number of rows of nonzero weight
     mean: Float  # (2, d)
-    scatter: Float  # (2, d, d)  Σ weight (x - mean)(x - mean)ᵀ
-    nonzero: Float  # (2, d)    weight of the rows in which a feature is not zero
+    scatter: Float  # (2, d, d) Σ weight (x - mean)(x - mean)ᵀ
+    nonzero: Float  # (2, d) weight of the rows in which a feature is nonzero
 
     @classmethod
     def empty(cls, n_features: int) -> "Moments":
-        """Return the moments of no rows."""
+        """Return the moments of an empty set of rows."""
         check_features(n_features, "Moments")
         d = n_features
         return cls(
@@ -83,15 +83,15 @@ class Moments(NamedTuple):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
-            Which of them are positive: 1 or True for those, and for the others 0,
-            False or, all of them, -1; one class alone is fine.
+            Labels: 1 or True for positive rows; 0, False or -1 for negative rows. One
+            class may be missing.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; weight k is the row k times over.
+            Row weights; weight k counts as k copies of the row.
 
         Returns
         -------
         Moments
-            Pickle it, send it, add it to others.
+            A value to pickle, send, add and subtract.
         """
         check_structure(X)
         X = check_array(
@@ -115,12 +115,12 @@ class Moments(NamedTuple):
         return _by_side(_merge, self, other)
 
     def subtract(self, part: "Moments") -> "Moments":
-        """Return the moments of the rows that are not in ``part``, a part of these."""
+        """Return the moments of the rows that are not in ``part``, a subset of them."""
         self._check(part)
         if np.any(part.rows > self.rows):
             raise ValueError(
-                f"Cannot take {part.rows.tolist()} rows (positive, negative) from "
-                f"{self.rows.tolist()}: they are no part of them."
+                f"Cannot subtract {part.rows.tolist()} rows (positive, negative) from "
+                f"{self.rows.tolist()}: they are not a subset."
             )
         return _by_side(_subtract, self, part)
 
@@ -132,7 +132,7 @@ class Moments(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        """Whether no sum has left the range of float64 or met a NaN."""
+        """Whether all sums are finite."""
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
 
     def quadratic(self) -> tuple[Float, Float, NDArray[np.bool_]]:
@@ -140,13 +140,13 @@ class Moments(NamedTuple):
 
         .. math:: H = S_+ + S_- + \\Delta \\Delta^T, \quad \\Delta = m_+ - m_-
 
-        and which features vary; H and Δ are those of the ones that do.
+        and a mask of the features that vary; H and Δ are restricted to them.
         """
         covariance = self.scatter / self.weight[:, None, None]
         delta = self.mean[POS] - self.mean[NEG]
         H = covariance[POS] + covariance[NEG] + np.outer(delta, delta)
         size = _CONSTANT * np.abs(self.mean).max(axis=0)
-        # Tiny spreads have no inverse square.
+        # Tiny values have no inverse square.
         varies = np.sqrt(np.diag(H)) > np.maximum(size, 1e-150)
         if not varies.all():
             H, delta = H[np.ix_(varies, varies)], delta[varies]
@@ -155,15 +155,15 @@ class Moments(NamedTuple):
     def _check(self, other: "Moments") -> None:
         if self.mean.shape != other.mean.shape:
             raise ValueError(
-                f"Moments of {self.mean.shape[1]} and of {other.mean.shape[1]} "
-                "features do not go together."
+                f"Cannot combine moments of {self.mean.shape[1]} and of "
+                f"{other.mean.shape[1]} features."
             )
 
 
 def _signs(labels: NDArray[Any]) -> Float:
-    """Return 1 for the positive and -1 for the negative; refuse what may be neither.
+    """Return 1 for positive and -1 for negative labels.
 
-    With one class alone, nobody could tell which of 1 and 2 is the positive one.
+    Other labels are an error: with one class alone, the positive one is unknown.
     """
     positive = np.asarray(labels == 1, dtype=np.bool_)
     for negative in (0, -1):
@@ -171,12 +171,12 @@ def _signs(labels: NDArray[Any]) -> Float:
             return np.where(positive, 1.0, -1.0)
     try:
         found = np.unique(labels)
-    except TypeError:  # what cannot be sorted
+    except TypeError:  # labels that cannot be sorted
         found = labels
-    some = ", ".join(map(repr, found[:5].tolist())) + ", …" * (len(found) > 5)
+    listed = ", ".join(map(repr, found[:5].tolist())) + ", …" * (len(found) > 5)
     raise ValueError(
-        f"y has the labels {some}; it must say which rows are positive, by 1 and 0, 1 "
-        "and -1, or True and False: pass y == label, for the positive label."
+        f"y has the labels {listed}; expected 1 and 0, 1 and -1, or True and False. "
+        "Pass y == label, for the positive label."
     )
 
 
@@ -222,7 +222,7 @@ def _subtract(whole: Sequence[Any], part: Sequence[Any]) -> Sequence[Any]:
 
 
 @kernel
-def _centre(X: Any, y: Float, order: NDArray[np.int64], ref: Float, size: int) -> None:
+def _centre(X: Any, y: Float, order: Index, ref: Float, size: int) -> None:
     """Set ``ref`` to the mean of the first ``size`` rows of each class."""
     x = np.zeros(ref.shape[1])
     zero = np.zeros(ref.shape[1])
@@ -242,16 +242,16 @@ def _centre(X: Any, y: Float, order: NDArray[np.int64], ref: Float, size: int) -
 def _fill(
     X: Any,
     y: Float,
-    order: NDArray[np.int64],
+    order: Index,
     ref: Float,
     block: Float,
     nonzero: Float,
 ) -> int:
-    """Put rows in ``block``, positives from its top and negatives from its bottom.
+    """Copy rows to ``block``, positives from the top and negatives from the bottom.
 
-    Each is centred on its ``ref``, and it and a last column of ones are multiplied with
-    the root of its weight, so that the Gram matrix of a part holds all moments of its
-    rows. Returns the number of positives.
+    A row is centred on the ``ref`` of its class. It and a last column of ones are
+    multiplied by the root of its weight, so that the Gram matrix of a class holds all
+    its moments. Returns the number of positives.
     """
     top = 0
     bottom = block.shape[0]
@@ -271,8 +271,8 @@ def _fill(
     return top
 
 
-def _some(X: Rows, y: Float, order: NDArray[np.int64], n_features: int) -> Moments:
-    """Return the moments of the rows ``order``, one block after the other."""
+def _gather_part(X: Rows, y: Float, order: Index, n_features: int) -> Moments:
+    """Return the moments of the rows ``order``, block by block."""
     d = n_features
     ref = np.zeros((2, d))
     _centre(X, y, order, ref, _SAMPLE)
@@ -280,18 +280,18 @@ def _some(X: Rows, y: Float, order: NDArray[np.int64], n_features: int) -> Momen
     size = min(max(_BLOCK_VALUES // (d + 1), 256), len(order))
     buffer = np.empty((size, d + 1))
     rows, nonzero = np.zeros(2), np.zeros((2, d))
-    with np.errstate(all="ignore"):  # the caller looks at the result
+    with np.errstate(all="ignore"):  # the caller checks the result
         for start in range(0, len(order), size):
             part = order[start : start + size]
             block = buffer[: len(part)]
             n_pos = _fill(X, y, part, ref, block, nonzero)
             for side, half in ((POS, block[:n_pos]), (NEG, block[n_pos:])):
                 if len(half):
-                    gram[side] += half.T @ half  # a symmetric product, to NumPy
+                    gram[side] += half.T @ half  # NumPy computes one triangle only
                     rows[side] += len(half)
         weight = gram[:, d, d].copy()
         off = gram[:, d, :d] / np.maximum(weight, 1e-300)[:, None]
-        # About the mean instead of the reference point, which is near.
+        # From the reference point to the mean, which is near.
         scatter = (
             gram[:, :d, :d] - weight[:, None, None] * off[:, :, None] * off[:, None]
         )
@@ -301,34 +301,32 @@ def _some(X: Rows, y: Float, order: NDArray[np.int64], n_features: int) -> Momen
     return Moments(weight, rows, mean, scatter, nonzero)
 
 
-def gather(
-    X: Rows, y: Float, n_features: int, order: NDArray[np.int64] | None = None
-) -> Moments:
-    """Return the moments of the rows ``order``, of all if it is None.
+def gather(X: Rows, y: Float, n_features: int, order: Index | None = None) -> Moments:
+    """Return the moments of the rows ``order``, of all rows if it is None.
 
-    ``y`` holds the weights, signed by class. One pass; memory beside the result is a
-    block of rows and a result for each thread.
+    ``y`` holds the weights, signed by class. One pass; each thread needs memory for a
+    block of rows and a result.
     """
     check_features(n_features, "Second moments")
     order = np.flatnonzero(y) if order is None else order[y[order] != 0.0]
     if not len(order):
         return Moments.empty(n_features)
-    # Enough for a thread to be worth it: in bytes, and against the size of a result.
+    # Parts large enough to be worth a thread, in bytes and relative to a result.
     size = max(int(_TASK_BYTES / max(row_bytes(X), 1.0)), 8 * n_features, 1)
     parts = [order[start : start + size] for start in range(0, len(order), size)]
     total: Moments | None = None
-    for part in in_threads(lambda part: _some(X, y, part, n_features), parts):
+    for part in in_threads(lambda part: _gather_part(X, y, part, n_features), parts):
         total = part if total is None else total + part
     assert total is not None
     return total
 
 
 def check_features(n_features: int, who: str) -> None:
-    """Raise an error if second moments of so many features do not fit."""
+    """Raise an error if covariances of ``n_features`` exceed the memory limit."""
     check_width(
         n_features,
         2,
         f"{who} are two d x d matrices",
-        "The fit of LeastSquaresAUC can do without them; for streams there are "
-        "learners in O(d) memory, such as SPAM.",
+        "LeastSquaresAUC.fit can do without them; for streams there are learners in "
+        "O(d) memory, such as SPAM.",
     )

@@ -1,37 +1,37 @@
-r"""Cutting planes: a convex function from below, and the least of it plus a ridge.
+r"""Cutting planes: a piecewise linear lower bound plus a ridge, and its minimum.
 
 .. math:: \max_k (a_k \cdot w + b_k) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
 
-is least at :math:`w_j = -\sum_k \alpha_k a_{kj} / \lambda_j`, α the maximum of
+has its minimum at :math:`w_j = -\sum_k \alpha_k a_{kj} / \lambda_j`, where α maximises
 
 .. math:: D(\alpha) = b \cdot \alpha
           - \tfrac{1}{2} \sum_j \tfrac{1}{\lambda_j} (\sum_k \alpha_k a_{kj})^2
 
-over α ≥ 0 of sum one; any such α is a lower bound on the function plus the ridge. The
-maximum is found by an active set: exact on the planes that touch, one of them more or
-less at a time, from the α before.
+over α ≥ 0 with sum one; D of any such α is a lower bound on the function plus the
+ridge. The maximum is found by an active-set method: exact on the active planes, adding
+or removing one at a time, from the α before.
 """
 
 import numpy as np
 
 from aucmax.core.rows import Float
 
-_IDLE = 50  # rounds without a part in α, after which a plane is dropped
-_JITTER = 1e-14  # keeps planes apart that are the same but for rounding
-_STILL = 1e-13  # what a plane must add, relative to D and its terms
+_IDLE = 50  # rounds with α = 0 after which a plane is dropped
+_JITTER = 1e-14  # regularises planes that are equal up to rounding
+_STILL = 1e-13  # smallest gain of a new plane, relative to D and its terms
 
 
 class Planes:
-    """Planes under a convex function; ``unit`` is 1/√λ, zero for weights held at zero.
+    """Planes below a convex function; ``unit`` is 1/√λ, zero for weights held at zero.
 
-    The first is zero: the function is not negative.
+    The first plane is zero: the function is not negative.
     """
 
     def __init__(self, unit: Float) -> None:
         self.unit = unit
-        self.A = np.zeros((16, len(unit)))  # in units of w √λ; with room to grow
+        self.A = np.zeros((16, len(unit)))  # in units of w √λ; grows by doubling
         self.b = np.zeros(1)
-        self.G = np.zeros((1, 1))  # of inner products
+        self.G = np.zeros((1, 1))  # Gram matrix
         self.alpha = np.ones(1)
         self.idle = np.zeros(1, dtype=np.int64)
 
@@ -49,7 +49,7 @@ class Planes:
         self.idle = np.append(self.idle, 0)
 
     def solve(self) -> tuple[Float, float]:
-        """Return w, and D; planes that have had no part in it for long are dropped."""
+        """Return w and D, and drop planes that have been inactive for long."""
         self.alpha = maximise(self.G, self.b, self.alpha)
         v = self.alpha @ self.A[: len(self.b)]
         bound = float(self.b @ self.alpha) - 0.5 * float(np.sum(v * v))
@@ -66,12 +66,12 @@ class Planes:
 
 
 def maximise(G: Float, b: Float, alpha: Float) -> Float:
-    """Return the α ≥ 0 of sum one with the largest b·α - ½ α·G α, from ``alpha``."""
+    """Maximise b·α - ½ α·G α over α ≥ 0 with sum one, starting from ``alpha``."""
     active = [int(k) for k in np.flatnonzero(alpha)]
     alpha = alpha.copy()
     noise = _STILL * float(np.abs(b).max() + np.abs(G).max() ** 0.5)
     for _ in range(10 * len(b) + 100):
-        _settle(G, b, alpha, active)
+        _maximise_active(G, b, alpha, active)
         gain = b - G @ alpha
         here = float(alpha @ gain)
         best = int(np.argmax(gain))
@@ -81,15 +81,15 @@ def maximise(G: Float, b: Float, alpha: Float) -> Float:
     return alpha
 
 
-def _settle(G: Float, b: Float, alpha: Float, active: list[int]) -> None:
-    """Set α to the maximum on the ``active`` planes, less those that leave."""
+def _maximise_active(G: Float, b: Float, alpha: Float, active: list[int]) -> None:
+    """Set α to the maximum on the ``active`` planes, and remove planes with α ≤ 0."""
     while True:
-        goal = _balanced(G[np.ix_(active, active)], b[active])
+        goal = _stationary(G[np.ix_(active, active)], b[active])
         now = alpha[active]
         if (goal > 0.0).all():
             alpha[active] = goal / goal.sum()
             return
-        # Go there until the first α is zero; its plane leaves.
+        # Move until the first α is zero, and remove its plane.
         leaves = np.flatnonzero(goal <= 0.0)
         share = now[leaves] / np.maximum(now[leaves] - goal[leaves], 1e-300)
         first = int(leaves[np.argmin(share)])
@@ -99,8 +99,8 @@ def _settle(G: Float, b: Float, alpha: Float, active: list[int]) -> None:
         del active[first]
 
 
-def _balanced(G: Float, b: Float) -> Float:
-    """Return the α of sum one, of any sign, with the largest b·α - ½ α·G α."""
+def _stationary(G: Float, b: Float) -> Float:
+    """Maximise b·α - ½ α·G α over α of any sign with sum one."""
     k = len(b)
     if k == 1:
         return np.ones(1)

@@ -1,21 +1,29 @@
-"""The normal equations without their matrix: products with X, conjugate gradients."""
+"""Conjugate gradients on the normal equations, by products with X."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from aucmax.base.class_moments import NEG, NOISE, POS, ROUNDING, TINY, Tally, noise
-from aucmax.core.rows import Float, Rows, n_rows
+from aucmax.base.class_moments import (
+    NEG,
+    NOISE,
+    POS,
+    ROUNDING,
+    TINY,
+    ClassMoments,
+    noise,
+)
+from aucmax.core.rows import Float, Index, Rows, n_rows
 from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.normal_equations import Solution
 
 
-class Implicit:
-    """H, Δ and the diagonal of H, for pairs of rows that are only multiplied with."""
+class MatrixFree:
+    """Δ, the diagonal of H, and products with H."""
 
     delta: Float
     diagonal: Float
-    varies: NDArray[np.bool_]  # which features do
+    varies: NDArray[np.bool_]  # features that are not constant
     noise: float  # sampling error of Δ, see aucmax.base.class_moments
 
     def times(self, v: Float) -> Float:
@@ -23,13 +31,13 @@ class Implicit:
         raise NotImplementedError
 
     def largest(self, unit: float | Float = 1.0) -> float:
-        """Return about the largest eigenvalue of H: the power method, from Δ.
+        """Estimate the largest eigenvalue of H by the power method, starting from Δ.
 
-        With ``unit`` that of H for features multiplied with it.
+        H is that of features multiplied by ``unit``.
         """
         v, size = unit * self.delta, 1.0
         for _ in range(10):
-            size = float(np.abs(v).max())  # squares must not overflow
+            size = float(np.abs(v).max())  # so that squares do not overflow
             if size == 0.0:
                 return 1.0
             v = v / size
@@ -38,9 +46,9 @@ class Implicit:
         return float(np.abs(v).max() * np.linalg.norm(v / np.abs(v).max()))
 
     def solve(self, l2: float | Float, tol: float | None, max_iter: int) -> Solution:
-        """Return the minimum of J by conjugate gradients."""
+        """Minimise J by conjugate gradients."""
         safe = np.where(self.varies, self.diagonal + 0.5 * l2, np.inf)
-        unit = 1.0 / np.sqrt(safe)  # unknowns are weights of features of unit scale
+        unit = 1.0 / np.sqrt(safe)  # solve for features of unit scale
         right = unit * self.delta
         tol = min(NOISE * self.noise, 0.5) if tol is None else tol
         rounds = 0
@@ -60,24 +68,24 @@ class Implicit:
         return Solution(unit * v, max(rounds, 1), left, tol)
 
 
-class AllPairs(Implicit):
-    """The system of all pairs of a positive and a negative row."""
+class AllPairs(MatrixFree):
+    """The normal equations of all pairs of a positive and a negative row."""
 
-    def __init__(self, X: Matrix, y: Float, tally: Tally) -> None:
+    def __init__(self, X: Matrix, y: Float, moments: ClassMoments) -> None:
         self.X = X
-        self.mean = tally.mean
+        self.mean = moments.mean
         self.delta = self.mean[POS] - self.mean[NEG]
-        self.diagonal = tally.variance.sum(axis=0) + self.delta**2
-        self.noise = noise(tally)
-        # Below that a variance is the rounding error of a feature that is constant.
+        self.diagonal = moments.variance.sum(axis=0) + self.delta**2
+        self.noise = noise(moments)
+        # A smaller variance is the rounding error of a constant feature.
         rounding = ROUNDING * (self.mean**2).max(axis=0)
         self.varies = self.diagonal > np.maximum(rounding, TINY)
         self.delta[~self.varies] = 0.0
         self.positive = (y > 0.0).astype(np.intp)
-        self.share = np.abs(y) / np.where(y > 0.0, *tally.weight)
+        self.share = np.abs(y) / np.where(y > 0.0, *moments.weight)
 
     def times(self, v: Float) -> Float:
-        """Return H v: covariances are products with scores about the class means."""
+        """Return H v, by products of the rows and scores about the class means."""
         v = np.where(self.varies, v, 0.0)
         # A row of weight zero is not there, whatever its values.
         score = np.where(self.share > 0.0, self.X.times(v), 0.0)
@@ -88,22 +96,26 @@ class AllPairs(Implicit):
         return np.where(self.varies, Hv, 0.0)
 
 
-class SomePairs(Implicit):
-    """The system of the pairs of rows (pos[k], neg[k])."""
+class SampledPairs(MatrixFree):
+    """The normal equations of the pairs of rows (pos[k], neg[k])."""
 
     def __init__(
-        self, X: Rows, pos: NDArray[np.int64], neg: NDArray[np.int64], tally: Tally
+        self,
+        X: Rows,
+        pos: Index,
+        neg: Index,
+        moments: ClassMoments,
     ) -> None:
-        self.X = LocalMatrix(X, tally.mean.shape[1])
+        self.X = LocalMatrix(X, moments.mean.shape[1])
         self.n, self.pos, self.neg = n_rows(X), pos, neg
-        self.delta = self.X.transposed_times(self._spread(np.ones(len(pos))))
-        everything = AllPairs(self.X, np.zeros(0), tally)
+        self.delta = self.X.transposed_times(self._to_rows(np.ones(len(pos))))
+        everything = AllPairs(self.X, np.zeros(0), moments)
         self.varies = everything.varies
         self.delta[~self.varies] = 0.0
-        self.diagonal = everything.diagonal  # that of the sample is near
-        self.noise = noise(tally, len(pos))
+        self.diagonal = everything.diagonal  # close to that of the sample
+        self.noise = noise(moments, len(pos))
 
-    def _spread(self, u: Float) -> Float:
+    def _to_rows(self, u: Float) -> Float:
         """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
         each = np.bincount(self.pos, u, self.n) - np.bincount(self.neg, u, self.n)
         return each / len(self.pos)
@@ -112,5 +124,5 @@ class SomePairs(Implicit):
         """Return H v, the mean of z (z·v)."""
         v = np.where(self.varies, v, 0.0)
         score = self.X.times(v)
-        along = self._spread(score[self.pos] - score[self.neg])
+        along = self._to_rows(score[self.pos] - score[self.neg])
         return np.where(self.varies, self.X.transposed_times(along), 0.0)

@@ -2,10 +2,10 @@ r"""The normal equations of the pairwise square loss.
 
 .. math:: (H + \tfrac{l_2}{2} I)\, w = \Delta
 
-H may be singular (copies of a feature, more features than rows), and its features may
-have units twelve decades apart. So systems are solved for features of unit scale, where
-a pivot of the Cholesky factor is the share of a feature that the ones before it do not
-explain.
+H may be singular (copies of a feature, more features than rows), and the units of its
+features may differ by many orders of magnitude. So systems are solved for features of
+unit scale. There, a pivot of the Cholesky factor is the share of a feature that the
+features before it do not explain.
 """
 
 from collections.abc import Callable
@@ -18,30 +18,30 @@ from scipy.linalg import cho_solve, cholesky, eigh, eigh_tridiagonal
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 
-# A share below this is rounding error. Then this much is added to all shares: enough to
-# pin down what the data leave open, too little to show in what they do not.
+# A pivot below _PIVOT is rounding error. Then _JITTER is added to the diagonal: enough
+# to make the solution unique, too little to change well-determined weights.
 _PIVOT, _JITTER = 1e-12, 1e-10
-# Eigenvalues are right to rounding error of the largest; beyond this spread of the
-# variances the smallest would not be known.
-_SPREAD = 1e10
-# Of the largest weight: a change that ends coordinate descent, and one that is small
-# enough if it has to end (where features are copies of others, it takes for ever).
+# Eigenvalues have the rounding error of the largest one: beyond this ratio of the
+# variances, the smallest would be inaccurate.
+_MOST_RATIO = 1e10
+# Changes, relative to the largest weight, that end coordinate descent, and that are
+# accepted at max_iter (with copies of features it converges slowly).
 _STILL, _ENOUGH = 1e-11, 1e-4
-STILL_CHANGES = "the last change of a weight, relative to the largest,"  # for users
-_EVERY = 10  # steps of Lanczos' method between two looks at the residuals
+STILL_CHANGES = "the last change of a weight, relative to the largest,"  # for warnings
+_EVERY = 10  # Lanczos steps between two checks of the residuals
 
 
 class Solution(NamedTuple):
-    """A minimum, and how near it is known to be."""
+    """A minimum and its accuracy."""
 
     w: Float
     n_iter: int = 1
-    left: float = 0.0  # of the equations, or what a round still changes: a share …
-    tol: float = 0.0  # … that was to be no more than this
+    left: float = 0.0  # relative residual, or relative change of the last round
+    tol: float = 0.0  # accepted value of ``left``
 
 
 def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
-    """Return L and s such that H + l2/2 I = (L/s)(L/s)ᵀ, L with unit rows."""
+    """Return L and s with H + l2/2 I = (L/s)(L/s)ᵀ, L with unit rows."""
     scale = 1.0 / np.sqrt(np.diag(H) + 0.5 * l2)
     unit = H * scale * scale[:, None]
     np.fill_diagonal(unit, 1.0)
@@ -56,8 +56,8 @@ def factor(H: Float, l2: float | Float) -> tuple[Float, Float]:
 
 
 def solve(H: Float, delta: Float, l2: float | Float) -> Float:
-    """Return the minimum of 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
-    if not len(delta):  # SciPy before 1.14 could not do it
+    """Minimise 1 - 2 Δ·w + w·H w + l2/2 ‖w‖²."""
+    if not len(delta):  # an error in SciPy before 1.14
         return np.zeros(0)
     L, scale = factor(H, l2)
     w: Float = scale * cho_solve((L, True), scale * delta)
@@ -68,10 +68,10 @@ def solve(H: Float, delta: Float, l2: float | Float) -> Float:
 def _descend(
     A: Float, delta: Float, threshold: float, w: Float, left: Float, max_iter: int
 ) -> tuple[int, float]:
-    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁ one weight at a time.
+    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁ by coordinate descent.
 
-    ``left`` is Δ - A w. Returns the number of rounds, and the change of a weight in the
-    last one, relative to the largest.
+    ``left`` is Δ - A w. Returns the number of rounds, and the largest change of a
+    weight in the last round, relative to the largest weight.
     """
     change = 0.0
     for n_iter in range(1, max_iter + 1):
@@ -97,10 +97,10 @@ def _descend(
 def solve_lasso(
     H: Float, delta: Float, l2: float | Float, l1: float, max_iter: int
 ) -> Solution:
-    """Return the minimum with l1 ‖w‖₁ added, by coordinate descent.
+    """Minimise with the additional term l1 ‖w‖₁, by coordinate descent.
 
-    (scikit-learn's solver wants rows: a root of H, which is ill-conditioned or not
-    there when features are copies of each other.)
+    scikit-learn's solver needs rows, here a root of H, which is ill-conditioned or does
+    not exist if features are copies of each other.
     """
     A = H.copy()
     A[np.diag_indices_from(A)] += 0.5 * l2
@@ -117,7 +117,7 @@ def solve_any(
     l1: float,
     max_iter: int,
 ) -> Solution:
-    """Return the minimum of J, zero for features that do not vary."""
+    """Minimise J; constant features have weight zero."""
     if l1 > 0.0:
         found = solve_lasso(H, delta, l2, l1, max_iter)
     else:
@@ -128,19 +128,16 @@ def solve_any(
 
 
 def solve_path(H: Float, delta: Float, l2s: Float) -> Float:
-    """Return the minimum for each of ``l2s``, as columns.
-
-    All of them from one eigendecomposition.
-    """
-    if not len(H):  # SciPy before 1.14 could not do it
+    """Return the minimum for each of ``l2s``, as columns: one eigendecomposition."""
+    if not len(H):  # an error in SciPy before 1.14
         return np.zeros((0, len(l2s)))
     variances = np.diag(H)
-    if variances.max(initial=0.0) > _SPREAD * variances.min(initial=np.inf):
+    if variances.max(initial=0.0) > _MOST_RATIO * variances.min(initial=np.inf):
         return np.column_stack([solve(H, delta, float(l2)) for l2 in l2s])
-    # The fastest for many features; SciPy before 1.14 could not do it for one.
+    # "evd" is the fastest for many features; SciPy before 1.14 rejects it for one.
     values, vectors = eigh(H, driver="evd" if len(H) > 1 else "ev")
     along = vectors.T @ delta
-    # What the data leave open stays at zero, also without a penalty.
+    # Undetermined directions stay at zero, also without a penalty.
     known = values > len(values) * np.finfo(float).eps * values.max(initial=0.0)
     damping = np.where(known, values, np.inf)[:, None] + 0.5 * l2s
     path: Float = vectors @ (along[:, None] / damping)
@@ -154,10 +151,10 @@ def solve_krylov_path(
     tol: float,
     max_iter: int,
 ) -> Solution:
-    """Return the minimum for each of ``l2s``, as columns, for H given as a product.
+    """Return the minimum for each of ``l2s``, as columns, for H given by ``product``.
 
     A penalty does not change the Krylov space of H and Δ, so one run of Lanczos' method
-    serves all of them. (Vectors are kept orthogonal explicitly: 2 d m a step.)
+    serves all penalties. Full reorthogonalisation costs 2 d m per step.
     """
     m = min(max_iter, len(delta))
     basis = np.empty((m, len(delta)))

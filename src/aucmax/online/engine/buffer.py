@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.jit import inlined, kernel, vectorised
-from aucmax.core.rows import Float, Index, Rows, count_row
+from aucmax.core.rows import ColumnIndex as Index
+from aucmax.core.rows import Float, Rows, count_row
 from aucmax.core.validation import check_whole
 from aucmax.online.engine.random_numbers import SEED as SEED
 from aucmax.online.engine.random_numbers import check_seed, uniform

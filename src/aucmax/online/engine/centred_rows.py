@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined, vectorised
-from aucmax.core.rows import Float, Index, Rows, by_layout, entry, rowwise, stored
+from aucmax.core.rows import ColumnIndex as Index
+from aucmax.core.rows import Float, Rows, by_layout, entry, rowwise, stored
 from aucmax.online.engine.feature_table import (
     L2,
     NZ,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from aucmax.base.class_moments import NEG, POS, Tally
+from aucmax.base.class_moments import NEG, POS
+from aucmax.base.class_moments import ClassMoments as Tally
 from aucmax.core.jit import kernel
 from aucmax.core.rows import (
     Float,
@@ -71,7 +72,7 @@ def fit_table(
     table.ref[:] = centres(tally) if precondition else 0.0
     weight, rows = tally.weight, tally.rows.sum()
     more = prior * weight.sum() / rows if precondition else 0.0
-    _enter(table, weight, tally.mean, tally.variance, tally.often, more)
+    _enter(table, weight, tally.mean, tally.variance, tally.nonzero_share, more)
     table.n[:] = weight
     table.stats[ROWS] = rows
     refresh(table, l2, precondition)

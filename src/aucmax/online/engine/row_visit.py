@@ -6,7 +6,8 @@ import numpy as np
 from numba.extending import overload
 
 from aucmax.base.class_moments import NEG, POS
-from aucmax.core.jit import INLINE, inlined, kernel, told_apart
+from aucmax.core.jit import INLINE, inlined, kernel
+from aucmax.core.jit import uniquely_named as told_apart
 from aucmax.core.rows import Float, Rows
 from aucmax.online.engine.centred_rows import (
     Known,

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from aucmax.metrics.ranking import (
+from aucmax.metrics.pair_counts import (
     _CHUNK,
     _TOGETHER,
-    ladder,
+    merge_counts,
     mid_ranks,
+    score_counts,
     split,
-    staircase,
     weighted_win_fraction,
     win_fraction,
     wins,
@@ -40,7 +40,7 @@ def pair_table(pos, neg):
 @given(scores, scores)
 def test_mid_ranks_count_what_lies_below(among, queries):
     expected = [below(among, x) for x in queries]
-    assert mid_ranks(*ladder(among), queries).tolist() == expected
+    assert mid_ranks(*score_counts(among), queries).tolist() == expected
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, _TOGETHER - 1, _TOGETHER, _TOGETHER + 1, 1000])
@@ -48,7 +48,7 @@ def test_mid_ranks_count_what_lies_below(among, queries):
 def test_mid_ranks_at_every_length_of_the_search(n, n_queries):
     among = np.arange(n) * 2.0
     queries = np.random.default_rng(n).permutation(2 * n + 1)[:n_queries] - 1.0
-    assert mid_ranks(*ladder(among), queries).tolist() == [
+    assert mid_ranks(*score_counts(among), queries).tolist() == [
         below(among, x) for x in queries
     ]
 
@@ -59,8 +59,8 @@ def test_a_ladder_of_weights_is_one_of_repeated_rows(values, random):
     repeats = np.array([random.randint(0, 3) for _ in values])
     repeats[0] += 1
     kept = repeats > 0
-    weighted = ladder(values[kept], repeats[kept].astype(float))
-    repeated = ladder(np.repeat(values, repeats))
+    weighted = score_counts(values[kept], repeats[kept].astype(float))
+    repeated = score_counts(np.repeat(values, repeats))
     assert weighted.value.tolist() == repeated.value.tolist()
     assert weighted.below.tolist() == repeated.below.tolist()
 
@@ -68,7 +68,7 @@ def test_a_ladder_of_weights_is_one_of_repeated_rows(values, random):
 @patient
 @given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=200))
 def test_a_ladder_of_weights_adds_up_to_a_rounding(weight):
-    steps = ladder(np.arange(len(weight) * 1.0), np.array(weight))
+    steps = score_counts(np.arange(len(weight) * 1.0), np.array(weight))
     for k, found in enumerate(steps.below):
         assert found == pytest.approx(math.fsum(weight[:k]), rel=2.3e-16)
 
@@ -85,7 +85,7 @@ def test_split_keeps_the_order_of_the_rows(column, data):
 @patient
 @given(scores, scores)
 def test_staircase_counts_each_class_up_to_a_value(pos, neg):
-    value, n_pos, n_neg = staircase(ladder(pos), ladder(neg))
+    value, n_pos, n_neg = merge_counts(score_counts(pos), score_counts(neg))
     assert value.tolist() == np.unique(np.concatenate([pos, neg])).tolist()
     assert n_pos.tolist() == [np.sum(pos <= t) for t in value]
     assert n_neg.tolist() == [np.sum(neg <= t) for t in value]
@@ -138,15 +138,15 @@ def test_compiled_is_python(dtype):
     column = rng.integers(-5, 5, 200).astype(dtype)
     positive = rng.random(200) < 0.3
     pos, neg = split(column, positive)
-    steps, others = ladder(pos), ladder(neg)
+    steps, others = score_counts(pos), score_counts(neg)
     plain = getattr(split, "py_func", split)
     for got, expected in zip((pos, neg), plain(column, positive), strict=True):
         assert got.dtype == dtype
         assert got.tolist() == expected.tolist()
     plain = getattr(mid_ranks, "py_func", mid_ranks)
     assert mid_ranks(*steps, neg).tolist() == plain(*steps, neg).tolist()
-    plain = getattr(staircase, "py_func", staircase)
+    plain = getattr(merge_counts, "py_func", merge_counts)
     for got, expected in zip(
-        staircase(steps, others), plain(steps, others), strict=True
+        merge_counts(steps, others), plain(steps, others), strict=True
     ):
         assert got.tolist() == expected.tolist()

@@ -1,13 +1,13 @@
-"""Counting, over all pairs of a positive and a negative, who ranks higher.
+"""Counts of pairs in which the positive row ranks higher than the negative one.
 
-One class is sorted by value, once; every score of the other class then finds its place
-in it by binary search. No permutation is computed, so results keep the order of the
-rows, and memory stays at a few copies of the scores.
+One class is sorted, and each score of the other class is located in it by binary
+search. No permutation is computed, so results keep the order of the rows, and memory
+stays at a few copies of the scores.
 
-Why a search and not a merge of two sorted arrays: the larger class, the expensive one,
-need not be sorted at all. Sixty-four searches advance together, level by level; they do
-not depend on each other, so that the processor overlaps their memory accesses and never
-guesses a branch, which makes a search some eight times faster than one at a time.
+A search is faster than a merge of two sorted arrays, because the larger class need not
+be sorted. Sixty-four searches advance together, level by level: as they are
+independent, the processor overlaps their memory accesses and mispredicts no branch,
+which makes a search about eight times as fast as one at a time.
 """
 
 from typing import Any, NamedTuple, TypeVar
@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import kernel
 
-# Scores keep their own float type (float32 or float64), so that float32 is not copied.
+# Scores keep their float type (float32 or float64), so that float32 is not copied.
 Scores = NDArray[np.floating[Any]]
 Weights = NDArray[np.float64]
 Column = TypeVar("Column", Scores, Weights)
 
-_TOGETHER = 64  # searches in flight at once: enough to hide the latency of a cache
-_CHUNK = 1 << 14  # scores ranked per call where only a sum is wanted
+_TOGETHER = 64  # simultaneous searches: enough to hide the latency of a cache
+_CHUNK = 1 << 14  # scores ranked per call if only a sum is needed
 
 
-class Ladder(NamedTuple):
-    """The distinct scores of a class, and how much of the class lies below each."""
+class ScoreCounts(NamedTuple):
+    """Distinct scores of a class, and the weight of the class below each."""
 
     value: Scores  # (k,) ascending
     below: Weights  # (k + 1,) rows, or weight, below value[i]; the last is the total
 
 
-def ladder(scores: Scores, weight: Weights | None = None) -> Ladder:
-    """Sort the scores of one class; ``weight`` counts a row more or less than once."""
+def score_counts(scores: Scores, weight: Weights | None = None) -> ScoreCounts:
+    """Sort the scores of one class and count the rows, or their weight, below each."""
     if weight is None:
         ordered = np.sort(scores)
     else:
@@ -44,15 +44,15 @@ def ladder(scores: Scores, weight: Weights | None = None) -> Ladder:
     below = np.append(first, ordered.size)
     if weight is not None:
         below = _sums(weight[order])[below]
-    return Ladder(ordered[first], below.astype(np.float64))
+    return ScoreCounts(ordered[first], below.astype(np.float64))
 
 
 @kernel
 def _sums(weight: Weights) -> Weights:
-    """Return the sum of the first 0, 1, 2, … weights, right to a rounding or so.
+    """Return the sums of the first 0, 1, 2, … weights, to about one rounding error.
 
-    What each sum is short of is added up as well (Neumaier 1974): of many weights such
-    as 0.1 plain sums are off by more than a share of the rows is asked for.
+    Compensated summation (Neumaier 1974): plain sums of many weights such as 0.1 are
+    less accurate than a requested share of the rows.
     """
     out = np.zeros(weight.size + 1)
     total = short = 0.0
@@ -72,8 +72,8 @@ def split(column: Column, positive: NDArray[np.bool_]) -> tuple[Column, Column]:
     for k in range(positive.size):
         n_positive += positive[k]
     n_negative = column.size - n_positive
-    # Each value is written to both, and only the right one moves on: no branch to
-    # guess. The last write may go one past the end, hence one place more.
+    # Each value is written to both arrays, and only one position advances: no branch to
+    # mispredict. The last write may go one past the end, hence one element more.
     pos = np.empty(n_positive + 1, column.dtype)
     neg = np.empty(n_negative + 1, column.dtype)
     i = np.uint64(0)
@@ -90,7 +90,7 @@ def split(column: Column, positive: NDArray[np.bool_]) -> tuple[Column, Column]:
 def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
     """Return, for each score, the weight below it plus half the weight equal to it.
 
-    ``value`` and ``below`` are a :class:`Ladder`; ``scores`` need not be sorted.
+    ``value`` and ``below`` are a :class:`ScoreCounts`; ``scores`` need not be sorted.
     """
     ranks = np.empty(scores.size)
     places = np.empty(_TOGETHER, np.uint64)
@@ -99,8 +99,8 @@ def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
         here = scores[start : start + _TOGETHER]
         place = places[: here.size]
         place[:] = zero
-        # The last value that is not above the score, if there is one, is among the
-        # `length` values from `place` on. The length is the same for all searches.
+        # The last value not above the score, if there is one, is among the `length`
+        # values from `place` on. The length is the same for all searches.
         length = np.uint64(value.size)
         while length > one:
             half = length >> one
@@ -117,10 +117,10 @@ def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
 
 
 @kernel
-def staircase(pos: Ladder, neg: Ladder) -> tuple[Scores, Weights, Weights]:
-    """Return each distinct value, rising, with the weight of each class up to it.
+def merge_counts(pos: ScoreCounts, neg: ScoreCounts) -> tuple[Scores, Weights, Weights]:
+    """Merge two classes: distinct values, increasing, with the weight up to each.
 
-    One scan up two ladders: (value, positives at or below it, negatives ...).
+    Returns (value, positives at or below it, negatives at or below it).
     """
     m, n = pos.value.size, neg.value.size
     value = np.empty(m + n, pos.value.dtype)
@@ -143,17 +143,16 @@ def staircase(pos: Ladder, neg: Ladder) -> tuple[Scores, Weights, Weights]:
 def win_fraction(pos: Scores, neg: Scores) -> float:
     """Return the share of pairs whose positive ranks higher, ties counted half.
 
-    The count of half pairs is an integer of any size, so the result is the exact
-    fraction, rounded once.
+    The count of half pairs is an exact integer, so the result is rounded only once.
     """
     fewer, more = (pos, neg) if pos.size <= neg.size else (neg, pos)
-    steps = ladder(fewer)
+    steps = score_counts(fewer)
     twice = sum(
         int(2.0 * mid_ranks(steps.value, steps.below, more[k : k + _CHUNK]).sum())
         for k in range(0, more.size, _CHUNK)
     )
     pairs = pos.size * neg.size
-    if more is neg:  # what was counted is how often the negative ranks higher
+    if more is neg:  # the count is of pairs whose negative ranks higher
         twice = 2 * pairs - twice
     return twice / (2 * pairs)
 
@@ -161,23 +160,23 @@ def win_fraction(pos: Scores, neg: Scores) -> float:
 def weighted_win_fraction(
     pos: Scores, neg: Scores, w_pos: Weights, w_neg: Weights
 ) -> float:
-    """Return :func:`win_fraction` with the pair (i, j) counted w_pos[i] w_neg[j]."""
-    steps = ladder(pos, w_pos)
-    # Shares of each class, not products of weights, which could overflow.
+    """Return :func:`win_fraction` with weight w_pos[i] w_neg[j] of the pair (i, j)."""
+    steps = score_counts(pos, w_pos)
+    # Shares of each class: products of weights could overflow.
     share_below = mid_ranks(steps.value, steps.below, neg) / steps.below[-1]
-    # Two sums in the same order: a ranking that is all wrong has exactly nothing left.
+    # Two sums in the same order: a completely wrong ranking gives exactly zero.
     weight = w_neg / w_neg.max()
     lost = float(weight @ share_below) / float(weight @ np.ones_like(share_below))
-    return min(1.0, max(0.0, 1.0 - lost))  # rounding could carry it past the ends
+    return min(1.0, max(0.0, 1.0 - lost))  # rounding could exceed the range
 
 
 def wins(pos: Scores, neg: Scores) -> tuple[Weights, Weights]:
-    """Return how many negatives each positive beats, and positives beat each negative.
+    """Return the negatives below each positive, and the positives above each negative.
 
-    Ties count half. Divided by the number of the other class these are the placements,
+    Ties count half. Divided by the size of the other class these are the placements,
     the structural components of DeLong's variance; as counts they are exact.
     """
-    among_neg, among_pos = ladder(neg), ladder(pos)
+    among_neg, among_pos = score_counts(neg), score_counts(pos)
     beaten = mid_ranks(among_neg.value, among_neg.below, pos)
     beats = mid_ranks(among_pos.value, among_pos.below, neg)
     return beaten, pos.size - beats
