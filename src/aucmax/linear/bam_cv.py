@@ -220,13 +220,13 @@ class BAMCV(LinearRanker):
         self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
     ) -> Self:
         """Find the path; ``everything`` are the shares of all rows."""
-        losses, lands = self._losses(), self._lands(stats)
+        losses, scales = self._losses(), self._scales(stats)
         with one_blas_thread():
             # The first loss chooses the scale for all.
-            some = losses[:1] if len(lands) > 1 else losses
-            areas, left = self._areas(lands, some, parts)
-            best = int(len(lands) > 1 and is_better(areas[1], areas[0]))
-            scaled = lands[best]
+            some = losses[:1] if len(scales) > 1 else losses
+            areas, left = self._areas(scales, some, parts)
+            best = int(len(scales) > 1 and is_better(areas[1], areas[0]))
+            scaled = scales[best]
             (rest,), more = self._areas([scaled], losses[len(some) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.penalty_path)
@@ -260,13 +260,13 @@ class BAMCV(LinearRanker):
         return scales
 
     def _areas(
-        self, lands: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
+        self, scales: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
-        l2s = [penalties(self.l2s, stats.penalty_path) for stats in lands]
+        l2s = [penalties(self.l2s, stats.penalty_path) for stats in scales]
         jobs = [
             (stats, loss, some, fold)
-            for stats, some in zip(lands, l2s, strict=True)
+            for stats, some in zip(scales, l2s, strict=True)
             for loss in losses
             for fold in parts
         ]
@@ -277,7 +277,7 @@ class BAMCV(LinearRanker):
 
         found = list(in_threads(one, jobs))
         areas = np.array([path.areas for path in found])
-        shape = len(lands), len(losses), len(parts), len(l2s[0])
+        shape = len(scales), len(losses), len(parts), len(l2s[0])
         left = max((path.left for path in found), default=0.0)
         return areas.reshape(shape).swapaxes(2, 3), left
 
