@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from aucmax import CBR, OAM, SPAM
-from aucmax.online import engine
+from aucmax.online.engine import feature_table as engine
 from bench import Row, best_of, main, shared
 
 SIZE, C, PHI = 50, 0.001, float(ndtri(0.7))

@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import aucmax
 from aucmax import OAM, SPAM, AUCStream
 from aucmax.cli.export import to_json
-from aucmax.online.engine import NZ, SQ, SUM
+from aucmax.online.engine.feature_table import NZ, SQ, SUM
 from aucmax.storage.estimator_state import dump
 from aucmax.stream.auc_stream import _block
 from aucmax.stream.limits import limited

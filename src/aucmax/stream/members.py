@@ -8,7 +8,7 @@ from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows, n_rows, n_values
 from aucmax.core.threads import one_thread
 from aucmax.online.base import DivergenceError
-from aucmax.online.engine import W
+from aucmax.online.engine.feature_table import W
 
 _CLASSES = [False, True]
 
