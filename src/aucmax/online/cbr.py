@@ -39,8 +39,6 @@ from aucmax.online.engine.buffer import check, restart, widened
 # Slots of State.z of both algorithms: rows of each class offered to the buffer (2); its
 # random generator (2).
 SEEN, SEED = slice(0, 2), slice(2, 4)
-FULL = Algorithm(cbr_full.init, cbr_full.update, cbr_full.weights)
-DIAGONAL = Algorithm(cbr_diag.init, cbr_diag.update, cbr_diag.weights)
 
 
 class CBR(OnlineAUC):
@@ -155,7 +153,9 @@ class CBR(OnlineAUC):
         self.random_state = random_state
 
     def _algorithm(self) -> Algorithm:
-        return DIAGONAL if self.covariance == "diag" else FULL
+        if self.covariance == "diag":
+            return Algorithm(cbr_diag.init, cbr_diag.update, cbr_diag.weights)
+        return Algorithm(cbr_full.init, cbr_full.update, cbr_full.weights)
 
     def _start(self, n_features: int) -> Any:
         size, precondition = int(self.buffer_size), bool(self.precondition)

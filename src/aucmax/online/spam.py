@@ -114,10 +114,6 @@ def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     return engine.averaged(table)
 
 
-SPAM_L2 = Algorithm(init, update, weights)
-SPAM_NET = Algorithm(spam_net.init, spam_net.update, spam_net.weights)
-
-
 class SPAM(OnlineAUC):
     r"""Stochastic proximal AUC maximisation with the square loss.
 
@@ -222,8 +218,9 @@ class SPAM(OnlineAUC):
         self.random_state = random_state
 
     def _algorithm(self) -> Algorithm:
-        published = self.schedule == "printed"
-        return SPAM_NET if self.l1 > 0.0 and not published else SPAM_L2
+        if self.l1 > 0.0 and self.schedule != "printed":
+            return Algorithm(spam_net.init, spam_net.update, spam_net.weights)
+        return Algorithm(init, update, weights)
 
     def _start(self, n_features: int) -> Any:
         return self._algorithm().init(n_features, bool(self.precondition))

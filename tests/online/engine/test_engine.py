@@ -347,7 +347,7 @@ def test_rows_are_visited_without_counting_references(layout, monkeypatch):
     for called in (table.refresh, table.penalise, table.soft_threshold, renew):
         called._reset_overloads()
     update = njit(error_model="numpy", nogil=True)(spam.update.py_func)
-    monkeypatch.setattr(spam, "SPAM_L2", spam.SPAM_L2._replace(update=update))
+    monkeypatch.setattr(spam, "update", update)
     SPAM().partial_fit(layout(X), y)  # all that fit does, and running moments
     (code,) = update.inspect_llvm().values()
     assert "NRT_incref" in code  # that is how it is spelt
