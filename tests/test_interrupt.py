@@ -12,7 +12,7 @@ _CODE = """
 import os, signal, sys, threading
 import numpy as np
 import aucmax
-from aucmax.online.engine import ROWS
+from aucmax.online.engine.feature_table import ROWS
 from aucmax.storage.state_arrays import arrays
 
 # A shell's background jobs have interrupts switched off.

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from aucmax.linear.solvers.covariances import Moments as Moments
     from aucmax.linear.svmperf import SVMPerf as SVMPerf
     from aucmax.online.adaoam import AdaOAM as AdaOAM
-    from aucmax.online.asam import ASAM as ASAM
-    from aucmax.online.asam import SAM as SAM
     from aucmax.online.cbr import CBR as CBR
     from aucmax.online.fsauc import FSAUC as FSAUC
     from aucmax.online.oam import OAM as OAM
     from aucmax.online.opauc import OPAUC as OPAUC
+    from aucmax.online.psam import ASAM as ASAM
     from aucmax.online.psam import PSAM as PSAM
+    from aucmax.online.psam import SAM as SAM
     from aucmax.online.solam import SOLAM as SOLAM
     from aucmax.online.spam import SPAM as SPAM
     from aucmax.online.spdam import SPDAM as SPDAM
@@ -52,8 +52,8 @@ ESTIMATORS = {
     "OPAUC": "aucmax.online.opauc",
     "AdaOAM": "aucmax.online.adaoam",
     "UniExp": "aucmax.online.uniexp",
-    "SAM": "aucmax.online.asam",
-    "ASAM": "aucmax.online.asam",
+    "SAM": "aucmax.online.psam",
+    "ASAM": "aucmax.online.psam",
     "PSAM": "aucmax.online.psam",
     "OAM": "aucmax.online.oam",
     "CBR": "aucmax.online.cbr",

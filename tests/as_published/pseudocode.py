@@ -1,9 +1,9 @@
-"""The algorithms as the papers print them: slow, plain, in the papers' letters.
+"""The algorithms as published: slow, plain, in the papers' notation.
 
 Each is a generator that takes rows X with labels y of +1 and -1, in the order given,
 and yields the weights that the algorithm would return after each of its steps. Step
-sizes are absolute. What is printed wrong is mended, and a comment that begins with
-"mend" says so. Penalties are those of the one objective that the estimators share,
+sizes are absolute. Misprints are corrected, with a comment that begins with
+"Fix". Penalties are those of the one objective that the estimators share,
 
     E (1 - w·(x⁺ - x⁻))² + l2/2 ‖w‖² + l1 ‖w‖₁,
 
@@ -85,7 +85,7 @@ def solam(X, y, zeta, R, l2=0.0, project=onto_l2_ball):
         p = ((t - 1) * p + (y_t > 0)) / t
         kappa = max(kappa, np.linalg.norm(x_t))
         d_w, d_a, d_b, d_alpha = saddle_gradients(w, a, b, alpha, x_t, y_t, p)
-        # Mend (eq. 3.16): the loss in F is p(1 - p) times that of eq. 3.3, and so has
+        # Fix (eq. 3.16): the loss in F is p(1 - p) times that of eq. 3.3, and so has
         # to be its penalty, whose λ is l2.
         d_w = d_w + p * (1 - p) * l2 * w
         gamma_bar += gamma
@@ -93,7 +93,7 @@ def solam(X, y, zeta, R, l2=0.0, project=onto_l2_ball):
         w = project(w - gamma * d_w, R)
         a = np.clip(a - gamma * d_a, -R * kappa, R * kappa)
         b = np.clip(b - gamma * d_b, -R * kappa, R * kappa)
-        # Mend (Algorithm 10): the step in α is ascent.
+        # Fix (Algorithm 10): the step in α is ascent.
         alpha = np.clip(alpha + gamma * d_alpha, -2 * R * kappa, 2 * R * kappa)
         yield w_bar
 
@@ -131,7 +131,7 @@ def fsauc(X, y, eta1, R):
             yield v[:d], total[:d] / n0 if t + 1 == (k + 1) * n0 else None
         v1 = total / n0
         alpha1 = np.clip((A[1] / T[1] - A[0] / T[0]) @ v1[:d], -2 * R, 2 * R)
-        # Mend (Lemma 1): its bound on the error of Â₋/T₋ - Â₊/T₊ is a root of what is
+        # Fix (Lemma 1): its bound on the error of Â₋/T₋ - Â₊/T₊ is a root of what is
         # negative for few rows, and its β makes the steps grow from stage to stage.
         # Here it is their variance, at most ‖v‖² / (p(1 - p) T).
         r, beta_before = r / 2, beta
@@ -152,7 +152,7 @@ class Opposite:
         self.T[side] += 1
         c, T = self.c[side].copy(), self.T[side]
         self.c[side] += (x - c) / T
-        # Mend: Γ_t = Γ_{t-1} + (x xᵀ - Γ_{t-1})/T + c_{t-1} c_{t-1}ᵀ - c_t c_tᵀ lacks
+        # Fix: Γ_t = Γ_{t-1} + (x xᵀ - Γ_{t-1})/T + c_{t-1} c_{t-1}ᵀ - c_t c_tᵀ lacks
         # - c_{t-1} c_{t-1}ᵀ / T; it is the covariance with it. The same is this:
         self.S[side] += (np.outer(x - c, x - self.c[side]) - self.S[side]) / T
 
@@ -183,7 +183,7 @@ def opaucr(X, y, eta, l2, tau):
     for x_t, y_t in zip(X, y, strict=True):
         side = int(y_t < 0)
         seen.add(x_t, side)
-        # Mend: 1/√τ, where the paper has 1/τ and 1/√m; and ĉ, a matrix, is part of Z.
+        # Fix: 1/√τ, where the paper has 1/τ and 1/√m; and ĉ, a matrix, is part of Z.
         draw(seed, 1.0, r)
         Z[side] += np.outer(x_t, r[:tau])
         rho[side] += r[:tau]
@@ -229,7 +229,7 @@ def oam(X, y, C, N, policy, update):
     w, buffer = np.zeros(X.shape[1]), Buffer(N, policy)
     for x_t, y_t in zip(X, y, strict=True):
         side = int(y_t < 0)
-        # Mend: max(1, N_t, N) is printed; what each buffered row stands for is N_t/N.
+        # Fix: max(1, N_t, N) is printed; what each buffered row stands for is N_t/N.
         C_t = C * max(1.0, buffer.seen[1 - side] / N)
         w_t = w
         for x in buffer.rows[1 - side]:
@@ -238,7 +238,7 @@ def oam(X, y, C, N, policy, update):
                 if w_t @ z <= 1:
                     w = w + C_t * z / 2
             elif w @ z < 1 and z @ z > 0:
-                # argmin |v - w|² + C_t ℓ(v, z), eq. 2.8 (mend: z has x, not w). There
+                # argmin |v - w|² + C_t ℓ(v, z), eq. 2.8 (fix: z has x, not w). There
                 # is no ½ before |v - w|², so the step is at most C_t/2.
                 w = w + min(C_t / 2, (1 - w @ z) / (z @ z)) * z
         buffer.offer(side, x_t)
@@ -263,11 +263,11 @@ def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False):
             u = (-alpha * v * phi + np.sqrt((alpha * v * phi) ** 2 + 4 * v)) ** 2 / 4
             mu = mu + part * alpha * y_t * (Sigma @ z)
             if diagonal:
-                # Mend: G is Σ⁻¹, v is Σ z²/G without C, and G grows by αφ/√u z².
+                # Fix: G is Σ⁻¹, v is Σ z²/G without C, and G grows by αφ/√u z².
                 G = 1 / np.diag(Sigma) + alpha * phi / np.sqrt(u) * z**2
                 Sigma = np.diag(1 / G)
             else:
-                # Mend: the root is over u alone.
+                # Fix: the root is over u alone.
                 beta = alpha * phi / (np.sqrt(u) + v * alpha * phi)
                 Sigma = Sigma - beta * np.outer(Sigma @ z, Sigma @ z)
         buffer.offer(side, x_t)
@@ -275,7 +275,7 @@ def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False):
 
 
 def uniexp(X, y, eta):
-    """Kotłowski et al. 2011 as run by Gao et al. 2013: nobody prints it.
+    """Kotłowski et al. 2011 as run by Gao et al. 2013; there is no pseudo-code.
 
     Gradient steps of one size on exp(-y f(x)) / (2 p̂_y), f(x) = w·x + b, with p̂ the
     shares so far; none before both classes were seen.
@@ -346,10 +346,10 @@ def spdam(X, y, l2, m, batches):
     """
     n, p, (m_pos, m_neg) = len(y), np.mean(y > 0), class_means(X, y)
     b = m_neg - m_pos
-    # Mend (eq. 5.7): √p and √(1 - p), where √(2p) and √(2(1 - p)) are printed.
+    # Fix (eq. 5.7): √p and √(1 - p), where √(2p) and √(2(1 - p)) are printed.
     x_bar = np.where((y > 0)[:, None], X - m_pos, X - m_neg)
     x_bar /= np.sqrt(np.where(y > 0, p, 1 - p))[:, None]
-    # Mend (Theorem 5.1): κ is of x̄. And σ has to make the rates of w and β the same,
+    # Fix (Theorem 5.1): κ is of x̄. And σ has to make the rates of w and β the same,
     # λ/(λ + 2σκ²) = (m/n) 2σ/(1 + 2σ), a quadratic in σ whose root is printed without
     # the factor λ and with 8 for 4.
     lam, kappa2 = l2 / 2, np.max(np.sum(x_bar**2, axis=1))
@@ -359,7 +359,7 @@ def spdam(X, y, l2, m, batches):
     w = w_bar = u = np.zeros(X.shape[1])
     beta = np.zeros(n)
     for batch in batches:
-        # Mend: x̄ for x; the dual penalty ‖β‖²/2 of eq. 5.8 has 1/n as well.
+        # Fix: x̄ for x; the dual penalty ‖β‖²/2 of eq. 5.8 has 1/n as well.
         new = (beta[batch] + sigma * (x_bar[batch] @ w_bar)) / (1 + sigma)
         u_new = u + (new - beta[batch]) @ x_bar[batch] / n
         beta[batch] = new

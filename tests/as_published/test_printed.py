@@ -19,7 +19,8 @@ from aucmax.linear import mba
 from aucmax.online import engine, fsauc_stages, spdam, spdam_batches, svrg, svrg_rows
 from aucmax.online import pair_sampler as sampler
 from aucmax.online import quadratic_snapshots as points
-from aucmax.online.engine import D, W, known_moments
+from aucmax.online.engine import known_moments
+from aucmax.online.engine.feature_table import D, W
 from aucmax.online.pair_order import pair_order
 from aucmax.storage.state_arrays import arrays
 

@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from aucmax.base import class_moments as tally
-from aucmax.base.class_moments import ClassMoments, measure, noise
+from aucmax.base.class_moments import NEG, POS, ClassMoments, measure, noise
 from aucmax.core.rows import as_rows
-from aucmax.online.engine import NEG, POS
 from helpers.data import gaussian, mixed, scattered, wide
 
 LAYOUTS = {

@@ -12,8 +12,9 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from aucmax.online import cbr_full, engine, fsauc_stages
+from aucmax.online import cbr_full, fsauc_stages
 from aucmax.online import pair_sampler as sampler
+from aucmax.online.engine import feature_table as engine
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 

@@ -164,7 +164,7 @@ def test_a_step_minimises_divergence_and_loss(seed, C):
 
 
 @layouts
-def test_what_is_kept_of_the_buffer_is_what_it_says(layout):
+def test_the_state_of_the_buffer(layout):
     """The covariance of (Eω, ω) and the mean of Eω do not drift away."""
     X, y = mixed(700)
     for policy in ("fifo", "reservoir"):

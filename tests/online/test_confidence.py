@@ -45,7 +45,7 @@ def test_no_digit_is_lost(phi, C):
             assert found[1] == pytest.approx(root_u, rel=5e-15)
 
 
-def test_where_there_is_no_loss_nothing_moves():
+def test_no_step_without_a_loss():
     for v in 10.0 ** np.arange(-30, 31, 3):
         for m in np.sqrt(v) * np.array([1.001, 10.0, 1e10]):
             assert step(m, v, 1.0, 1e30)[0] == 0.0

@@ -1,4 +1,4 @@
-"""The spread of scores, from class moments, against the scores themselves."""
+"""The standard deviation of scores from class moments, against the scores."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from aucmax import ASAM, CBR, FSAUC, OAM, OPAUC, PSAM, SAM, SOLAM, SPAM, AdaOAM, UniExp
 from aucmax.online import covariance
-from aucmax.online.divergence import score_spread
+from aucmax.online.divergence import score_deviation
 from aucmax.online.engine.known_moments import PRIOR
 from helpers.data import heavy
 
@@ -35,16 +35,16 @@ def test_is_the_deviation_of_the_scores(learner, method):
     w = np.array([300.0, 0.2, -1e-3, 0.0, 0.0])
     # About the reference points, which are the means of what is far from zero.
     second = np.mean([np.mean((X[y == c] - ref) ** 2, axis=0) for c in (-1, 1)], axis=0)
-    found = score_spread(w, *table, model._class_weights(state))
+    found = score_deviation(w, *table, model._class_weights(state))
     if method == "fit" and hasattr(state, "table"):
         # All features are in all rows: what ``fit`` adds are four rows more.
         usual = np.mean((X - ref) ** 2, axis=0)
         second += usual * PRIOR * (0.5 / np.sum(y > 0) + 0.5 / np.sum(y < 0))
     assert found == pytest.approx(np.sqrt(w**2 @ second), rel=1e-9)
     for factor in (1e-100, 1e100):
-        other = score_spread(factor * w, *table, model._class_weights(state))
+        other = score_deviation(factor * w, *table, model._class_weights(state))
         assert other == pytest.approx(factor * found, rel=1e-12)
-    assert score_spread(1e200 * w, *table, model._class_weights(state)) == np.inf
+    assert score_deviation(1e200 * w, *table, model._class_weights(state)) == np.inf
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
@@ -53,7 +53,7 @@ def test_is_the_deviation_of_the_scores(learner, method):
     [SOLAM(None, eta0=500), FSAUC(None, eta0=500)],
     ids=lambda m: repr(m),
 )
-def test_scores_that_explode_are_an_error(learner, method):
+def test_divergence_is_an_error(learner, method):
     learner.set_params(random_state=0)
     with pytest.raises(ValueError, match=r"has diverged: scores deviate by \de\+"):
         getattr(learner, method)(*heavy())

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from aucmax import OPAUC, AdaOAM
 from aucmax.core.jit import kernel
 from aucmax.online import sketch
-from aucmax.online.covariance import triangle
 from aucmax.online.sketch import RHO, F, Q
 from aucmax.storage.state_arrays import arrays
 from helpers.data import (
@@ -40,6 +39,13 @@ layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]
 )
 draw = kernel(sketch.draw)
+
+
+def triangle(S, d):
+    """Return a symmetric matrix from its lower triangle."""
+    full = np.zeros((d, d))
+    full[np.tril_indices(d)] = S
+    return full + np.tril(full, -1).T
 
 
 def weighted(n):

@@ -8,6 +8,7 @@ from scipy.optimize import approx_fprime
 
 from aucmax.core.rows import as_rows, as_table
 from aucmax.online import engine
+from aucmax.online.engine import feature_table as slots
 from aucmax.online.quadratic_snapshots import half_shares, lowest, residual, rise, take
 from helpers.data import closed_form, mixed, pairwise, quadratic
 
@@ -24,14 +25,14 @@ def setting(layout=np.asarray):
     table = engine.empty(X.shape[1], precondition=True)
     n = np.array([weight[y == 1].sum(), weight[y == 0].sum()])
     sums = weight[y == 1] @ X[y == 1], weight[y == 0] @ X[y == 0]
-    table.feat[engine.SUM : engine.SUM + 2] = sums
+    table.feat[slots.SUM : slots.SUM + 2] = sums
     table.ref[::2] = X.mean(axis=0)[::2]
-    table.stats[[engine.TO_POS, engine.TO_NEG]] = 1.0 / n
+    table.stats[[slots.TO_POS, slots.TO_NEG]] = 1.0 / n
     table = table._replace(feat=as_table(table.feat, rows))
     share, how = half_shares(signed, n), engine.visit(rows, table, False, True)
 
     def at(w):
-        table.feat[engine.W] = w
+        table.feat[slots.W] = w
         return take(rows, share, table, how)
 
     return X, y, weight, table.ref, at

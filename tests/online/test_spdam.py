@@ -199,7 +199,7 @@ def plain(problem, batches, sigma, tau, theta, passes):
     return w
 
 
-def test_the_step_sizes_are_those_with_the_mended_factor():
+def test_the_step_sizes_are_those_with_the_corrected_factor():
     """With the σ that the thesis prints, the proven rate is lost; so is the speed."""
     l2, n, m = 0.1, 300, 30
     X, y = gaussian(n, 5)

@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import aucmax
 from aucmax import OAM, SPAM, AUCStream
-from aucmax.online.engine import NZ, SQ, SUM
+from aucmax.online.engine.feature_table import NZ, SQ, SUM
 from aucmax.stream.blocks import block_length
 from aucmax.stream.limits import limit_values
 from aucmax.workflows.export_onnx import to_json

@@ -1,1 +1,1 @@
-"""One-pass learners, one published algorithm a file."""
+"""Online learners: one published algorithm a file, on a shared engine."""

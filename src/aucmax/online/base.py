@@ -1,46 +1,87 @@
-"""Base classes of online learners and of stochastic solvers."""
+"""Base classes of the online learners and of the solvers that make many passes."""
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator
+from inspect import cleandoc
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.class_moments import NOISE, noise
-from aucmax.base.class_moments import ClassMoments as Tally
+from aucmax.base.class_moments import NOISE, ClassMoments, noise
 from aucmax.base.penalty import DEFAULT_L2
 from aucmax.base.ranker import GRADIENT, LinearRanker, generator, midway, ridge_of
 from aucmax.core.rows import Float, Rows, as_table, n_values
-from aucmax.online.divergence import WIDEST, score_spread
-from aucmax.online.engine import L2, SQ, W, visit
+from aucmax.online.divergence import WIDEST, score_deviation
+from aucmax.online.engine import L2, visit, weights
+from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
 from aucmax.storage.state_arrays import arrays, with_arrays
 
 _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left
+_MAX_RUN = 64  # neighbouring rows that are visited together
+_MIN_RUNS = 1024  # number of such runs at least
+
+# Constraints of parameters.
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+
+_ATTRIBUTES = """
+Attributes
+----------
+coef_ : ndarray of shape (1, n_features)
+    Weights.
+intercept_ : ndarray of shape (1,)
+    Intercept; score zero is midway between the mean scores of the classes.
+classes_ : ndarray of shape (2,)
+    Negative and positive label.
+n_features_in_ : int
+    Number of features seen in ``fit``.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Feature names, if X was a data frame.
+n_iter_ : int
+    Number of passes.
+"""
+_ONLINE = """state_ : State
+    Variables of the algorithm; ``partial_fit`` continues from them.
+"""
+_BATCH = """residual_ : float
+    Relative gradient at the last full gradient; compared with ``tol``.
+"""
 
 
-_LARGEST_INTERCEPT = 1e12  # in units of scores: four of their digits are left
+def _add_sections(kind: type, sections: str) -> None:
+    """Insert shared sections into a class docstring, before See Also."""
+    before, see_also, after = cleandoc(kind.__doc__ or "").partition("\nSee Also\n")
+    if see_also:
+        kind.__doc__ = before + sections + see_also + after
 
 
-_MAX_RUN = 64  # rows next to each other in memory are visited together …
+class Algorithm(NamedTuple):
+    """Functions of an algorithm, for estimators that choose between two."""
 
-
-_MIN_RUNS = 1024  # … in so many groups at least
+    init: Callable[..., Any]
+    update: Callable[..., None]
+    weights: Callable[..., tuple[Float, float]]
 
 
 class DivergenceError(ValueError):
-    """Steps were so large that the weights mean nothing any more."""
+    """The weights have diverged: steps were too large."""
 
 
 class OnlineAUC(LinearRanker):
     """Base of the learners that see one row at a time.
 
-    A subclass gives the functions below, each a line or two that hands its
-    hyper-parameters to the functions of its file.
+    A subclass defines ``_start``, ``_update`` and ``_weights``, which pass its
+    parameters to the functions of its file, and overrides other hooks below if its
+    state is not built on the engine's table.
     """
 
-    l2: float | str
+    l2: float | str = 0.0
     precondition: bool
     max_iter: int
     shuffle: bool
@@ -49,55 +90,71 @@ class OnlineAUC(LinearRanker):
 
     # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
     _learns_in_fit: ClassVar[bool] = False
-    # A deviation of scores that no learner of this loss needs.
+    # Section Parameters of the docstring, if several classes share it.
+    _parameters: ClassVar[str] = ""
+    # Standard deviation of scores above which a learner has diverged.
     _widest: ClassVar[float] = WIDEST
 
-    def _begin(self, rows: Rows, tally: Tally) -> Any:
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
+        "eta0": [POSITIVE],
+        "average": ["boolean"],
+        "step": [StrOptions({"implicit", "explicit"})],
+        "precondition": ["boolean"],
+        "max_iter": [COUNT],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _add_sections(cls, cls._parameters + _ATTRIBUTES + _ONLINE)
+
+    def _begin(self, rows: Rows, moments: ClassMoments) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
-        state = self._fitted_to(self._start(self.n_features_in_), rows)
-        fit_table(state.table, tally, self._penalty(), bool(self.precondition))
+        state = self._in_layout(self._start(self.n_features_in_), rows)
+        fit_table(state.table, moments, self._penalty(), bool(self.precondition))
         return state
 
     def _penalty(self) -> L2:
-        """Return the penalty as kernels take it."""
-        l2 = getattr(self, "l2", 0.0)
-        if not isinstance(l2, str):
-            return L2(float(l2), 0.0)
+        """Return the penalty in the form that kernels take."""
+        if not isinstance(self.l2, str):
+            return L2(float(self.l2), 0.0)
         _refuse_printed(self)
         return L2(0.0, DEFAULT_L2)
 
     def _visit(self, rows: Rows, state: Any, learn: bool) -> Any:
-        """Return how the kernel is to visit rows; ``learn`` their statistics too."""
+        """Return how the kernel visits rows; ``learn`` their statistics too."""
         return visit(rows, state.table, learn, self.precondition, self._penalty())
 
-    def _fitted_to(self, state: Any, rows: Rows) -> Any:
-        """Return the state, stored as rows of this layout like it."""
+    def _in_layout(self, state: Any, rows: Rows) -> Any:
+        """Return the state with its table stored in the layout of these rows."""
         table = state.table
         return state._replace(table=table._replace(feat=as_table(table.feat, rows)))
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
-        """Return the state with room for these rows, if it keeps any."""
+        """Return the state with room for these rows, if it stores rows."""
         return state
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Any
     ) -> None:
-        """Take the state past the rows ``order``, visited as ``_visit`` says."""
+        """Update the state with the rows ``order``, visited as ``_visit`` says."""
         raise NotImplementedError
 
     def _again(self, state: Any) -> None:
-        """Make the state ready for another pass over the same rows."""
+        """Prepare the state for another pass over the same rows."""
 
     def _weights(self, state: Any) -> tuple[Float, float]:
         """Return the weights and the intercept."""
         raise NotImplementedError
 
     def _last(self, state: Any) -> tuple[Float, Float, int]:
-        """Return the last iterate, and where the class sums of squares begin.
+        """Return the last iterate, a table, and the slot of its class sums of squares.
 
-        Not the average: after a wild row, it scores such rows as it would have before.
+        Not the average, which changes little after an outlier.
         """
-        return state.table.feat[W], state.table.feat, SQ
+        return weights(state.table), state.table.feat, SQ
 
     def _class_weights(self, state: Any) -> Float:
         """Return the weight of the positives and of the negatives seen."""
@@ -112,30 +169,34 @@ class OnlineAUC(LinearRanker):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
+            Training rows; float32 and CSR are used without a copy.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Binary labels; the larger one, ``classes_[1]``, is ranked on top.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product. A row of weight zero is not
-            there at all.
+            Row weights; a pair has the product. Rows of weight zero are ignored.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        rows, signed, tally = self._tallied(X, y, sample_weight)
-        rng = generator(self.random_state)
-        state = self._with_room(self._begin(rows, tally), rows, signed)
-        none_left_out = tally.rows.sum() == len(signed)
+        rows, signed, moments = self._tallied(X, y, sample_weight)
+        state = self._with_room(self._begin(rows, moments), rows, signed)
+        self._run(rows, signed, state, generator(self.random_state))
+        self.n_iter_ = self.max_iter
+        return self._finish(state)
+
+    def _run(
+        self, rows: Rows, signed: Float, state: Any, rng: np.random.RandomState
+    ) -> None:
+        """Make the passes of ``fit``."""
+        all_present = bool(signed.all())
         for epoch in range(self.max_iter):
             how = self._visit(rows, state, self._learns_in_fit and epoch == 0)
             if epoch > 0:
                 self._again(state)
-            for order in visits(signed, rng if self.shuffle else None, none_left_out):
+            for order in visits(signed, rng if self.shuffle else None, all_present):
                 self._update(rows, signed, order, state, how)
-        self.n_iter_ = self.max_iter
-        return self._finish(state)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -145,20 +206,20 @@ class OnlineAUC(LinearRanker):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from the rows of ``X``, once each, in the order given.
+        """Update the model with the rows of ``X``, once each, in the order given.
 
-        However a stream is cut into chunks, the result is the same to the last bit.
+        The result does not depend on how a stream is cut into chunks, bit for bit.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows of the stream.
+            Next rows of the stream.
         y : array-like of shape (n_samples,)
-            Their labels; one class alone is fine.
+            Their labels; a chunk may have one class only.
         classes : array-like of shape (2,), default=None
-            The two labels, needed in the first call if ``y`` has only one of them.
+            Both labels; required in the first call if ``y`` has only one of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a row of weight zero is not there at all.
+            Row weights; rows of weight zero are ignored.
 
         Returns
         -------
@@ -167,23 +228,19 @@ class OnlineAUC(LinearRanker):
         """
         rows, signed = self._stream(X, y, classes, sample_weight)
         self._absorb(rows, signed)
-        # To look at all features is not worth it after a few sparse rows.
+        # After a few sparse rows, checking all features is not worth its time.
         return self._finish(self.state_, look=n_values(rows) >= self.n_features_in_)
 
     def _absorb(self, rows: Rows, signed: Float) -> None:
-        """Learn from validated rows, once each, in the order given.
-
-        What comes of it is for ``_finish`` to say.
-        """
+        """Update the state with validated rows; ``_finish`` updates the weights."""
         first = not self.resumable
         state = self._start(self.n_features_in_) if first else self.state_
-        # An interrupt leaves a state that is whole, with some of the rows learnt.
+        # An interrupt leaves a valid state, with some of the rows learnt.
         parts = arrays(state)
         state = with_arrays(
             state, {name: np.require(part, None, "W") for name, part in parts.items()}
         )
-        state = self._fitted_to(state, rows)
-        state = self._with_room(state, rows, signed)
+        state = self._with_room(self._in_layout(state, rows), rows, signed)
         self.state_ = state
         how = self._visit(rows, state, learn=True)
         for order in visits(signed, None):
@@ -191,11 +248,11 @@ class OnlineAUC(LinearRanker):
         self.n_iter_ = 1 if first else self.n_iter_
 
     def _deviation(self, state: Any) -> float:
-        """Return the deviation of scores by the last iterate; O(d)."""
-        return float(score_spread(*self._last(state), self._class_weights(state)))
+        """Return the standard deviation of scores by the last iterate; O(d)."""
+        return float(score_deviation(*self._last(state), self._class_weights(state)))
 
     def _largest_column(self, state: Any, coef: Float) -> str:
-        """Return the number, and the name, of the column with the most say."""
+        """Return the index, and the name, of the column with the largest effect."""
         _, table, squares = self._last(state)
         size = np.sqrt(table[squares : squares + 2].sum(axis=0))
         column = int(np.argmax(np.abs(coef) * size))
@@ -203,33 +260,33 @@ class OnlineAUC(LinearRanker):
         return f"{column}" if names is None else f"{column} ({names[column]!r})"
 
     def _finish(self, state: Any, look: bool = True) -> Self:
+        """Set the fitted attributes; raise an error if the weights have diverged."""
         self.state_ = state
+        name = type(self).__name__
         coef, intercept = self._weights(state)
-        weights = self._class_weights(state)
         problem = ""
         if not np.isfinite(coef).all():
-            problem = "its weights are not finite any more"
-        elif look and weights.all():
-            spread = self._deviation(state)
-            if spread > self._widest:
+            problem = "weights are not finite"
+        elif look and self._class_weights(state).all():
+            deviation = self._deviation(state)
+            if deviation > self._widest:
                 problem = (
-                    f"scores deviate by {spread:.1g}, where margins of 1 would do, "
-                    f"mostly by column {self._largest_column(state, coef)}"
+                    f"scores deviate by {deviation:.1g}, where margins are about 1, "
+                    f"mainly by column {self._largest_column(state, coef)}"
                 )
         if problem:
             raise DivergenceError(
-                f"{type(self).__name__} has diverged: {problem}. Begin anew with "
-                "smaller steps, such as the default ones, and without values far "
-                "beyond all others of their column."
+                f"{name} has diverged: {problem}. Start again with smaller steps, such "
+                "as the defaults, and remove or limit extreme values."
             )
         size = abs(intercept) / _LARGEST_INTERCEPT
-        if size > 1.0 and size > self._deviation(state):  # O(d), hardly ever asked
-            column = self._largest_column(state, coef)
+        if size > 1.0 and size > self._deviation(state):  # O(d), but rarely reached
             raise DivergenceError(
-                f"{type(self).__name__} has diverged: its intercept, {intercept:.1g}, "
-                f"leaves scores no digits, by column {column}. It has a value far "
-                "beyond all others, such as a fill value for missing ones. Replace or "
-                "drop such values and begin anew; AUCStream limits them."
+                f"{name} has diverged: its intercept {intercept:.1g} leaves no digits "
+                "for scores, mainly by column "
+                f"{self._largest_column(state, coef)}, which has an extreme value, "
+                "such as a missing-value marker. Replace or drop such values and start "
+                "again, or use AUCStream, which limits them."
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
@@ -237,7 +294,7 @@ class OnlineAUC(LinearRanker):
 
 
 class BatchAUC(LinearRanker):
-    """Base of the solvers that go over all of the data until nothing changes."""
+    """Base of the solvers that make passes over the data until they converge."""
 
     l2: float | str
     max_iter: int
@@ -246,21 +303,32 @@ class BatchAUC(LinearRanker):
     n_iter_: int
     residual_: float
 
-    def _ridge(self, tally: Tally) -> Float:
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
+        "max_iter": [COUNT],
+        "tol": [NON_NEGATIVE, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _add_sections(cls, _ATTRIBUTES + _BATCH)
+
+    def _ridge(self, moments: ClassMoments) -> Float:
         """Return the penalty of every weight."""
         if isinstance(self.l2, str):
             _refuse_printed(self)
-        return ridge_of(self.l2, tally)
+        return ridge_of(self.l2, moments)
 
     def _solve(
         self,
         X: Rows,
         y: Float,
-        tally: Tally,
+        moments: ClassMoments,
         tol: float,
         rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
-        """Return the weights, the passes done, and the residual that is left."""
+        """Return the weights, the number of passes, and the residual."""
         raise NotImplementedError
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -272,70 +340,69 @@ class BatchAUC(LinearRanker):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; float32 and CSR are used as they are.
+            Training rows; float32 and CSR are used without a copy.
         y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
+            Binary labels; the larger one, ``classes_[1]``, is ranked on top.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a pair weighs the product. A row of weight zero is not
-            there at all.
+            Row weights; a pair has the product. Rows of weight zero are ignored.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        rows, signed, tally = self._tallied(X, y, sample_weight)
-        tol = _default_tol(tally) if self.tol is None else float(self.tol)
+        rows, signed, moments = self._tallied(X, y, sample_weight)
+        tol = _default_tol(moments) if self.tol is None else float(self.tol)
         w, self.n_iter_, self.residual_ = self._solve(
-            rows, signed, tally, tol, generator(self.random_state)
+            rows, signed, moments, tol, generator(self.random_state)
         )
         if tol > 0.0:  # else all passes were asked for
             self._warn_above(tol, self.residual_, GRADIENT)
         self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([midway(w, tally.mean)])
+        self.intercept_ = np.array([midway(w, moments.mean)])
         return self
 
 
-def _default_tol(tally: Tally) -> float:
-    """Return where to stop: well past what matters, or at the noise if it is in sight.
+def _default_tol(moments: ClassMoments) -> float:
+    """Return the tolerance: 1e-4, or the noise level if features outnumber rows.
 
-    With more features than rows, the minimum fits the noise, and ranks worse.
+    With more features than rows, the minimum fits the noise and ranks worse.
     """
-    if np.count_nonzero(tally.nonzero_share.any(axis=0)) <= tally.rows.sum():
+    if np.count_nonzero(moments.nonzero_share.any(axis=0)) <= moments.rows.sum():
         return 1e-4
-    return min(NOISE * noise(tally), 0.5)
+    return min(NOISE * noise(moments), 0.5)
 
 
 def _refuse_printed(estimator: Any) -> None:
-    """Raise an error if the default penalty, which no paper has, is to be a paper's."""
+    """Raise an error if ``l2="auto"`` is combined with the steps of the paper."""
     if getattr(estimator, "schedule", None) == "printed":
         raise ValueError(
-            'schedule="printed" needs the penalty of the paper, a number: '
-            f"{type(estimator).__name__}(l2=1e-4, …) in place of l2={estimator.l2!r}."
+            f'{type(estimator).__name__}(schedule="printed") needs the penalty of the '
+            f"paper, a number, such as l2=1e-4, not l2={estimator.l2!r}."
         )
 
 
 def visits(
-    y: Float, rng: np.random.RandomState | None, none_left_out: bool | None = None
+    y: Float, rng: np.random.RandomState | None, all_present: bool | None = None
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the order of one pass, piece by piece; random if ``rng`` is given.
+    """Yield the row order of one pass, piece by piece; random if ``rng`` is given.
 
-    A random row of a large X is a wait for memory, so neighbours are visited in short
-    runs, the runs in random order. (Measured on four sets of 10⁵ to 4·10⁵ rows, as they
-    come and sorted by class: AUC as with single rows, within 0.004.)
+    Random access to a large X waits for memory, so runs of neighbouring rows are
+    shuffled, not rows. (On four sets of 10⁵ to 4·10⁵ rows, as they come and sorted by
+    class, the AUC is that of single rows within 0.004.)
     """
-    # A row of weight zero is not there; mostly there is none, as the caller may know.
-    if none_left_out is None:
-        none_left_out = bool(y.all())
-    present = None if none_left_out else np.flatnonzero(y)
+    # Rows of weight zero are ignored; mostly there are none, as the caller may know.
+    if all_present is None:
+        all_present = bool(y.all())
+    present = None if all_present else np.flatnonzero(y)
     n = len(y) if present is None else len(present)
     run = min(max(n // _MIN_RUNS, 1), _MAX_RUN)
     starts = np.arange(0, n, run)
     if rng is not None:
         rng.shuffle(starts)
     for piece in range(0, len(starts), _PIECE // run):
-        some = starts[piece : piece + _PIECE // run]
-        order = (some[:, np.newaxis] + np.arange(run)).ravel()
-        if some.max() + run > n:  # the last run is shorter
+        first = starts[piece : piece + _PIECE // run]
+        order = (first[:, np.newaxis] + np.arange(run)).ravel()
+        if first.max() + run > n:  # the last run is shorter
             order = order[order < n]
         yield order if present is None else present[order]

@@ -1,14 +1,14 @@
-"""CBR with a full covariance: as few products with Σ as a row's pairs allow.
+"""CBR with a full covariance, with few products with Σ per row.
 
-A step costs O(d²), so it is good to know without one whether a pair has a loss. With E
-the buffered rows and ω the weights, what is kept is the mean and the covariance K of
-(Eω, ω); for the row x there are the covariances c of its score with all of these, one
-product. Then z = x - e_b has the variance x·Σx - 2c_b + K_bb, a step along it changes
-all means by multiples of w = c - K_b, and K by a multiple of wwᵀ. So a pair without a
-loss costs O(1). For the pairs with a loss, r of them, w has to be brought up to date by
-the steps before: for the rows x may yet be paired with at once, for all else when the
-pairs are done; then Σ_l β_l w_l w_lᵀ is subtracted from K, most of the work. A row that
-enters the buffer brings its part of K along: c.
+A step costs O(d²), so the loss of a pair should be known without one. With E the
+buffered rows and ω the weights, the state has the mean and the covariance K of (Eω, ω).
+One product gives the covariances c of the score of the row x with all of these. Then
+z = x - e_b has the variance x·Σx - 2c_b + K_bb, and a step along it changes all means
+by multiples of w = c - K_b and K by a multiple of wwᵀ. A pair without a loss costs
+O(1). For each of the r pairs with a loss, w is brought up to date with the steps
+before: at once for the rows that x is still to be paired with, for all others after
+the last pair. Then Σ_l β_l w_l w_lᵀ is subtracted from K, which is most of the work. A
+row that enters the buffer has its part of K already: c.
 """
 
 from typing import NamedTuple
@@ -16,74 +16,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.base.class_moments import NEG, POS
 from aucmax.core.jit import kernel
 from aucmax.core.products import dot
-from aucmax.core.rows import ColumnIndex as Index
-from aucmax.core.rows import Float, Rows, pack_row
+from aucmax.core.rows import Float, Index, Rows, pack_row
+from aucmax.online import confidence as scw
 from aucmax.online import engine
-from aucmax.online.confidence import (
-    ROUNDING,
-    add_rows,
-    catch_up,
-    confident_step,
-    covary,
-    difference,
-    eliminate,
-    follow,
-    identity,
-    padded,
-    subtract_squares,
-    workplace,
-)
-from aucmax.online.engine import (
-    NEG,
-    NORM,
-    POS,
-    RENEW_AT,
-    ROWS,
-    TO_MEAN,
-    TO_NEG,
-    TO_POS,
-    D,
-    Table,
-    Visit,
-    W,
-    assign,
-    count,
-    renew,
-    second_moment,
-    weight_of,
-)
+from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import buffer as buffers
-from aucmax.online.engine.buffer import (
-    LENGTH,
-    VALUES,
-    WEIGHT,
-    features_of,
-    filled,
-    find_slot,
-    put,
-    unpack,
-)
+from aucmax.online.engine import statistics as stats
+from aucmax.online.engine.buffer import LENGTH, VALUES, WEIGHT
+from aucmax.online.engine.feature_table import D, W, assign, mean_square
+from aucmax.online.engine.row_visit import count, if_stream
 
-_RENEW = 2.0  # scales are taken anew when there are so many times more rows …
-_GROWN = 4.0  # … or when a feature's second moment is so many times as large
+_RENEW = 2.0  # scales are recomputed when the number of rows has grown by this factor
+_GROWN = 4.0  # or a feature's second moment by this factor
 
-# The numbers in State.z: rows of either class that the buffer was offered; its random
-# numbers.
+# Slots of State.z: rows of each class offered to the buffer (2); its random generator
+# (2).
 SEEN, SEED = 0, 2
 
 
 class State(NamedTuple):
-    """The learner; its arrays change in place."""
+    """State of the learner; updated in place."""
 
-    table: Table  # μ for unit-scale features, scales, class moments
-    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.online.engine.buffer
+    table: Table  # its weights are μ at unit scale
+    rows: Float  # (2, 2B, width) buffered rows, see aucmax.online.engine.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    S: Float  # Σ: see aucmax.online.confidence, and for
-    R: Float  # the covariances of the scores Eω with one another and with ω
+    S: Float  # Σ, see aucmax.online.confidence
+    R: Float  # covariances of the scores Eω with each other and with ω, see there
     score: Float  # (2B,) Eμ
-    z: Float  # (4,) numbers, see above
+    z: Float  # (4,) slots above
 
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
@@ -92,7 +55,9 @@ def init(n_features: int, buffer_size: int, precondition: bool) -> State:
     z[SEED:] = buffers.SEED
     table = engine.empty(n_features, precondition)
     held, slots = buffers.empty(buffer_size), 2 * buffer_size
-    return State(table, *held, *identity(n_features, slots, "CBR"), np.zeros(slots), z)
+    return State(
+        table, *held, *scw.identity(n_features, slots, "CBR"), np.zeros(slots), z
+    )
 
 
 @kernel
@@ -106,10 +71,10 @@ def _rescale(
     e: Float,
     c: Float,
 ) -> None:
-    """Take weights, buffered scores and their covariances to new scales; O(B d²)."""
+    """Update weights, buffered scores and covariances for new scales; O(B d²)."""
     table, rows, slots, S, R, _, _ = state
     feat, d, begin = table.feat, unit.shape[0], R.shape[1] - e.shape[0]
-    for j in range(d):  # a weight, unit · μ, follows the scale, unit²
+    for j in range(d):  # a weight, unit · μ, scales like unit²
         if unit[j] > 0.0:
             mu[j] *= np.sqrt(feat[D, j]) / unit[j]
         unit[j], shift[j] = np.sqrt(feat[D, j]), table.ref[j]
@@ -118,8 +83,8 @@ def _rescale(
             if slots[WEIGHT, b] == 0.0:  # not filled yet
                 continue
             length = int(slots[LENGTH, b])
-            unpack(rows[VALUES, b], at[b], length, unit, shift, e[:d])
-            covary(S, R, e, c)
+            buffers.unpack(rows[VALUES, b], at[b], length, unit, shift, e[:d])
+            scw.covary(S, R, e, c)
             mean[b] = dot(e, mean[begin:])
             if twice == 0:
                 assign(R[b, begin:], c[begin:])
@@ -127,7 +92,7 @@ def _rescale(
                 assign(R[b, b:begin], c[b:begin])
 
 
-rescaled = engine.if_stream(
+rescaled = if_stream(
     lambda state, unit, shift, at, mean, mu, e, c, how: _rescale(
         state, unit, shift, at, mean, mu, e, c
     ),
@@ -150,56 +115,58 @@ def update(
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     table, rows, slots, S, R, score, z = state
-    feat, stats = table.feat, table.stats
+    feat = table.feat
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
-    d, size, at = feat.shape[1], slots.shape[1] // 2, features_of(rows, slots)
+    d, size, at = feat.shape[1], slots.shape[1] // 2, buffers.features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, shift, e = np.sqrt(feat[D]), table.ref.copy(), np.zeros(padded(d))
-    width, begin = R.shape[1], R.shape[1] - padded(d)  # all scores; then the weights
+    unit, shift, e = np.sqrt(feat[D]), table.ref.copy(), np.zeros(scw.padded(d))
+    width, begin = (
+        R.shape[1],
+        R.shape[1] - scw.padded(d),
+    )
     mean, c = np.zeros(width), np.zeros(width)
     mu = mean[begin : begin + d]
     assign(mean[: 2 * size], score)
     assign(mu, feat[W])
     m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
     step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    slot_of, (w, room, coefs) = np.empty(size, np.int64), workplace(size, width)
+    slot_of, (w, room, coefs) = np.empty(size, np.int64), scw.workplace(size, width)
     for visit in range(order.shape[0]):
         i = order[visit]
         side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
         length = pack_row(X, i, x, features)
 
-        # Running class statistics, and all that is in their coordinates.
+        # Running class statistics, and all that depends on scales.
         if count(X, y, i, table, how):
-            off = stats[ROWS] >= stats[RENEW_AT]
+            off = stats.is_stale(table)
             for k_x in range(length if how.precondition else 0):
                 j = features[k_x]
-                second = second_moment(feat, j, stats[TO_POS], stats[TO_NEG])
-                off |= second * feat[D, j] > _GROWN  # cannot wait
+                off |= mean_square(table, j) * feat[D, j] > _GROWN
             if off:
-                renew(table, how)
-                stats[RENEW_AT] = _RENEW * stats[ROWS]
+                engine.renew(table, how)
+                stats.renew_after(table, _RENEW)
                 rescaled(state, unit, shift, at, mean, mu, e, c, how)
 
-        # What is to be known of the pairs of the row.
-        unpack(x, features, length, unit, shift, e[:d])
-        covary(S, R, e, c)
+        # Means, covariances and variances of the pairs of the row.
+        buffers.unpack(x, features, length, unit, shift, e[:d])
+        scw.covary(S, R, e, c)
         s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])
-        first, end = other * size, other * size + filled(seen, other, size)
-        near, far = first // 8 * 8, padded(end)  # these with whole cache lines
+        first, end = other * size, other * size + buffers.filled(seen, other, size)
+        near, far = first // 8 * 8, scw.padded(end)  # in whole cache lines
         for b in range(first, end):
             m[b], k[b], v[b] = mean[b], c[b], R[b, b]
 
-        # Steps along those that have a loss.
-        C_t = C if printed else C / np.sqrt(2.0 * stats[NORM])
-        C_t *= weight_of(y, i, table)
+        # Steps along the pairs with a loss.
+        C_t = C if printed else C / np.sqrt(2.0 * stats.mean_norm(table))
+        C_t *= stats.weight_of(y, i, table)
         r = 0
         for b in range(first, end):
             margin = y_t * (s - m[b])
             z_z = e_e - 2.0 * k[b] + v[b]
-            if z_z <= ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
+            if z_z <= scw.ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
                 continue
-            C_b = C_t * slots[WEIGHT, b] * stats[TO_MEAN]
-            alpha, root = confident_step(margin, z_z, phi, C_b)
+            C_b = C_t * slots[WEIGHT, b] * stats.weight_unit(table)
+            alpha, root = scw.confident_step(margin, z_z, phi, C_b)
             step[r] = y_t * part * alpha
             beta[r] = alpha * phi / (root + z_z * alpha * phi)
             x_z = e_e - k[b]
@@ -209,10 +176,10 @@ def update(
                 coefs[h, r] = beta[h] * w[h, b] + drop[h]
             for a in range(near, b):
                 w[r, a] = c[a] - R[a, b]
-            difference(c, R[b], b, far, w[r])
-            catch_up(coefs, w, r, near, far)
+            scw.difference(c, R[b], b, far, w[r])
+            scw.catch_up(coefs, w, r, near, far)
             rest = slice(b + 1, end)
-            follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
+            scw.follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
             s += step[r] * x_z
             e_e += drop[r] * x_z
             r += 1
@@ -220,16 +187,16 @@ def update(
             b = slot_of[h]
             for a in range(near):
                 w[h, a] = c[a] - R[a, b]
-            difference(c, R[b], far, width, w[h])
-        eliminate(coefs, w, r, 0, near)
-        eliminate(coefs, w, r, far, width)
-        add_rows(step, w, r, 0, width, mean)
-        subtract_squares(S, R, beta, w, r, room)
+            scw.difference(c, R[b], far, width, w[h])
+        scw.eliminate(coefs, w, r, 0, near)
+        scw.eliminate(coefs, w, r, far, width)
+        scw.add_rows(step, w, r, 0, width, mean)
+        scw.subtract_squares(S, R, beta, w, r, room)
 
-        slot = find_slot(seen, side, size, reservoir, seed)
+        slot = buffers.find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
-            put(rows, slots, at, slot, x, features, length, abs(y[i]))
-            add_rows(drop, w, r, 0, width, c)
+            buffers.put(rows, slots, at, slot, x, features, length, abs(y[i]))
+            scw.add_rows(drop, w, r, 0, width, c)
             for a in range(slot):
                 R[a, slot] = c[a]
             assign(R[slot, slot:], c[slot:])
@@ -240,8 +207,7 @@ def update(
 
 def weights(state: State) -> tuple[Float, float]:
     """Return the weights and the intercept."""
-    feat = state.table.feat
-    w = feat[W] * np.sqrt(feat[D])
+    w = engine.weights(state.table) * np.sqrt(engine.scales(state.table))
     if not state.table.n.all():
         return np.zeros_like(w), 0.0
     return w, engine.threshold(w, state.table)

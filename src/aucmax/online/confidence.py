@@ -1,12 +1,12 @@
 r"""Soft confidence-weighted steps (SCW-I), and the covariance that they keep.
 
 Wang, Zhao and Hoi (ICML 2012): the weights are a normal distribution N(μ, Σ), and a
-step along z, whose score ought to be positive, is the least change of it,
+step along z, whose score should be positive, is the smallest change,
 
 .. math:: \min_{\mu, \Sigma} KL(N(\mu, \Sigma) \,\|\, N(\mu_t, \Sigma_t))
           + C \max(0, \phi \sqrt{z^T \Sigma z} - \mu \cdot z) ,
 
-that lifts the chance of a positive score to Φ(φ), or as far as C allows. With
+that raises the probability of a positive score to Φ(φ), or as far as C allows. With
 v = zᵀΣz and m = μ·z before the step, and ψ = 1 + φ²/2, ζ = 1 + φ²: setting the
 derivatives to zero gives
 
@@ -15,16 +15,15 @@ derivatives to zero gives
   Σ -= β Σz zᵀΣ, β = αφ/(√u + vαφ), and u + αφv√u = v, which is quadratic in √u;
 * if α < C the loss is zero: φ√u = m + αv, which is quadratic in α.
 
-Beside the weights ω, rows e may be kept whose scores e·ω, jointly normal with them,
-change by the same steps: with E these rows, what is kept is the covariance of (Eω, ω),
-and a step changes it along w = cov((Eω, ω), z·ω). It is in two parts:
+Beside the weights ω, scores e·ω of some rows e are kept, which are jointly normal with
+ω and change by the same steps. With E these rows, the state has the covariance of
+(Eω, ω), and a step changes it along w = cov((Eω, ω), z·ω). It has two parts:
 
-* Σ is a lower triangle, row after row, each as long as the next multiple of eight, that
-  is to the end of a cache line. Beyond the diagonal is what is there by symmetry, but
-  for rounding.
-* ``R`` has a row for each row e: its covariances with the scores of the rows from it
-  on, what is before means nothing, and from the next multiple of eight on with all the
-  weights. So what a step along a row needs stands side by side.
+* Σ is a lower triangle, row after row, each padded to a multiple of eight, the end of a
+  cache line. Entries beyond the diagonal are there by symmetry, up to rounding.
+* ``R`` has a row for each row e: its covariances with the scores of the rows from e on
+  (earlier entries have no meaning), padded to a multiple of eight, then with all
+  weights. So the numbers of a step along a row are contiguous.
 """
 
 import numpy as np
@@ -33,14 +32,14 @@ from aucmax.core.jit import inlined, vectorised
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_width
 
-# A variance below this share of the parts that it is the difference of is rounding.
+# A variance below this fraction of the terms that it is a difference of is rounding.
 ROUNDING = 1e-12
-TILE = 4  # rows that products are added to at a time
+TILE = 4  # rows updated at a time
 
 
 @inlined
 def padded(length: int) -> int:
-    """Return the next multiple of eight: numbers of whole cache lines."""
+    """Round up to a multiple of eight, a whole cache line."""
     return -(-length // 8) * 8
 
 
@@ -57,10 +56,10 @@ def add_products(
     start: int,
     stop: int,
 ) -> None:
-    """Add Σ c_l v_lᵀ over the first ``r`` rows of ``c`` and V to some rows in K.
+    """Add Σ c_l v_lᵀ over the first ``r`` rows of ``c`` and V to ``rows`` rows of K.
 
-    The first of them begins at ``at``, the next ``length`` later. Of ``c`` as many
-    columns count, from ``first`` on, and of V those from ``start`` to ``stop``.
+    These start at ``at``, ``length`` apart. They take the columns of ``c`` from
+    ``first`` on and the columns of V from ``start`` to ``stop``.
     """
     for q in range(rows):
         here = at + q * length
@@ -69,19 +68,19 @@ def add_products(
 
 @inlined
 def row_start(i: int) -> int:
-    """Return where row i of a triangle begins."""
+    """Return the start of row i of a triangle."""
     return 8 * ((i >> 3) + 1) * (i - 4 * (i >> 3))
 
 
 def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
-    """Return Σ of unit weights, and R of no rows, in ``slots``."""
+    """Return Σ = I, and R without rows."""
     check_width(
         n_features,
         0.5,
         f"{name} keeps a symmetric d x d matrix",
         "With covariance='diag' it keeps the diagonal.",
     )
-    i = np.arange(padded(n_features))  # features to come are in the rest
+    i = np.arange(padded(n_features))  # padded for features to come
     ends = np.cumsum(8 * (i // 8 + 1))
     S = np.zeros(ends[-1])
     S[ends - 8 * (i // 8 + 1) + i] = 1.0
@@ -92,9 +91,8 @@ def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
 def confident_step(m: float, v: float, phi: float, C: float) -> tuple[float, float]:
     """Return α and √u of a step along z, of mean score ``m`` and variance ``v``.
 
-    Of the two forms of a root of a quadratic, (-b + r)/a and c/(b + r), each is the one
-    that adds: the other would be a small difference of large numbers where the score is
-    near its goal, or the step long.
+    Of the two forms of a root of a quadratic, (-b + r)/a and c/(b + r), it uses the one
+    that adds: the other cancels if the score is near its goal or the step long.
     """
     squared = phi * phi
     psi, zeta = 1.0 + 0.5 * squared, 1.0 + squared
@@ -111,9 +109,9 @@ def confident_step(m: float, v: float, phi: float, C: float) -> tuple[float, flo
 
 @inlined
 def covary(S: Float, R: Float, e: Float, out: Float) -> None:
-    """Write the covariances of the score of the row ``e`` with all scores and weights.
+    """Write the covariances of the score of row ``e`` with all scores and weights.
 
-    The weights begin where they do in R, and ``e`` ends with a whole cache line.
+    ``out`` has the layout of a row of R, and ``e`` is padded to a cache line.
     """
     flat, width = R.reshape(R.size), R.shape[1]
     begin = width - e.shape[0]
@@ -124,7 +122,7 @@ def covary(S: Float, R: Float, e: Float, out: Float) -> None:
         at, length = row_start(j), 8 * ((j >> 3) + 1)
         _multiply_four(S, at, length, e[:length], of_weights[j:])
         x = (e[j], e[j + 1], e[j + 2], e[j + 3])
-        if x != (0.0, 0.0, 0.0, 0.0):  # mostly they are, if rows are sparse
+        if x != (0.0, 0.0, 0.0, 0.0):  # the usual case in sparse rows
             _add_four(S, at, length, x, of_weights[: length - 8])
 
 
@@ -165,7 +163,7 @@ def _add_four(
 def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> None:
     """Add Σ c_l v_l over the first ``r`` rows of V, from ``start`` to ``stop``.
 
-    Four at a time: ``out`` is then read and written once for four.
+    Four at a time, so that ``out`` is read and written once for four rows.
     """
     for h in range(0, r, 4):
         h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
@@ -179,7 +177,7 @@ def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> N
 
 @vectorised
 def difference(a: Float, b: Float, start: int, stop: int, out: Float) -> None:
-    """Write a - b, between ``start`` and ``stop``."""
+    """Write a - b from ``start`` to ``stop``."""
     x, y, o = a[start:stop], b[start:stop], out[start:stop]
     for j in range(o.shape[0]):
         o[j] = x[j] - y[j]
@@ -189,7 +187,7 @@ def difference(a: Float, b: Float, start: int, stop: int, out: Float) -> None:
 def follow(
     w: Float, step: float, drop: float, beta: float, m: Float, k: Float, v: Float
 ) -> None:
-    """Bring means, covariances with a row and variances past a step along ``w``."""
+    """Update means, covariances with a row and variances for a step along ``w``."""
     for a in range(w.shape[0]):
         m[a] += step * w[a]
         k[a] += drop * w[a]
@@ -198,7 +196,7 @@ def follow(
 
 @inlined
 def workplace(size: int, width: int) -> tuple[Float, Float, Float]:
-    """Return room for ``size`` steps: their w, as much again, and what they share."""
+    """Return workspaces for ``size`` steps: their w, the same again, coefficients."""
     coefs = np.zeros((size, size + TILE))
     width = padded(width)
     return np.zeros((size + TILE, width)), np.zeros((size, width)), coefs
@@ -206,16 +204,16 @@ def workplace(size: int, width: int) -> tuple[Float, Float, Float]:
 
 @inlined
 def catch_up(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
-    """Add Σ c_lr v_l over l < r to v_r, from ``start`` to ``stop``, whole lines."""
+    """Add Σ c_lr v_l over l < r to v_r, in whole cache lines."""
     flat, width = V.reshape(V.size), V.shape[1]
     add_products(flat, r * width + start, 0, 1, coefs, r, V, r, start, stop)
 
 
 @inlined
 def eliminate(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
-    """Add Σ c_lh v_l over l < h to v_h, for the first ``r`` rows.
+    """Add Σ c_lh v_l over l < h to v_h for the first ``r`` rows, in whole cache lines.
 
-    From ``start`` to ``stop``, whole cache lines. Up to TILE rows after may change.
+    Up to TILE rows after them may change.
     """
     flat, width = V.reshape(V.size), V.shape[1]
     for h in range(0, r, TILE):
@@ -230,7 +228,7 @@ def eliminate(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
 def subtract_squares(
     S: Float, R: Float, beta: Float, V: Float, r: int, U: Float
 ) -> None:
-    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V; U is room for as many."""
+    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V; U is a workspace."""
     for h in range(r):
         _scale(-beta[h], V[h], U[h])
     flat, width, slots = R.reshape(R.size), R.shape[1], R.shape[0]
@@ -245,5 +243,6 @@ def subtract_squares(
 
 @vectorised
 def _scale(c: float, v: Float, out: Float) -> None:
+    """Write c v."""
     for j in range(v.shape[0]):
         out[j] = c * v[j]

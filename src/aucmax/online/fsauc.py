@@ -6,67 +6,65 @@ Liu, Zhang, Chen, Wang and Yang (ICML 2018) solve the saddle point of
 .. math:: \min_{\|w\|_1 \le R,\, a,\, b}\ \max_\alpha\ E\, F(w, a, b, \alpha; x, y)
           + \tfrac{p (1 - p)\, l_2}{2} \|w\|^2 ,
 
-in stages of constant step size. A stage keeps v = (w, a, b) within r of where it
-started and α within D; the mean of its iterates is where the next one starts, α anew
-from the class means, with half the r and half the step size. The mean of a stage of
-constant steps forgets where the stage started exponentially fast, which a mean over all
-of a stream never does: hence O(1/n) in place of SOLAM's O(1/√n).
+in stages of constant step size. A stage keeps v = (w, a, b) within r of its start and α
+within D. The next stage starts from the mean of its iterates, with α from the class
+means, half the r and half the step size. The mean of a stage of constant steps forgets
+its start exponentially fast, which a mean over all of a stream never does: hence O(1/n)
+instead of SOLAM's O(1/√n).
 
 Deviations from the paper, none of which moves the minimum:
 
-* rows are centred and steps scaled feature by feature, weights of the l1 ball are those
-  of unit-scale features, and p counts through effective rows 4p(1 - p)n, as in
+* rows are centred and steps scaled feature by feature, the l1 ball holds the weights at
+  unit scale, and p enters through effective rows 4p(1 - p)n, as in
   :mod:`aucmax.online.solam`. In these coordinates, divided by the root mean squared
   norm of a row, κ is one, and w, a, b and α take steps of one size, as in the paper;
-* *capped* steps: explicit ones, cut where the row's own residual vanishes. They do not
-  overshoot there, like the implicit steps of :mod:`aucmax.online.solam`; but those, at
-  a constant size, do not have their mean at the minimum, as they weigh rows by their
-  norms. And a, b and α never take larger steps
-  than ¼, or w could not follow;
-* a and b start a stage from the class means, as α does: the sums are there anyway;
-* Lemma 1 bounds how wrong the class means may be with
+* *capped* steps are explicit ones, cut where the residual of the row vanishes. Like the
+  implicit steps of :mod:`aucmax.online.solam` they do not overshoot; but those, at a
+  constant size, do not have their mean at the minimum, as they weigh rows by their
+  norms (``benchmarks/bench_fsauc.py`` has both). Steps of a, b and α are at most ¼, or
+  w could not follow;
+* a and b start a stage from the class means, as α does;
+* Lemma 1 bounds the error of the class means by
   1 / (min(p, 1-p) T - √(2T log(12/δ))), which is negative until T is about
-  10 / min(p, 1-p)², and with constants that would make the second stage's steps
-  many times those of the first. Here it is their variance, at most
-  ‖w‖² / (p(1-p) T) over *all* T rows so far, and at most what a single row has:
-  β = 1 + 8κ² + 2 var / r², D = 2√2 κr + 3 √var. That is finite from the first pair on,
-  is next to nothing after a few rows of both classes, and is zero in ``fit``, where
-  the class means are exact. Steps never grow from stage to stage;
-* the first stage's steps are η₀/√(1 + ñ₀/(4d)), ñ₀ its effective rows and d the
-  features that make up the norm of a row: the paper's 1/√n₀, but full steps for wide
-  data (:mod:`aucmax.online.engine.step_sizes`). For those r, too, is halved no sooner
+  10 / min(p, 1-p)², and with constants that make the steps of the second stage many
+  times those of the first. Here it is their variance, at most ‖w‖² / (p(1-p) T) over
+  *all* T rows so far, and at most that of a single row: β = 1 + 8κ² + 2 var / r²,
+  D = 2√2 κr + 3 √var. It is finite from the first pair on, small after a few rows of
+  both classes, and zero in ``fit``, where the class means are exact. Steps never grow
+  from stage to stage;
+* the steps of the first stage are η₀/√(1 + ñ₀/(4d)), with ñ₀ its effective rows and d
+  the effective number of features: the paper's 1/√n₀, but full steps for wide data
+  (:mod:`aucmax.online.engine.step_sizes`). For wide data r, too, is halved no sooner
   than 1/√(1 + t̃/d) has halved, t̃ the effective rows so far;
-* a stream of unknown length has stages twice as long as the one before, and r falls
-  like 1/√(1 + t̃/(4d)): the paper's r ∝ 1/√n. (Halved with each doubling, steps would
-  fall like 1/n: too fast, unless the convexity is known.) Within a stage, the weights
-  are a mean of its start and its mean so far;
-* after the l1 ball and the box, the ball around the start is a pull towards the start,
-  which stays inside: a point of the intersection, like that of the paper's alternating
-  projections, without iterations. The l1 ball may be overstepped by 1 % between
-  projections, which are O(d); the weights returned are inside.
-
-The Notes of the class have the settings that switch back, all but Lemma 1.
+* in a stream of unknown length each stage is twice as long as the one before, and r
+  falls like 1/√(1 + t̃/(4d)): the paper's r ∝ 1/√n. (Halved with each doubling, steps
+  would fall like 1/n: too fast, unless the convexity is known.) Within a stage, the
+  weights are a mean of its start and its mean so far;
+* after the l1 ball and the box, the ball around the start is a pull towards the start:
+  a point of the intersection, as by the paper's alternating projections, without
+  iterations. The l1 ball may be exceeded by 1 % between projections, which cost O(d);
+  the weights returned are inside.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from aucmax.base.class_moments import ClassMoments as Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.core.rows import Float, Rows
 from aucmax.online import fsauc_stages as stages
 from aucmax.online import fsauc_steps as steps
-from aucmax.online.base import OnlineAUC
-from aucmax.online.engine import ROWS, WIDTH, P, Stream, Visit
+from aucmax.online.base import COUNT, NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.engine import Stream, Visit
+from aucmax.online.engine.statistics import class_balance, effective_width, rows_seen
 from aucmax.online.fsauc_stages import ETA, LENGTH, PLANNED
 from aucmax.online.fsauc_steps import CAPPED, EXPLICIT, IMPLICIT, State
 
 STEPS = {"capped": CAPPED, "implicit": IMPLICIT, "explicit": EXPLICIT}
 
-_STRETCH = 16  # steps at least, d at most, between two proximal maps
+_STRETCH = 16  # steps between two proximal maps; d if that is more
 _NO_BALL = 1e150  # its square is finite
 
 
@@ -82,56 +80,37 @@ class FSAUC(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=100.0
-        Radius R of the l1 ball, for weights of unit-scale features: 1 is the weight of
-        a feature one standard deviation of which is one unit of score. The first stage
-        stays within about 3.5 R of zero, each further one within half of that of where
-        it starts. None stands for no balls at all. Without ``precondition``, weights
-        are measured as they are.
+        Radius R of the l1 ball, for weights at unit scale: at weight 1, one standard
+        deviation of a feature is one unit of score. The first stage stays within about
+        3.5 R of zero, each later one within half of that of its start. None removes all
+        balls. Without ``precondition``, the ball holds the raw weights.
     l2 : float, default=0.0
         Ridge penalty. The papers' :math:`\beta` is :math:`p(1-p)\,l_2`.
     eta0 : float, default=0.5
         Step size of a short first stage, in units of one over the mean squared norm of
         a row; that of a long one falls with the square root of its length.
     schedule : {"stages", "printed"}, default="stages"
-        Whether lengths of stages, balls and steps fit the data; or stages are as many
-        and as long as in the paper, each with half the ball and half the step size of
-        the one before, and ``eta0`` is the first step size of all variables, a plain
-        number.
+        Fit lengths of stages, balls and steps to the data; or take the number and the
+        length of stages from the paper, halve ball and step size with each stage, and
+        take ``eta0`` as the first step size of all variables, a plain number.
     n_expected : int or None, default=None
-        Rows that ``partial_fit`` will see in all, which are then divided into stages as
-        in the paper; more may come. Without it, each stage is twice as long as the one
-        before. ``fit`` knows.
+        Number of rows that ``partial_fit`` will see in all, to plan the stages as in
+        the paper; more may follow. By default, each stage is twice as long as the one
+        before. ``fit`` ignores it.
     step : {"capped", "implicit", "explicit"}, default="capped"
-        Explicit steps are those of the paper and diverge if ``eta0`` is too large.
-        Capped ones end where the residual of the row is zero; implicit ones take it
-        after the step. Both may diverge, if it is far too large and there are no balls.
-        That is an error.
+        Explicit steps, those of the paper, diverge if ``eta0`` is too large. Capped
+        steps end where the residual of the row is zero; implicit ones take it after the
+        step. Both can diverge if it is far too large and there are no balls. Divergence
+        raises an error.
     precondition : bool, default=True
-        Whether features are centred and scaled inside, by class moments. The objective
-        is the same without, the number of passes to its minimum is not.
+        Centre and scale features internally. This changes the number of passes to the
+        minimum, not the minimum.
     max_iter : int, default=5
-        Passes over the data in ``fit``.
+        Number of passes over the data in ``fit``.
     shuffle : bool, default=True
-        Whether each pass of ``fit`` visits the rows in a new random order.
+        Visit the rows in a new random order in each pass of ``fit``.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done.
-    state_ : State
-        The variables of the algorithm; ``partial_fit`` goes on from them.
+        Random seed of that order.
 
     See Also
     --------
@@ -140,17 +119,16 @@ class FSAUC(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), or O(d) when the l1 ball is left; memory is nine numbers a
-    feature. ``fit`` reads the data once more, for exact class moments, and
-    ``partial_fit`` uses running ones. Of n rows, the stages are
-    :math:`m = \lfloor \tfrac12 \log_2 (2 \tilde n / \log_2 \tilde n) \rfloor - 1`, at
-    least one, where :math:`\tilde n = 4 p (1 - p) n`. By the paper's Theorem 1, the
+    A row costs O(nnz), or O(d) when the l1 ball is left; memory is nine numbers per
+    feature. ``fit`` makes one more pass for exact class moments, ``partial_fit`` uses
+    running ones. The number of stages for n rows is
+    :math:`\lfloor \tfrac12 \log_2 (2 \tilde n / \log_2 \tilde n) \rfloor - 1`, at least
+    one, with :math:`\tilde n = 4 p (1 - p) n`. By the paper's Theorem 1, the
     error falls like O(1/n) up to logarithms [1]_.
 
-    The constants of the paper's Lemma 1 are negative or without bound for few rows or
-    rare positives. What they bound is the error of the class means from which a stage
-    starts; in its place stands the variance of those means, counting all rows so far
-    and at least one of each class, and steps never grow from stage to stage.
+    The constants of the paper's Lemma 1 are negative or unbounded for few rows or rare
+    positives. They bound the error of the class means that a stage starts from; here
+    the variance of those means is used, and steps never grow from stage to stage.
 
     As printed: ``FSAUC(R, eta0=eta1, n_expected=n, schedule="printed",
     step="explicit", precondition=False)`` and ``partial_fit``, for rows of norm one
@@ -171,16 +149,12 @@ class FSAUC(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
+        **OnlineAUC._parameter_constraints,
+        "radius": [POSITIVE, None],
+        "l2": [NON_NEGATIVE],
         "schedule": [StrOptions({"stages", "printed"})],
-        "n_expected": [Interval(Integral, 1, None, closed="left"), None],
+        "n_expected": [COUNT, None],
         "step": [StrOptions(set(STEPS))],
-        "precondition": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -219,15 +193,14 @@ class FSAUC(OnlineAUC):
             )
         return state
 
-    def _begin(self, rows: Rows, tally: Tally) -> State:
-        state: State = super()._begin(rows, tally)
-        z, stats = state.z, state.table.stats
-        n = float(stats[ROWS]) * self.max_iter
+    def _begin(self, rows: Rows, moments: ClassMoments) -> State:
+        state: State = super()._begin(rows, moments)
+        z, table = state.z, state.table
+        n = rows_seen(table) * self.max_iter
         if self.schedule == "printed":
             z[PLANNED], z[LENGTH] = stages.printed_plan(int(n))
             return state
-        balance = 4.0 * float(stats[P] * (1.0 - stats[P]))
-        first = stages.plan(n, balance, float(stats[WIDTH]))
+        first = stages.plan(n, class_balance(table), effective_width(table))
         z[PLANNED], z[LENGTH], z[ETA] = first
         return state
 

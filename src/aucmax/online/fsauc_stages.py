@@ -1,4 +1,4 @@
-"""The stages of FSAUC: how long, how wide, and how one follows another.
+"""The stages of FSAUC: their lengths, radii and starts.
 
 See :mod:`aucmax.online.fsauc`.
 """
@@ -7,18 +7,18 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
-from aucmax.online.engine import D, U, W
+from aucmax.online.engine.feature_table import D, U, W
 
 FIRST = 16.0  # effective rows in the first stage of a stream
-_PATIENCE = 4.0  # effective rows a feature that full steps are good for
+_PATIENCE = 4.0  # effective rows per feature with full steps
 BETA0 = 9.0  # 1 + 8 κ²
 
-# The numbers in State.z: steps, all and in this stage; the stage, from 1; how many are
-# planned, and the length of one, or of an unplanned one in effective rows; the radii r
-# and D, β, and over the first the radius and the step size η; the variables a, b and α,
-# and where they started; the factor s of the weights, w = w₁ + s W; ‖w - w₁‖²; whether
-# ‖w‖₁ is followed, and its bound if it is, ‖w₁‖₁ if not; the largest norm of a row; as
-# printed Σ a and Σ b. (Σ s is the table's, the weights of the average.)
+# Slots of State.z: steps, in all and in this stage; the stage, from 1; number of
+# planned stages, and the length of one, or of an unplanned one in effective rows; the
+# radii r and D; β; r and the step size η relative to the first stage; the variables a,
+# b and α, and their starts; the factor s of the weights, w = w₁ + s W; ‖w - w₁‖²;
+# whether ‖w‖₁ is tracked, and its bound if it is, else ‖w₁‖₁; the largest norm of a
+# row; as printed Σ a and Σ b. (Σ s is the weight of the average, in the table.)
 T, DONE, STAGE, PLANNED, LENGTH, BALL, DUAL, BETA, FALL, ETA = range(10)
 A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA, SUM_A, SUM_B = range(
     10, 23
@@ -27,9 +27,9 @@ A, B, ALPHA, A1, B1, ALPHA1, SCALE, REACH, NEAR, SIZE, KAPPA, SUM_A, SUM_B = ran
 
 @kernel
 def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
-    """Return for ``n`` rows the number of stages, the length of one, and the first η.
+    """Return the number of stages for ``n`` rows, the length of one, and the first η.
 
-    ``balance`` is 4p(1 - p): of rare positives a stage must have enough.
+    ``balance`` is 4p(1 - p): stages are longer if positives are rare.
     """
     effective = max(balance * n, 2.0)
     m = np.floor(0.5 * np.log2(2.0 * effective / np.log2(effective))) - 1.0
@@ -39,17 +39,17 @@ def plan(n: float, balance: float, width: float) -> tuple[float, float, float]:
 
 
 def printed_plan(n: int) -> tuple[float, float]:
-    """Return m and n₀ of the paper's Algorithm 1; at least one stage."""
+    """Return m (at least one) and n₀ of the paper's Algorithm 1."""
     m = max(int(0.5 * np.log2(2.0 * n / np.log2(max(n, 2)))) - 1, 1)
     return float(m), float(n // m)
 
 
 @inlined
 def finished(z: Float, done: float, balance: float) -> bool:
-    """Return whether ``done`` steps make up the stage."""
+    """Return whether the stage is complete after ``done`` steps."""
     if z[STAGE] <= z[PLANNED]:
         return done >= z[LENGTH]
-    # A half keeps rounding from having a say when all these are round numbers.
+    # The half keeps rounding from deciding when all of these are round numbers.
     return balance * (done + 0.5) >= z[LENGTH]
 
 
@@ -89,7 +89,7 @@ def next_stage(
 
 @kernel
 def arrive(feat: Float, start: Float, of_weights: float, of_past: float) -> None:
-    """Put the mean of the stage in the place of the weights; O(d)."""
+    """Replace the weights by the mean of the stage; O(d)."""
     for j in range(feat.shape[1]):
         mean = of_weights * feat[W, j] - of_past * feat[U, j]
         feat[W, j] = start[j] * feat[D, j] + mean
@@ -128,7 +128,7 @@ def shrink(
     ridge: float,
     threshold: float,
 ) -> None:
-    """Soft-threshold the weights of unit-scale features, and shrink them; O(d)."""
+    """Soft-threshold the weights at unit scale, and shrink them; O(d)."""
     for j in range(feat.shape[1]):
         w = start[j] * feat[D, j] + scale * feat[W, j]
         soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(feat[D, j]), 0.0)

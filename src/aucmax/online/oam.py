@@ -1,101 +1,63 @@
 r"""OAM: online AUC maximisation with a buffer of rows.
 
 Zhao, Hoi, Jin and Yang (ICML 2011) minimise the pairwise hinge loss, summed over pairs,
-
-.. math:: J(w) = E\,\max(0, 1 - w \cdot (x^+ - x^-)) ,
-
-by pairing each row with a sample of the other class: B rows of either class, kept in a
+by pairing each row with a sample of the other class: B rows of each class are kept in a
 buffer (:mod:`aucmax.online.engine.buffer`). With z the difference, positive minus
 negative,
 
-* ``seq`` takes the pairs in turn: w += min(C_t, max(0, 1 - w·z)/‖z‖²) z, which is the
-  passive-aggressive step (PA-I): the least change that mends the pair, up to C_t (up
-  to C_t/2 in the paper, which minimises ‖v - w‖² + C_t ℓ(v), not half of the first);
+* ``seq`` takes the pairs in turn: w += min(C_t, max(0, 1 - w·z)/‖z‖²) z, the
+  passive-aggressive step (PA-I), the smallest change that corrects the pair, up to C_t
+  (C_t/2 in the paper, which minimises ‖v - w‖² + C_t ℓ(v), without ½);
 * ``gra`` takes them at once: w += (C_t/2) Σ z over the pairs with w·z ≤ 1.
 
-The sample stands for all rows so far: C_t = C max(1, seen/B), seen the rows of the
-other class.
+The sample stands for all rows so far: C_t = C max(1, seen/B), with the number of rows
+of the other class seen.
 
 Deviations from the paper:
 
-* steps are scaled feature by feature (:mod:`aucmax.online.engine`), so that raw
-  features do as well as standardised ones, and C is relative to the mean of ‖z‖²;
-* C falls with the number of rows, and the buffer is the last rows;
+* steps are scaled feature by feature (:mod:`aucmax.online.engine`), so raw features do
+  as well as standardised ones, and C is relative to the mean of ‖z‖²;
+* C falls with the number of rows, and the buffer has the last rows;
 * a weighted average of the iterates is returned;
-* one random number decides whether and where a row is kept, and the numbers are the
-  same for every model, so that a stream needs no seed.
-
-The Notes of the class have the settings that switch back.
+* one random number decides whether and where a row is stored, and the random numbers
+  are the same for every model, so that streams have no random seed.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from aucmax.base.class_moments import NEG, POS
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, pack_row
 from aucmax.online import engine
-from aucmax.online.base import OnlineAUC
-from aucmax.online.engine import (
-    NEG,
-    NORM,
-    PAST,
-    POS,
-    WIDTH,
-    P,
-    Table,
-    Visit,
-    assign,
-    learn,
-    renew,
-    weight_of,
-)
+from aucmax.online.base import COUNT, POSITIVE, OnlineAUC
+from aucmax.online.engine import Table, Visit, learn, renew
 from aucmax.online.engine import buffer as buffers
-from aucmax.online.engine.buffer import (
-    LENGTH,
-    VALUES,
-    WEIGHT,
-    check,
-    erase,
-    features_of,
-    filled,
-    find_slot,
-    put,
-    widened,
-)
-from aucmax.online.oam_rows import (
-    compare,
-    compare_full,
-    look,
-    look_full,
-    move,
-    move_full,
-    square,
-    square_full,
-)
+from aucmax.online.engine import buffered_rows as held
+from aucmax.online.engine import statistics as stats
+from aucmax.online.engine.buffer import LENGTH, VALUES, WEIGHT
+from aucmax.online.engine.feature_table import assign
 
-# Of the number of rows, by which steps fall.
+# Powers of the number of rows with which steps fall.
 _POWERS = {"constant": 0.0, "invsqrt": 0.5, "inv": 1.0, "printed": 0.0}
-# A squared length below this share of those of the two rows is rounding error.
+# A squared length below this fraction of those of the two rows is rounding error.
 _ROUNDING = 1e-13
 
-# The numbers in State.z: steps; whether a row had zeros; rows of either class that the
-# buffer was offered; its random numbers.
+# Slots of State.z: steps; whether a row had zeros; rows of each class offered to the
+# buffer (2); its random generator (2).
 T, HOLES, SEEN, SEED = 0, 1, 2, 4
 
 
 class State(NamedTuple):
-    """The learner; its arrays change in place."""
+    """State of the learner; updated in place."""
 
-    table: (
-        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
-    )
-    rows: Float  # (2, 2B, width) the buffered rows: see aucmax.online.engine.buffer
+    table: Table
+    rows: Float  # (2, 2B, width) buffered rows, see aucmax.online.engine.buffer
     slots: Float  # (2, 2B) their lengths and weights
-    z: Float  # (6,) numbers, see above
+    z: Float  # (6,) slots above
 
 
 def init(n_features: int, buffer_size: int, precondition: bool) -> State:
@@ -122,11 +84,11 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, rows, slots, z = state
-    feat, stats = table.feat, table.stats
+    feat = table.feat
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     d, size, width = feat.shape[1], slots.shape[1] // 2, rows.shape[2]
-    lengths, at = slots[LENGTH], features_of(rows, slots)
-    values, places = rows[VALUES].reshape(-1), at.reshape(-1)  # row after row
+    lengths, at = slots[LENGTH], buffers.features_of(rows, slots)
+    values, places = rows[VALUES].reshape(-1), at.reshape(-1)  # flat
     x, features = np.empty(width), np.empty(width, np.uint32)
     dx, shift, steps = np.zeros(d), np.zeros(d), np.empty(size)
     if z[HOLES] == 0.0:
@@ -144,21 +106,23 @@ def update(
             z[HOLES] = 1.0
             shift[:] = 0.0
 
-        # The pairs of the row, one by one or all at the same w.
-        pairs = filled(seen, other, size)
+        # The pairs of the row, in turn or all at the same w.
+        pairs = buffers.filled(seen, other, size)
         if pairs > 0:
             z[T] += 1.0
-            C_t = C if printed else C / (2.0 * stats[NORM])
-            C_t = C_t * max(1.0, seen[other] / size) * weight_of(y, i, table)
+            C_t = C if printed else C / (2.0 * stats.mean_norm(table))
+            C_t = C_t * max(1.0, seen[other] / size) * stats.weight_of(y, i, table)
             if power > 0.0:
-                balance = 4.0 * stats[P] * (1.0 - stats[P])
                 C_t /= max(1.0, (seen[POS] + seen[NEG]) / (2.0 * size))
-                C_t /= (1.0 + balance * z[T] / stats[WIDTH]) ** power
+                effective = stats.class_balance(table) * z[T]
+                falling = effective / stats.effective_width(table)
+                C_t /= (1.0 + falling) ** power
             if length == d:
-                s, x_x = look_full(x, feat, shift, dx)
+                s, x_x = held.look_full(x, feat, shift, dx)
             else:
-                s, x_x = look(x, features, length, feat, dx)
-            total = 0.0  # of the steps so far: w is still to move by as much D x
+                s, x_x = held.look(x, features, length, feat, dx)
+            total = 0.0  # sum of the steps so far, which w takes along D x in the end
+            past = stats.average_weight(table)
             for phase in range(1 if sequential else 2):
                 for b in range(pairs):
                     slot = other * size + b
@@ -166,17 +130,21 @@ def update(
                     full = lengths[slot] == d
                     if phase == 0:
                         if full:
-                            s_b, x_xb = compare_full(values, start, feat, shift, dx)
+                            s_b, x_xb = held.compare_full(
+                                values, start, feat, shift, dx
+                            )
                         else:
-                            s_b, x_xb = compare(values, places, start, count, feat, dx)
+                            s_b, x_xb = held.compare(
+                                values, places, start, count, feat, dx
+                            )
                         margin = y_t * (s - s_b - total * x_xb)
-                        longest = C_t * slots[WEIGHT, slot] * stats[engine.TO_MEAN]
+                        longest = C_t * slots[WEIGHT, slot] * stats.weight_unit(table)
                         steps[b] = 0.0
                         if sequential and margin < 1.0:
                             if full:
-                                xb_xb = square_full(values, start, feat, shift)
+                                xb_xb = held.square_full(values, start, feat, shift)
                             else:
-                                xb_xb = square(values, places, start, count, feat)
+                                xb_xb = held.square(values, places, start, count, feat)
                             z_z = x_x - 2.0 * x_xb + xb_xb
                             if z_z > _ROUNDING * (x_x + xb_xb):
                                 steps[b] = y_t * min(longest, (1.0 - margin) / z_z)
@@ -186,22 +154,22 @@ def update(
                     if steps[b] != 0.0 and (sequential or phase == 1):
                         c = -steps[b]
                         if full:
-                            move_full(values, start, feat, shift, c, stats[PAST])
+                            held.move_full(values, start, feat, shift, c, past)
                         else:
-                            move(values, places, start, count, feat, c, stats[PAST])
+                            held.move(values, places, start, count, feat, c, past)
                         total += steps[b]
             start, count = np.uint64(0), np.uint64(length)
             if length == d:
-                move_full(x, start, feat, shift, total, stats[PAST])
+                held.move_full(x, start, feat, shift, total, past)
             else:
-                move(x, features, start, count, feat, total, stats[PAST])
-            erase(features, length, dx)
+                held.move(x, features, start, count, feat, total, past)
+            buffers.erase(features, length, dx)
             if average:
-                stats[PAST] += z[T]
+                stats.add_to_average(table, z[T])
 
-        slot = find_slot(seen, side, size, reservoir, seed)
+        slot = buffers.find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
-            put(rows, slots, at, slot, x, features, length, abs(y[i]))
+            buffers.put(rows, slots, at, slot, x, features, length, abs(y[i]))
 
 
 class OAM(OnlineAUC):
@@ -211,55 +179,35 @@ class OAM(OnlineAUC):
 
     .. math:: J(w) = E\,\max(0, 1 - w \cdot (x^+ - x^-)) .
 
-    There is no penalty: early steps count less in the average, and that is all.
+    There is no penalty, but early steps count less in the average.
 
     Parameters
     ----------
     C : float, default=0.6
-        The longest step along a pair, in units of one over the mean squared length of a
-        pair; grows with the number of rows that a buffered one stands for. With the
-        printed ``schedule`` the paper's C, a plain number.
+        Longest step along a pair, in units of one over the mean squared length of a
+        pair, times the number of rows that a buffered one stands for. With
+        ``schedule="printed"`` the paper's C, a plain number.
     update : {"seq", "gra"}, default="seq"
-        Whether the pairs of a row are mended one after the other, or all at the same
-        weights by a step down the gradient.
+        Correct the pairs of a row one after the other, or by one gradient step.
     buffer_size : int, default=100
-        Rows of either class in the buffer.
+        Buffered rows of each class.
     policy : {"fifo", "reservoir"}, default="fifo"
-        Whether the buffer is the last rows, or a random sample of all so far, as in the
-        paper: for streams whose order says something, such as one class first.
+        Buffer the last rows, or a random sample of all so far, as in the paper: for
+        streams whose order matters, such as one class first.
     schedule : {"inv", "invsqrt", "constant", "printed"}, default="inv"
-        How C falls: with the number of rows; with its square root; not at all, which
-        means that steps grow with the number of rows so far. "printed" is that, with C
-        the number that it is in the paper.
+        How C falls: with the number of rows; with its square root; not at all, so that
+        steps grow with the number of rows. "printed" is the last one, with C a plain
+        number.
     average : bool, default=True
-        Whether the weights are an average of the iterates, later ones weighing more
-        (in proportion to t), or the last iterate.
+        Return an average of the iterates, weighted by t, or the last iterate.
     precondition : bool, default=True
-        Whether steps are scaled feature by feature, by class moments.
+        Scale features internally.
     max_iter : int, default=5
-        Passes over the data in ``fit``.
+        Number of passes over the data in ``fit``.
     shuffle : bool, default=True
-        Whether each pass of ``fit`` visits the rows in a new random order.
+        Visit the rows in a new random order in each pass of ``fit``.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done.
-    state_ : State
-        The variables of the algorithm, the buffer among them; ``partial_fit`` goes on
-        from them.
+        Random seed of that order.
 
     See Also
     --------
@@ -268,9 +216,9 @@ class OAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(B nnz), B the buffer size; memory is ten numbers a feature and the
-    buffered rows. ``fit`` reads the data once more, for exact class moments;
-    ``partial_fit`` uses running ones.
+    A row costs O(B nnz), B the buffer size; memory is ten numbers per feature and the
+    buffered rows. ``fit`` makes one more pass for exact class moments, ``partial_fit``
+    uses running ones.
 
     As printed: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
     average=False)`` and ``partial_fit``, with ``update`` for the two variants.
@@ -289,18 +237,13 @@ class OAM(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        **OnlineAUC._parameter_constraints,
+        "C": [POSITIVE],
         "update": [StrOptions({"seq", "gra"})],
-        "buffer_size": [Interval(Integral, 1, None, closed="left")],
+        "buffer_size": [COUNT],
         "schedule": [StrOptions(set(_POWERS))],
         "policy": [StrOptions({"reservoir", "fifo"})],
-        "average": ["boolean"],
-        "precondition": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
     }
-    l2 = 0.0  # there is no penalty: scales are those of the features alone
 
     def __init__(
         self,
@@ -331,11 +274,11 @@ class OAM(OnlineAUC):
         return init(n_features, int(self.buffer_size), bool(self.precondition))
 
     def _with_room(self, state: Any, rows: Rows, signed: Float) -> Any:
-        return widened(state, rows, signed)
+        return buffers.widened(state, rows, signed)
 
     def _validate_state(self, state: Any) -> None:
         seen, seed = state.z[SEEN : SEEN + 2], state.z[SEED : SEED + 2]
-        check(state, seen, seed, self.n_features_in_)
+        buffers.check(state, seen, seed, self.n_features_in_)
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit
@@ -343,12 +286,12 @@ class OAM(OnlineAUC):
         C, printed = float(self.C), self.schedule == "printed"
         sequential, reservoir = self.update == "seq", self.policy == "reservoir"
         if printed and sequential:
-            C *= 0.5  # argmin ‖v - w‖² + C ℓ(v), without the ½ that PA-I has
+            C *= 0.5  # the paper minimises ‖v - w‖² + C ℓ(v), without ½
         rule = C, _POWERS[self.schedule], sequential, reservoir
         update(X, y, order, state, how, *rule, bool(self.average), printed)
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did."""
+        """Multiply the weight of all past rows by ``share``."""
         engine.fade(self.state_.table, share)
         self.state_.z[T] *= share
 

@@ -1,8 +1,8 @@
-"""Random pair order: which positive and which negative row make the next pairs.
+"""Random pair order: which positive and which negative row form the next pairs.
 
-Each class is gone through in random order, and shuffled again when it runs out. Both
-rows of a pair are uniform and independent of each other, as in the papers, but no row
-comes again before all others of its class came.
+Each class is visited in random order and shuffled again when it is exhausted. Both rows
+of a pair are uniform and independent, as in the papers, but no row is repeated before
+all others of its class have been used.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from aucmax.core.rows import Float
 
 Index = NDArray[np.int64]
 
-_SMALL = 4096  # rows shuffled at a time at least: small classes several times over
+_SMALL = 4096  # rows drawn at a time at least; small classes are repeated
 
 
 class RowOrder:
-    """The rows of one class in random order, each as often as its weight says."""
+    """Rows of one class in random order, in proportion to their weights."""
 
     def __init__(self, rows: Index, weight: Float, rng: np.random.RandomState) -> None:
         self.rows, self.rng = rows, rng
@@ -26,8 +26,8 @@ class RowOrder:
     def sample(self, size: int) -> Index:
         """Return ``size`` rows in proportion to their weights, sorted.
 
-        Systematic sampling: a row whose share of all weight is k / size, k a whole
-        number, occurs k times; otherwise chance rounds, without bias.
+        Systematic sampling: a row with k / size of the weight occurs k times, rounded
+        at random without bias.
         """
         if self._until is None and size == len(self.rows):
             return self.rows
@@ -58,7 +58,7 @@ class RowOrder:
 
 
 def pair_order(y: Float, rng: np.random.RandomState) -> tuple[RowOrder, RowOrder]:
-    """Return the orders of the positives and of the negatives; ``y`` signed weights."""
+    """Return the orders of the positives and of the negatives of signed ``y``."""
     sides = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
     positives, negatives = (RowOrder(rows, np.abs(y[rows]), rng) for rows in sides)
     return positives, negatives

@@ -16,8 +16,9 @@ def clip(value: float, bound: float) -> float:
 def l1_threshold(magnitudes: Float, radius: float) -> float:
     """Return the soft threshold that brings Σ magnitudes down to ``radius``.
 
-    Zero if it is not above. Michelot's algorithm: the threshold rises as numbers below
-    it drop out, until none does. O(d) a round, a few rounds (and no sort to compile).
+    Zero if it is not above. Michelot's algorithm: numbers below the threshold drop out
+    and the threshold rises, until none drops out. A few rounds of O(d), and no sort to
+    compile.
     """
     threshold = -np.inf
     kept = magnitudes.shape[0] + 1
@@ -28,7 +29,7 @@ def l1_threshold(magnitudes: Float, radius: float) -> float:
             if magnitudes[k] > threshold:
                 total += magnitudes[k]
                 above += 1
-        if above >= kept or above == 0:  # rounding must not bring one back
+        if above >= kept or above == 0:  # rounding must not add one again
             return max(threshold, 0.0)
         kept = above
         threshold = (total - radius) / above

@@ -1,113 +1,151 @@
-r"""PSAM: proximal stochastic AUC maximisation.
+r"""SAM, ASAM and PSAM: stochastic AUC maximisation by random pairs.
 
-Khalid (dissertation 2019, Algorithm 11): ASAM (:mod:`aucmax.online.asam`) with the
-proximal map of the hinge loss of a pair in place of its subgradient,
+Khalid, Ray and Chitsaz (dissertation of Khalid 2019, Algorithms 10 and 11) minimise the
+pairwise hinge loss, J of :class:`PSAM`, by one random pair a step, z = x⁺ - x⁻: w += η
+z if w·z < 1. Every ``rskip`` steps the penalty of all of them is applied at once. Every
+``askip`` steps w enters a running mean, which ASAM and PSAM return; SAM returns w
+itself. PSAM replaces the subgradient by the proximal map of the loss,
 
 .. math:: \arg\min_v \; \eta \max(0, 1 - v \cdot z) + \tfrac12 \|v - w\|^2
-          = w + \min\bigl(\eta, \max(0, 1 - w \cdot z) / \|z\|^2\bigr)\, z .
+          = w + \min\bigl(\eta, \max(0, 1 - w \cdot z) / \|z\|^2\bigr)\, z ,
 
-A step goes along z as far as the margin of one and no further, so that no step size is
-too large. Norms are those of the metric of the steps, z·Dz and w·D⁻¹w. Deviations from
-the dissertation are those of ASAM.
+which goes along z no further than to the margin of one, so that no step size is too
+large. Norms are those of the metric of the steps, z·Dz and w·D⁻¹w.
+
+Deviations from the dissertation, none of which moves the minimum:
+
+* steps are scaled feature by feature (:mod:`aucmax.online.engine`), so raw features do
+  as well as standardised ones; the penalty is still that of the raw weights;
+* the penalty is applied by its proximal map, 1/(1 + l2 Σ η D), where the dissertation
+  multiplies by 1 - rskip/(t + t₀): the same to first order, but never negative. On wide
+  data it is applied less often, so that it costs O(1) a step;
+* each class is shuffled again and again (:mod:`aucmax.online.pair_order`);
+* η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
+  the mean of ‖z‖²: the same, if D = 1 and t₀ = 1/(l2 η₀);
+* ``partial_fit`` pairs each row of a stream with two random rows of the other class
+  from a reservoir (:mod:`aucmax.online.engine.reservoir`).
 """
 
-from numbers import Integral
 from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval
 
 from aucmax.online.pair_sampler import PairSampler
 
+_PARAMETERS = r"""
+Parameters
+----------
+l2 : float or "auto", default="auto"
+    Ridge penalty, the papers' :math:`\lambda`. "auto" sets it for each feature to 1e-3
+    times its mean square where it is not zero, which does not depend on units.
+eta0 : float, default=ETA0
+    First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`; steps
+    fall with the number of pairs, faster for larger ``l2``.
+schedule : {"inv", "printed"}, default="inv"
+    "printed" takes ``eta0`` as a plain number and subtracts the penalty, as in the
+    dissertation.
+rskip : int, default=16
+    Steps between two applications of the penalty; more on wide data.
+ASKIPprecondition : bool, default=True
+    Scale features internally; this does not move the minimum.
+max_iter : int, default=5
+    Number of passes in ``fit``: pairs per row.
+random_state : int, RandomState instance or None, default=None
+    Random seed of the pairs.
+"""
+_ASKIP = """askip : int, default=16
+    Steps between two iterates that enter the mean.
+"""
 
-class PSAM(PairSampler):
-    r"""Proximal stochastic AUC maximisation with the pairwise hinge loss.
+
+class SAM(PairSampler):
+    r"""Stochastic AUC maximisation with the pairwise hinge loss.
 
     Minimises, one random pair of rows a step,
 
     .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
 
-    A pair that is not ranked right by a margin of one moves the weights along its
-    difference, but no further than to that margin. The mean of the weights is returned.
-
-    Parameters
-    ----------
-    l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given; the papers' :math:`\lambda`.
-        With "auto" each feature has its own, which depends on no unit: 1e-3 times its
-        mean square where it is not zero.
-    eta0 : float, default=1.0
-        First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`;
-        steps fall with the number of pairs, the faster the larger ``l2`` is, and with
-        ``l2=0`` not at all.
-    schedule : {"inv", "printed"}, default="inv"
-        Steps fall with their number, and the penalty is applied by its proximal map; or
-        with ``eta0`` a plain number and the penalty subtracted, as in the dissertation.
-    rskip : int, default=16
-        Steps between two applications of the penalty; more on wide data.
-    askip : int, default=16
-        Steps between two weights that enter the mean.
-    precondition : bool, default=True
-        Whether features are scaled inside, by class moments. The objective is the same
-        without, the number of pairs to its minimum is not.
-    max_iter : int, default=5
-        Passes in ``fit``: so many times as many pairs as there are rows.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the pairs.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done.
-    state_ : State
-        The variables of the algorithm; ``partial_fit`` goes on from them.
+    A pair within the margin of one moves the weights along its difference. Returns the
+    last iterate.
 
     See Also
     --------
-    ASAM : The same with plain steps.
-    SAM : Plain steps, and no mean.
+    ASAM : The mean of the iterates; more accurate.
+    PSAM : ASAM with proximal steps; recommended.
     SPAM : The pairwise square loss, one row a step.
 
     Notes
     -----
-    A pair costs the non-zeros of its two rows; memory is eleven numbers a feature, and
-    for ``partial_fit`` up to 256 rows of each class, as long as they have no more than
-    2¹⁷ values, or one row. ``fit`` reads the data once more, for exact class moments.
+    The last iterate needs a smaller first step than the mean of ASAM.
 
-    As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. The order of pairs: see :mod:`aucmax.online.pair_order`.
+    As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
 
     References
     ----------
     .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
-       dissertation, Colorado State University, 2019, Algorithm 11.
-    .. [2] A. Bordes, L. Bottou, P. Gallinari, "SGD-QN: Careful Quasi-Newton Stochastic
-       Gradient Descent", JMLR 10, 2009: the penalty every so many steps.
+       dissertation, Colorado State University, 2019, Algorithm 10.
 
     Examples
     --------
     >>> from sklearn.datasets import make_classification
-    >>> from aucmax import PSAM
+    >>> from aucmax import SAM
     >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
-    >>> round(PSAM(random_state=0).fit(X, y).score(X, y), 2)
+    >>> round(SAM(random_state=0).fit(X, y).score(X, y), 2)
     0.93
     """
 
-    _proximal: ClassVar[bool] = True
+    _parameters = _PARAMETERS.replace("ETA0", "0.1").replace("ASKIP", "")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **PairSampler._parameter_constraints,
-        "askip": [Interval(Integral, 1, None, closed="left")],
-    }
+    def __init__(
+        self,
+        l2: float | str = "auto",
+        *,
+        eta0: float = 0.1,
+        schedule: str = "inv",
+        rskip: int = 16,
+        precondition: bool = True,
+        max_iter: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.l2 = l2
+        self.eta0 = eta0
+        self.schedule = schedule
+        self.rskip = rskip
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+
+class ASAM(PairSampler):
+    r"""Accelerated stochastic AUC maximisation with the pairwise hinge loss.
+
+    :class:`SAM` that returns the mean of the iterates.
+
+    See Also
+    --------
+    PSAM : The same with proximal steps, at the same cost.
+    SAM : The same without the mean.
+    SPAM : The pairwise square loss, one row a step.
+
+    Notes
+    -----
+    As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+
+    References
+    ----------
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 10.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import ASAM
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(ASAM(random_state=0).fit(X, y).score(X, y), 2)
+    0.93
+    """
+
+    _parameters = _PARAMETERS.replace("ETA0", "1.0").replace("ASKIP", _ASKIP)
 
     def __init__(
         self,
@@ -129,3 +167,47 @@ class PSAM(PairSampler):
         self.precondition = precondition
         self.max_iter = max_iter
         self.random_state = random_state
+
+
+class PSAM(ASAM):
+    r"""Proximal stochastic AUC maximisation with the pairwise hinge loss.
+
+    Minimises, one random pair of rows a step,
+
+    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
+
+    :class:`ASAM` with proximal steps: a pair within the margin of one moves the weights
+    along its difference, but no further than to that margin.
+
+    See Also
+    --------
+    ASAM : The same with plain steps.
+    SAM : Plain steps, without the mean.
+    SPAM : The pairwise square loss, one row a step.
+
+    Notes
+    -----
+    A pair costs the non-zeros of its two rows. Memory is eleven numbers per feature,
+    and for ``partial_fit`` up to 256 rows of each class (at most 2¹⁹ values, or one
+    row). ``fit`` makes one more pass for exact class moments.
+
+    As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
+    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+
+    References
+    ----------
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 11.
+    .. [2] A. Bordes, L. Bottou, P. Gallinari, "SGD-QN: Careful Quasi-Newton Stochastic
+       Gradient Descent", JMLR 10, 2009 (the penalty every so many steps).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucmax import PSAM
+    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> round(PSAM(random_state=0).fit(X, y).score(X, y), 2)
+    0.93
+    """
+
+    _proximal: ClassVar[bool] = True

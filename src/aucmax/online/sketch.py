@@ -1,42 +1,38 @@
-r"""What OPAUCr keeps of the class covariances: sketches, and their inner products.
+r"""Sketches of the class covariances for OPAUCr, and their inner products.
 
-See :mod:`aucmax.online.opaucr` for the algebra. B = [Z₊ Σ₊ Z₋ Σ₋] is (d, m), a row for
-each feature; M = BᵀDB; ``k`` holds vectors of m numbers: q, with w = W + D B q; the
-average's part of it; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e so far.
+:mod:`aucmax.online.opaucr` has the algebra. B = [Z₊ Σ₊ Z₋ Σ₋] is (d, m), a row for each
+feature; M = BᵀDB; ``k`` has vectors of m numbers: q, with w = W + D B q; its part of
+the average; f = Bᵀw; and [ρ₊ n₊ ρ₋ n₋], the sum of all e so far.
 """
 
 import numpy as np
 
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online import engine
-from aucmax.online.engine import (
-    TO_NEG,
-    TO_POS,
+from aucmax.online.engine import Table, Visit, renew
+from aucmax.online.engine.centred_rows import others, seen
+from aucmax.online.engine.feature_table import (
     D,
-    Table,
     U,
-    Visit,
     W,
     fitting_scale,
-    off_scale,
+    is_off_scale,
+    mean_square,
     ridge,
-    second_moment,
 )
 from aucmax.online.engine.random_numbers import MODULI, advance
 
-# The slots of k.
+# Slots of k.
 Q, UQ, F, RHO = range(4)
-# A scale is left as it is while it is right to this accuracy: a change costs O(τ²).
+# Relative error up to which a scale is kept: a change costs O(τ²).
 _TOLERANCE = 0.2
 
 
 @inlined
 def draw(seed: Float, size: float, e: Float) -> None:
-    """Fill ``e``, but for its last place, with normal numbers of variance size²/τ.
+    """Fill ``e``, except its last place, with normal numbers of variance size²/τ.
 
-    Box-Muller on the two generators that :mod:`aucmax.online.engine.random_numbers`
-    combines.
+    Box-Muller on the two generators of :mod:`aucmax.online.engine.random_numbers`.
     """
     one, two = np.int64(seed[0]), np.int64(seed[1])
     rank = e.shape[0] - 1
@@ -58,7 +54,7 @@ def draw(seed: Float, size: float, e: Float) -> None:
 def grow(
     M: Float, k: Float, u: Float, x_x: float, e: Float, own: int, s: float
 ) -> None:
-    """Take M, f, ρ and u from B to B + x̃eᵀ, e in the columns from ``own`` on."""
+    """Update M, f, ρ and u for B + x̃eᵀ, with e in the columns from ``own`` on."""
     half = e.shape[0]
     for a in range(half):
         for b in range(u.shape[0]):
@@ -85,10 +81,10 @@ def direction(
     to_mean: float,
     s_t: Float,
 ) -> tuple[float, float]:
-    """Write what the gradient, residual x̃ - B s_t, is in terms of the columns of B.
+    """Write s_t, with which the gradient is residual x̃ - B s_t.
 
-    Returns the squared norm of x - c, c the mean of the ``other`` class, and the trace
-    of its Ŝ, in the metric of the steps.
+    Returns, in the metric of the steps, the squared norm of x - c, c the mean of the
+    ``other`` class, and the trace of its Ŝ.
     """
     half = s_t.shape[0] // 2
     mean = other + half - 1  # column
@@ -111,7 +107,7 @@ def direction(
 def step(
     M: Float, k: Float, u: Float, residual: float, s_t: Float, eta: float, past: float
 ) -> None:
-    """Step along the columns of B; W is the caller's."""
+    """Step along the columns of B; the caller updates W."""
     for j in range(u.shape[0]):
         s = 0.0
         for a in range(u.shape[0]):
@@ -123,7 +119,7 @@ def step(
 
 @vectorised
 def multiply_out(feat: Float, B: Float, k: Float) -> None:
-    """Take D B q into W, and the average's part likewise; O(dτ)."""
+    """Add D B q to W, and its part of the average to u; O(dτ)."""
     for j in range(B.shape[0]):
         w = 0.0
         u = 0.0
@@ -138,13 +134,13 @@ def multiply_out(feat: Float, B: Float, k: Float) -> None:
 
 @kernel
 def whole(feat: Float, B: Float, k: Float) -> None:
-    """Do the same, called from outside a kernel."""
+    """Call ``multiply_out`` from Python."""
     multiply_out(feat, B, k)
 
 
 @vectorised
 def project(feat: Float, B: Float, f: Float) -> None:
-    """Write Bᵀw of a w that is multiplied out; O(dτ)."""
+    """Write f = Bᵀw after ``multiply_out``; O(dτ)."""
     f[:] = 0.0
     for j in range(B.shape[0]):
         w = feat[W, j]
@@ -155,13 +151,12 @@ def project(feat: Float, B: Float, f: Float) -> None:
 
 @vectorised
 def _resize(table: Table, how: Visit, B: Float, M: Float, k: Float, j: int) -> None:
-    """Take the scale of feature ``j`` from the class moments; its weight follows."""
-    feat, to_pos, to_neg = table.feat, table.stats[TO_POS], table.stats[TO_NEG]
-    if not off_scale(feat, j, to_pos, to_neg, how.l2, _TOLERANCE):
+    """Update the scale of feature ``j`` and rescale its weight."""
+    feat = table.feat
+    if not is_off_scale(table, j, how.l2, _TOLERANCE):
         return
     old = feat[D, j]
-    second = second_moment(feat, j, to_pos, to_neg)
-    new = fitting_scale(second, ridge(feat, j, how.l2))
+    new = fitting_scale(mean_square(table, j), ridge(feat, j, how.l2))
     q = 0.0
     u = 0.0
     for a in range(B.shape[1]):
@@ -186,7 +181,7 @@ def _resize(table: Table, how: Visit, B: Float, M: Float, k: Float, j: int) -> N
 def resize_row(
     X: Rows, i: int, table: Table, how: Visit, B: Float, M: Float, k: Float
 ) -> None:
-    """Rescale the features that a step along row ``i`` moves."""
+    """Update the scales of the features that a step along row ``i`` moves."""
     for m in stored(X, i):
         j, x = entry(X, i, m)
         if x != 0.0 and table.ref[j] == 0.0:
@@ -197,6 +192,7 @@ def resize_row(
 
 @vectorised
 def _add_multiple(c: float, row: Float, out: Float) -> None:
+    """Add c times ``row`` to ``out``."""
     for a in range(out.shape[0]):
         out[a] += c * row[a]
 
@@ -206,15 +202,15 @@ def gather_row(X: Rows, i: int, table: Table, how: Visit, B: Float, u: Float) ->
     """Write BᵀD x̃ to ``u``."""
     u[:] = 0.0
     for k in stored(X, i):
-        j, x, _ = engine.seen(X, i, k, table.ref)
+        j, x, _ = seen(X, i, k, table.ref)
         _add_multiple(table.feat[D, j] * x, B[j], u)
-    for k in engine.others(X, how.listed):
+    for k in others(X, how.listed):
         j = how.listed[k]
         _add_multiple(table.feat[D, j] * -table.ref[j], B[j], u)
 
 
 @rowwise
-def spread_row(
+def add_outer_row(
     X: Rows,
     i: int,
     table: Table,
@@ -227,16 +223,16 @@ def spread_row(
 ) -> None:
     """Add x̃eᵀ to the columns of B from ``start``, c D x̃ to w, ``past`` D x̃ to u.
 
-    A feature with a reference point and no scale has been constant: its x̃ is rounding.
+    A feature with a reference point but no scale has been constant: x̃ is rounding.
     """
     feat, ref, stop = table.feat, table.ref, start + e.shape[0]
     for k in stored(X, i):
-        j, x, _ = engine.seen(X, i, k, ref)
+        j, x, _ = seen(X, i, k, ref)
         feat[W, j] += c * (feat[D, j] * x)
         feat[U, j] += past * (feat[D, j] * x)
         if feat[D, j] > 0.0 or ref[j] == 0.0:
             _add_multiple(x, e, B[j, start:stop])
-    for k in engine.others(X, how.listed):
+    for k in others(X, how.listed):
         j = how.listed[k]
         x = -ref[j]
         feat[W, j] += c * (feat[D, j] * x)
@@ -247,15 +243,15 @@ def spread_row(
 
 @kernel
 def rescale(table: Table, how: Visit, B: Float, M: Float, rho: Float) -> None:
-    """Take reference points and scales from the class moments; O(dτ²)."""
+    """Recompute reference points and scales; O(dτ²)."""
     feat, ref, before = table.feat, table.ref, table.ref.copy()
-    engine.renew(table, how)
+    renew(table, how)
     M[:] = 0.0
     for j in range(B.shape[0]):
         shift = ref[j] - before[j]
         if shift != 0.0:
             _add_multiple(-shift, rho, B[j])
-        if feat[D, j] == 0.0:  # it has been constant: what is left is rounding
+        if feat[D, j] == 0.0:  # constant so far: the rest is rounding
             B[j] = 0.0
             continue
         for a in range(B.shape[1]):

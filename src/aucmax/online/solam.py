@@ -6,63 +6,67 @@ single rows,
 .. math:: \min_{\|w\| \le R,\, a,\, b}\ \max_\alpha\ E\, F(w, a, b, \alpha; x, y)
           + \tfrac{p (1 - p)\, l_2}{2} \|w\|^2 ,
 
-and take one step a row, down in (w, a, b) and up in α. At the saddle a and b are the
+and take one step a row, down in (w, a, b) and up in α. At the saddle, a and b are the
 mean scores of the classes and α = b - a. With ``l2 > 0`` this is regSOLAM (Natole's
 thesis, Algorithm 18).
 
 Deviations from the papers:
 
 * implicit steps, centred rows, scaled steps and effective rows, as in
-  :mod:`aucmax.online.spam`; a, b and α, which are numbers and not weights of features,
-  get steps of their own scale, √t̃ alone;
-* the ball holds the weights of unit-scale features, Σ w_j²/D_j ≤ R² (or
-  Σ |w_j|/√D_j ≤ R), which for standardised features is nearly ‖w‖ ≤ R. A radius in raw
-  units could have no default, and would not be a projection in the metric of the steps.
+  :mod:`aucmax.online.spam`; a, b and α, which are not weights of features, have steps
+  of their own scale, √t̃ alone;
+* the ball holds the weights at unit scale, Σ w_j²/D_j ≤ R² (or Σ |w_j|/√D_j ≤ R), which
+  for standardised features is nearly ‖w‖ ≤ R. A radius in raw units could have no
+  default and would not be a projection in the metric of the steps.
   ``precondition=False`` gives D = 1;
 * the thesis' Algorithm 10 prints the step in α as descent; it is ascent;
-* the l1 ball may be overstepped by 1 % between projections, which are O(d log d); the
-  weights returned are inside;
+* the l1 ball may be exceeded by 1 % between projections, which cost O(d); the weights
+  returned are inside;
 * the penalty is applied by its proximal map. Its β is p(1 - p) l2, where the thesis, in
-  equation 3.16, leaves it at λ though the loss in F has been multiplied by p(1 - p).
-
-The Notes of the class have the settings that switch back.
+  equation 3.16, keeps λ though the loss in F has been multiplied by p(1 - p).
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
 from aucmax.online import engine
-from aucmax.online.base import OnlineAUC
-from aucmax.online.engine import PAST, P, Table, Visit, learn, look_row, move_row
+from aucmax.online.base import NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.engine import Table, Visit
+from aucmax.online.engine import statistics as stats
+from aucmax.online.engine.feature_table import (
+    norms,
+    rebase,
+    soft_threshold,
+    sum_of_iterates,
+    unit_magnitudes,
+    unit_weight,
+)
 from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, step_at
 from aucmax.online.projections import clip, l1_threshold
 
-_SLACK = 1.01  # how far out of the l1 ball the weights may be
-_SMALL = 0.1  # a factor below this is multiplied out
+_SLACK = 1.01  # factor by which the weights may exceed the l1 ball
+_SMALL = 0.1  # a factor of the weights below this is multiplied out
 
-# The numbers in State.z: steps; the variables a, b and α; the factor s of the weights,
-# w = s W; their size Σ w²/D (for the l1 ball Σ |w|/√D); the largest norm of a row; Σ γ.
+# Slots of State.z: steps; the variables a, b and α; the factor s of the weights,
+# w = s W; their size Σ w²/D (l1 ball: Σ |w|/√D); the largest norm of a row; Σ γ.
 T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
 
 
 class State(NamedTuple):
-    """The learner; its arrays change in place."""
+    """State of the learner; updated in place."""
 
-    table: (
-        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
-    )
-    z: Float  # (8,) numbers, see above
+    table: Table
+    z: Float  # (8,) slots above
 
 
 def init(n_features: int, precondition: bool) -> State:
     """Return the state before the first row."""
-    z = np.eye(8)[SCALE]  # the factor of the weights is one
+    z = np.eye(8)[SCALE]  # the factor of the weights starts at one
     return State(engine.empty(n_features, precondition), z)
 
 
@@ -72,17 +76,32 @@ def sum_row(X: Rows, i: int, table: Table, how: Visit) -> float:
     s = 0.0
     for k in stored(X, i):
         j, x = entry(X, i, k)
-        unit = engine.unit_weight(table.feat, j)
+        unit = unit_weight(table.feat, j)
         s += unit if (x != 0.0) & (table.ref[j] == 0.0) else 0.0
     for m in range(how.listed[0]):
-        s += engine.unit_weight(table.feat, how.listed[m + 1])
+        s += unit_weight(table.feat, how.listed[m + 1])
     return s
 
 
 @inlined
 def size_of(feat: Float, scale: float, l1_ball: bool) -> float:
     """Return the size of the weights, exactly; O(d)."""
-    return engine.norms(feat)[1] if l1_ball else scale * scale * engine.norms(feat)[0]
+    return norms(feat)[1] if l1_ball else scale * scale * norms(feat)[0]
+
+
+@inlined
+def saddle_gradient(
+    positive: bool, s: float, a: float, b: float, alpha: float, p: float
+) -> tuple[float, float, float]:
+    """Return twice the weight of a row of score s, and the gradients of F in s and α.
+
+    That in α lacks its term -2p(1 - p)α, which does not depend on the row.
+    """
+    if positive:
+        share = 2.0 * (1.0 - p)
+        return share, share * (s - a - 1.0 - alpha), -share * s
+    share = 2.0 * p
+    return share, share * (s - b + 1.0 + alpha), share * s
 
 
 @kernel
@@ -100,43 +119,38 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, z = state
-    feat, stats = table.feat, table.stats
+    feat = table.feat
     t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
     kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
     for k in range(order.shape[0]):
         i = order[k]
-        news = learn(X, y, i, table, how)
+        news = engine.learn(X, y, i, table, how)
         size += news.d_absolute if l1_ball else scale * scale * news.d_squares
         if not news.ready:
-            if printed:  # nothing moves, but zeros enter the mean
+            if printed:  # no step, but zero enters the mean
                 t += 1.0
-                sum_gamma += eta0 / np.sqrt(t) * engine.weight_of(y, i, table)
-                kappa = max(kappa, np.sqrt(look_row(X, i, table, how)[1]))
+                sum_gamma += eta0 / np.sqrt(t) * stats.weight_of(y, i, table)
+                kappa = max(kappa, np.sqrt(engine.look_row(X, i, table, how)[1]))
             continue
         if news.stale:
-            shift = scale * engine.renew(table, how)  # of the points of reference
+            shift = scale * engine.renew(table, how)  # by new reference points
             a, b, size = a + shift, b + shift, size_of(feat, scale, l1_ball)
 
         # Gradient of F at this row: the one of w is along x.
-        p = stats[P]
+        p = stats.class_prior(table)
         t += 1.0
-        weight = engine.weight_of(y, i, table)
+        weight = stats.weight_of(y, i, table)
         gamma = step_at(schedule, eta0, table, t) * weight
-        # What is not a feature's weight has a pace of its own.
+        # Variables that are not weights have a pace of their own.
         pace = weight / np.sqrt(1.0 + 4.0 * p * (1.0 - p) * t)
         if printed:
             pace = gamma
-            sum_gamma += gamma  # the mean has the weights from before their step
-            stats[PAST] += gamma * scale
-        v, x_x, _, _ = look_row(X, i, table, how)
+            sum_gamma += gamma  # the mean takes the weights before their step
+            stats.add_to_average(table, gamma * scale)
+        v, x_x, _, _ = engine.look_row(X, i, table, how)
         s = scale * v
-        if y[i] > 0.0:
-            share = 2.0 * (1.0 - p)
-            g, g_alpha = share * (s - a - 1.0 - alpha), -share * s
-        else:
-            share = 2.0 * p
-            g, g_alpha = share * (s - b + 1.0 + alpha), share * s
+        share, g, g_alpha = saddle_gradient(y[i] > 0.0, s, a, b, alpha, p)
         follow, forget = pace * share, pace * 2.0 * p * (1.0 - p)
         if implicit:
             c = -g * (gamma / (1.0 + gamma * share * x_x))
@@ -146,35 +160,37 @@ def update(
             c = -g * gamma
             alpha += pace * g_alpha - forget * alpha
 
-        # Step down in (w, a, b); up in alpha is done.
+        # Step down in (w, a, b).
         a += follow * (s - a) if y[i] > 0.0 else 0.0
         b += follow * (s - b) if y[i] < 0.0 else 0.0
-        if printed and how.l2.plain > 0.0:  # the penalty is a part of the gradient
+        if printed and how.l2.plain > 0.0:  # the penalty is part of the gradient
             shrink = 1.0 - gamma * p * (1.0 - p) * how.l2.plain
             scale, s = scale * shrink, s * shrink
             size *= abs(shrink) if l1_ball else shrink * shrink
             if l1_ball or abs(scale) < _SMALL:
-                engine.rebase(feat, scale, stats[PAST])
-                scale, stats[PAST] = 1.0, 0.0
+                rebase(feat, scale, stats.average_weight(table))
+                stats.restart_average(table)
+                scale = 1.0
         if l1_ball:
             size -= sum_row(X, i, table, how)
-            move_row(X, i, table, how, c / scale)
+            engine.move_row(X, i, table, how, c / scale)
             size += sum_row(X, i, table, how)
         else:
-            move_row(X, i, table, how, c / scale)
+            engine.move_row(X, i, table, how, c / scale)
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
-        # Back into the sets.
+        # Projections.
         if l1_ball and size > slack * radius:
-            tau = l1_threshold(engine.unit_magnitudes(feat), radius)
-            engine.soften(feat, tau, stats[PAST])
+            tau = l1_threshold(unit_magnitudes(feat), radius)
+            soft_threshold(feat, tau, stats.average_weight(table))
             size = size_of(feat, scale, l1_ball)
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
             if abs(scale) < _SMALL:
-                engine.rebase(feat, scale, stats[PAST])
-                scale, stats[PAST] = 1.0, 0.0
+                rebase(feat, scale, stats.average_weight(table))
+                stats.restart_average(table)
+                scale = 1.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
@@ -182,7 +198,7 @@ def update(
         # The mean, and the proximal map of the penalty.
         if not printed:
             sum_gamma += gamma
-            stats[PAST] += gamma * scale
+            stats.add_to_average(table, gamma * scale)
         if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
             engine.settle(table, how)
             size = size_of(feat, scale, l1_ball)
@@ -195,12 +211,13 @@ def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     table, z, feat = *state, state.table.feat
     if z[SUM_GAMMA] == 0.0 or not table.n.all():
         return np.zeros(feat.shape[1]), 0.0
-    w = (table.stats[PAST] * feat[engine.W] - feat[engine.U]) / z[SUM_GAMMA]
+    w = sum_of_iterates(table) / z[SUM_GAMMA]
     if l1_ball:
-        mean = feat.copy()
-        mean[engine.W] = w
-        engine.soften(mean, l1_threshold(engine.unit_magnitudes(mean), radius), 0.0)
-        w = mean[engine.W]
+        mean = table._replace(feat=feat.copy())
+        engine.weights(mean)[:] = w
+        tau = l1_threshold(unit_magnitudes(mean.feat), radius)
+        soft_threshold(mean.feat, tau, 0.0)
+        w = engine.weights(mean)
     return w, engine.threshold(w, table)
 
 
@@ -215,9 +232,8 @@ class SOLAM(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=10.0
-        Radius R of the ball, for weights of unit-scale features. None stands for the
-        smallest ball that surely holds the minimum if ``l2`` is above zero, and for no
-        ball otherwise.
+        Radius R of the ball, for weights at unit scale. None is the smallest ball that
+        is known to hold the minimum if ``l2`` is above zero, otherwise no ball.
     norm : {"l2", "l1"}, default="l2"
         Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
         zeros; for those, see the ``l1`` of :class:`SPAM`.
@@ -227,39 +243,22 @@ class SOLAM(OnlineAUC):
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "printed"}, default="invsqrt"
-        How steps fall: with the square root of the number of effective rows; or as in
-        the papers, :math:`\gamma_t = \zeta / \sqrt t` for all variables, with ``eta0``
-        for :math:`\zeta`, a plain number.
+        Steps fall with the square root of the number of effective rows; or as in the
+        papers, :math:`\gamma_t = \zeta / \sqrt t` for all variables, with ``eta0`` for
+        :math:`\zeta`, a plain number.
     step : {"implicit", "explicit"}, default="implicit"
-        Whether the residual of a row is taken after or before its own step. Explicit
-        steps are those of the paper and diverge if ``eta0`` is too large; implicit ones
-        may, if it is far too large and there is no ball. That is an error.
+        Take the residual of a row after or before its step. Explicit steps, those of
+        the paper, diverge if ``eta0`` is too large, which raises an error; implicit
+        steps can if it is far too large and there is no ball.
     precondition : bool, default=True
-        Whether features are centred and scaled inside, by class moments. The objective
-        is the same without, the number of passes to its minimum is not.
+        Centre and scale features internally. This changes the number of passes to the
+        minimum, not the minimum.
     max_iter : int, default=5
-        Passes over the data in ``fit``.
+        Number of passes over the data in ``fit``.
     shuffle : bool, default=True
-        Whether each pass of ``fit`` visits the rows in a new random order.
+        Visit the rows in a new random order in each pass of ``fit``.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done.
-    state_ : State
-        The variables of the algorithm; ``partial_fit`` goes on from them.
+        Random seed of that order.
 
     See Also
     --------
@@ -267,9 +266,9 @@ class SOLAM(OnlineAUC):
 
     Notes
     -----
-    A row costs O(nnz), or O(d log d) when the l1 ball is left; memory is ten numbers
-    a feature. ``fit`` reads the data once more, for exact class moments, and
-    ``partial_fit`` uses running ones. The duality gap falls like O(log t / √t) [1]_.
+    A row costs O(nnz), or O(d) when the l1 ball is left; memory is ten numbers per
+    feature. ``fit`` makes one more pass for exact class moments, ``partial_fit`` uses
+    running ones. The duality gap falls like O(log t / √t) [1]_.
 
     As printed: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
     precondition=False)`` and ``partial_fit``, with ``norm`` for SOLAM-ℓ1, and with
@@ -293,16 +292,11 @@ class SOLAM(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        **OnlineAUC._parameter_constraints,
+        "radius": [POSITIVE, None],
         "norm": [StrOptions({"l2", "l1"})],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "l2": [NON_NEGATIVE],
         "schedule": [StrOptions({"invsqrt", "printed"})],
-        "step": [StrOptions({"implicit", "explicit"})],
-        "precondition": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(

@@ -1,21 +1,20 @@
 r"""SPAM-NET: SPAM with an l1 penalty.
 
-The problem is that of :mod:`aucmax.online.spam`, and so is the gradient at a row. What
-differs is how the penalty is taken in. The paper soft-thresholds the weights at every
-step, but a step is mostly noise, so that hardly a weight is zero for long. Here weights
-follow the regularised leader (McMahan 2011): with g the sum of all gradients so far,
-taken negative, and Λ that of the penalty's shares,
+Problem and gradient are those of :mod:`aucmax.online.spam`; only the penalty is treated
+differently. The paper soft-thresholds the weights at every step, but steps are mostly
+noise, so hardly any weight stays zero. Here weights follow the regularised leader
+(McMahan 2011). With g the negative sum of all gradients so far and Λ that of the
+penalty's shares,
 
 .. math:: w_j = \frac{\operatorname{sign}(g_j)\, \max(|g_j| - \Lambda l_1, 0)}
                      {1 / (\eta D_j) + \Lambda \lambda_j} .
 
-Without penalties that is the same sequence of weights as SPAM's: when η falls, g gets
-what keeps w in its place. With them, noise grows like √t in g and the threshold like t,
-so that what is to be zero is zero: no average is needed, and the last weights are
-returned. And a weight that no row has asked for need not be known: it follows from g
-whenever one does. So the penalty is exact at O(nnz) a row, at any width; the mean
-scores a and b, in which all weights are, are taken anew once as many values have been
-visited as there are features.
+Without penalties these are the weights of SPAM: when η falls, g is adjusted to keep w.
+With them, noise in g grows like √t and the threshold like t, so that weights become
+exactly zero; the last iterate is returned, without an average. A weight follows from g
+when a row needs it, so the penalty is exact at O(nnz) a row. The mean scores a and b
+depend on all weights: they are recomputed once as many values have been visited as
+there are features.
 """
 
 from typing import NamedTuple
@@ -26,41 +25,25 @@ from numpy.typing import NDArray
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
-from aucmax.online.engine import (
-    L2,
-    SUM,
-    TO_NEG,
-    TO_POS,
-    D,
-    P,
-    Table,
-    Visit,
-    W,
-    centred_row,
-    class_scores,
-    learn,
-    mean_scores,
-    renew,
-    ridge,
-    weight_of,
-)
+from aucmax.online.engine import L2, Table, Visit
+from aucmax.online.engine.centred_rows import centred_row
+from aucmax.online.engine.feature_table import D, W, class_means, ridge
+from aucmax.online.engine.statistics import class_prior, weight_of
 from aucmax.online.engine.step_sizes import step_at
 
-_STRETCH = 16.0  # steps at least between two visits of all weights
+_STRETCH = 16.0  # steps at least between two updates of all weights
 
-# The numbers in State.z: steps; mean scores w·(m₊ - ref) and w·(m₋ - ref); η; Λ; steps
-# and values since all weights were visited.
+# Slots of State.z: steps; mean scores w·(m₊ - ref) and w·(m₋ - ref); η; Λ; steps and
+# values since all weights were updated.
 T, A, B, ETA, PAID, SINCE, TOUCHED = range(7)
 
 
 class State(NamedTuple):
-    """The learner; its arrays change in place."""
+    """State of the learner; updated in place."""
 
-    table: (
-        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
-    )
-    g: Float  # (d,) the sum of the gradients, taken negative
-    z: Float  # (7,) numbers, see above
+    table: Table
+    g: Float  # (d,) negative sum of the gradients
+    z: Float  # (7,) slots above
 
 
 def init(n_features: int, precondition: bool) -> State:
@@ -90,6 +73,7 @@ def update(
     schedule: int,
     implicit: bool,
     l1: float,
+    average: bool,  # not used: SPAM-NET returns the last iterate
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, g, z = state
@@ -98,15 +82,15 @@ def update(
     since, touched = z[SINCE], z[TOUCHED]
     x, at = np.empty(g.shape[0]), np.empty(g.shape[0], np.uint32)
     for i in order:
-        news = learn(X, y, i, table, how)
+        news = engine.learn(X, y, i, table, how)
         if not news.ready:
             continue
-        a, b = mean_scores(news, y[i], a, b)
+        a, b = engine.mean_scores(news, y[i], a, b)
         if news.stale:
-            renew(table, how)
-        p, to_pos, to_neg = table.stats[P], table.stats[TO_POS], table.stats[TO_NEG]
+            engine.renew(table, how)
+        p = class_prior(table)
 
-        # A new η for all, and what has been put off.
+        # A new η, and an update of all weights.
         if t == 0.0 or news.stale or (since >= _STRETCH and touched >= g.shape[0]):
             new = step_at(schedule, eta0, table, t + 1.0)
             for j in range(g.shape[0]):
@@ -115,22 +99,23 @@ def update(
                     feat[W, j] = w
                     if t > 0.0:
                         g[j] += (1.0 / new - 1.0 / eta) * (w / feat[D, j])
-            a, b = class_scores(table)
+            a, b = engine.class_scores(table)
             eta, since, touched = new, 0.0, 0.0
 
-        # The weights of the row's features, as of now; its score and its length.
+        # Current weights of the row's features; its score and its squared length.
         s = x_x = 0.0
         length = centred_row(X, i, ref, how.listed, x, at)
         for k in range(length):
             j = at[k]
             w = leader(feat, g, j, l2, l1, eta, paid)
-            a += (w - feat[W, j]) * (feat[SUM, j] * to_pos - ref[j])
-            b += (w - feat[W, j]) * (feat[SUM + 1, j] * to_neg - ref[j])
+            m_pos, m_neg = class_means(table, j)
+            a += (w - feat[W, j]) * m_pos
+            b += (w - feat[W, j]) * m_neg
             feat[W, j] = w
             s += w * x[k]
             x_x += (feat[D, j] * x[k]) * x[k]
 
-        # The step: the gradient is along the row.
+        # The step, along the row.
         weight = weight_of(y, i, table)
         if y[i] > 0.0:
             pace, goal = 2.0 * eta * weight * (1.0 - p), b + 1.0
@@ -143,8 +128,9 @@ def update(
             j = at[k]
             g[j] += c / eta * x[k]
             w = leader(feat, g, j, l2, l1, eta, paid)
-            a += (w - feat[W, j]) * (feat[SUM, j] * to_pos - ref[j])
-            b += (w - feat[W, j]) * (feat[SUM + 1, j] * to_neg - ref[j])
+            m_pos, m_neg = class_means(table, j)
+            a += (w - feat[W, j]) * m_pos
+            b += (w - feat[W, j]) * m_neg
             feat[W, j] = w
         since += 1.0
         touched += length
@@ -153,7 +139,8 @@ def update(
 
 
 @kernel
-def _all(feat: Float, g: Float, z: Float, l2: L2, l1: float) -> Float:
+def _all_weights(feat: Float, g: Float, z: Float, l2: L2, l1: float) -> Float:
+    """Return all weights; O(d)."""
     w = np.zeros(g.shape[0])
     for j in range(g.shape[0]):
         w[j] = leader(feat, g, j, l2, l1, z[ETA], z[PAID])
@@ -161,9 +148,9 @@ def _all(feat: Float, g: Float, z: Float, l2: L2, l1: float) -> Float:
 
 
 def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
-    """Return the weights, as of now, and the intercept."""
+    """Return the current weights and the intercept."""
     table, g, z = state
     if z[T] == 0.0:
         return np.zeros(len(g)), 0.0
-    w = _all(table.feat, g, z, l2, l1)
+    w = _all_weights(table.feat, g, z, l2, l1)
     return w, engine.threshold(w, table)

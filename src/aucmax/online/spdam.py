@@ -20,83 +20,62 @@ over that of its class. A step takes a batch: its β go up, then w goes down by
 
 u = Σ ω β x̄, and ū is u with the change by the batch times the number of batches.
 
-Mended: balancing the rates of the primal and the dual part in the thesis' Lemma 5.1
+Corrected: balancing the rates of the primal and the dual part in the thesis' Lemma 5.1
 gives, with λ = l2/2, m of n rows in a batch and κ² as below,
 
 .. math:: \sigma = \lambda\, \frac{(n - m) + \sqrt{(n-m)^2 + 4 n m \kappa^2 / \lambda}}
                             {4 m \kappa^2};
 
 Theorem 5.1 prints it without the factor λ and with 8 for 4. Its √(2p) in x̄ and x for x̄
-in the updates are slips, too.
+in the updates are misprints, too.
 
 Deviations, none of which moves the minimum:
 
 * rows are centred and ‖w - w_old‖² is measured in scaled features
   (:mod:`aucmax.online.engine`); x̄, which is dense, is never formed;
 * the batches are a random partition of the rows, in a new order each pass, and κ² is
-  the largest eigenvalue of a batch's mean of x̄ x̄ᵀ instead of the largest ‖x̄‖². It is
-  what the proof needs, and does not suffer from a heavy row or a rare class;
-* λ alone would allow a useful rate only if l2 were large. Every few passes (a round)
-  the gradient of J is taken, which costs a pass. The next round starts at the minimum
-  of J over what the last moves span (:mod:`aucmax.online.quadratic_snapshots`), with
-  the β that belong to it. σ and θ are those of the λ that a round can resolve, if that
-  is larger than the true one; directions of less curvature are left to the combination
-  of rounds;
-* a round after which J is higher is taken back, and steps are halved.
-
-The Notes of the class have the setting that switches back.
+  the largest eigenvalue of a batch's mean of x̄ x̄ᵀ instead of the largest ‖x̄‖². The
+  proof needs no more, and a heavy row or a rare class does no harm;
+* λ alone would give a useful rate only if l2 were large. Every few passes (a round) the
+  gradient of J is computed, which costs a pass. The next round starts at the minimum of
+  J over the span of the last moves (:mod:`aucmax.online.quadratic_snapshots`), with the
+  β that belong to it. σ and θ are those of the λ that a round can resolve, if that is
+  larger than the true one; directions of less curvature are left to the combination of
+  rounds;
+* a round after which J is higher is undone, and steps are halved.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from aucmax.base.class_moments import ClassMoments as Tally
+from aucmax.base.class_moments import ClassMoments
 from aucmax.core.jit import kernel
-from aucmax.core.rows import Float, Rows, as_table, zeros_for
-from aucmax.online import engine
+from aucmax.core.rows import Float, Rows, zeros_for
+from aucmax.online import quadratic_snapshots as snapshots
 from aucmax.online import spdam_batches as plan
-from aucmax.online.base import BatchAUC
-from aucmax.online.engine import (
-    MILDEST,
-    SUM,
-    D,
-    Known,
-    Table,
-    W,
-    add_row,
-    class_scores,
-    dot_row,
-)
-from aucmax.online.engine.known_moments import fit_table_to_ridge
-from aucmax.online.quadratic_snapshots import (
-    MOVES,
-    half_shares,
-    lowest,
-    residual,
-    rise,
-    take,
-)
-from aucmax.online.spdam_batches import ADD, BAR, ROUND, U, bar_scores, means
+from aucmax.online.base import COUNT, BatchAUC
+from aucmax.online.engine import Known, Table, class_scores, scales, weights
+from aucmax.online.engine.centred_rows import add_row, dot_row
+from aucmax.online.engine.feature_table import D, W, all_class_means, class_means
+from aucmax.online.engine.statistics import convexity
+from aucmax.online.quadratic_snapshots import residual, take
+from aucmax.online.spdam_batches import ADD, BAR, ROUND, U, bar_scores
 
 
 class State(NamedTuple):
-    """The solver; its arrays change in place."""
+    """State of the solver; updated in place."""
 
-    table: (
-        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
-    )
-    dual: Float  # (4, d) see above, and one unused
-    beta: Float  # (rows,) the dual variables
+    table: Table
+    dual: Float  # (4, d) slots in aucmax.online.spdam_batches, and one unused
+    beta: Float  # (rows,) dual variables
 
 
 def init(X: Rows, n_samples: int, n_features: int) -> State:
     """Return the state before the moments are known."""
-    table = engine.empty(n_features, precondition=True)
-    table = table._replace(feat=as_table(table.feat, X))
+    table = snapshots.empty_table(X, n_features)
     return State(table, zeros_for(X, 4, n_features), np.zeros(n_samples))
 
 
@@ -116,7 +95,7 @@ def update(
 ) -> None:
     """Run Algorithm 21 over batches of rows: ``order`` up to each of ``ends``.
 
-    ``ratio`` is how many batches all rows would make. O(d) a batch beside its rows.
+    ``ratio`` is all rows over those of a batch. O(d) a batch beside its rows.
     """
     table, dual, beta = state
     feat, ref, listed = table.feat, table.ref, how.listed
@@ -144,7 +123,7 @@ def update(
         # The weights: a diagonal system plus ΔΔᵀ, by Sherman and Morrison.
         along = gain = 0.0
         for j in range(dual.shape[1]):
-            m_pos, m_neg = means(table, j)
+            m_pos, m_neg = class_means(table, j)
             delta = m_pos - m_neg
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
             u_bar = dual[U, j] + ratio * add
@@ -156,7 +135,7 @@ def update(
             gain += delta * delta * step * shrink
         along /= 1.0 + gain
         for j in range(dual.shape[1]):
-            m_pos, m_neg = means(table, j)
+            m_pos, m_neg = class_means(table, j)
             step = tau * feat[D, j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
             w = dual[BAR, j] - step * shrink * (m_pos - m_neg) * along
@@ -165,13 +144,13 @@ def update(
 
 
 def start_at(point: Float, share: Float, state: State) -> None:
-    """Begin a round at ``point``, with the dual variables that belong to it."""
+    """Start a round at a snapshot, with the dual variables that belong to it."""
     table, dual, beta = state
     d = len(table.ref)
-    table.feat[W] = dual[BAR] = point[:d]
+    weights(table)[:] = dual[BAR] = point[:d]
     a, b = class_scores(table)
     beta[:] = point[2 * d :] - np.where(share > 0.0, a, b)
-    m_pos, m_neg = table.feat[SUM : SUM + 2] / table.n[:, np.newaxis] - table.ref
+    m_pos, m_neg = all_class_means(table)
     # Half the gradient of the loss is u + Δ(Δ·w) - Δ.
     dual[U] = 0.5 * point[d : 2 * d] - (m_pos - m_neg) * (a - b - 1.0)
 
@@ -186,43 +165,25 @@ class SPDAM(BatchAUC):
     Parameters
     ----------
     l2 : float or "auto", default="auto"
-        Ridge penalty, of the weights of features as given; the thesis' :math:`\lambda`
-        before it halves the objective. With "auto" each feature has its own, which
-        depends on no unit and falls with the rows: as in :class:`BAM`, for the square
-        loss.
+        Ridge penalty; the thesis' :math:`\lambda` before it halves the objective.
+        "auto" sets it for each feature, independent of units and falling with the
+        number of rows, as in :class:`BAM` but for the square loss.
     batch_size : float or int, default=0.1
-        Rows a step: a share of all if it is a float (up to 1.0), a number if an int.
+        Rows per step: a fraction of all if a float (up to 1.0), a number if an int.
     schedule : {"rounds", "printed"}, default="rounds"
-        Whether steps are taken in rounds, each from the best point so far; or as in the
-        thesis, on features as they are and on batches drawn anew, ``max_iter`` times as
-        many as make up all rows, which takes ``l2`` to be above zero.
+        Take steps in rounds, each from the best point so far; or as in the thesis, on
+        raw features and batches drawn anew, ``max_iter`` times as many as make up all
+        rows. "printed" needs ``l2`` above zero.
     max_iter : int, default=100
-        Passes over the data in ``fit``, at most; a ``ConvergenceWarning`` says if
-        ``tol`` was not reached. With ``tol=0`` all of them are asked for.
+        Maximum number of passes over the data; a round takes four: three of steps, one
+        for the full gradient. A ``ConvergenceWarning`` is raised if ``tol`` is not
+        reached. ``tol=0`` makes all passes.
     tol : float or None, default=None
-        Stop when the gradient, in unit-scale features, is no larger than this times
-        that at zero. None stands for 1e-4, or for an eighth of the sampling error of
-        that at zero if there are more features than rows: then the minimum itself fits
-        the noise.
+        Stop when the gradient, at unit scale, is at most this times that at zero. None
+        is 1e-4, or an eighth of the sampling error of that at zero if there are more
+        features than rows, where the minimum fits the noise.
     random_state : int, RandomState instance or None, default=None
-        Seed of the order of the rows.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done. A round takes four: three of steps, one for the whole gradient.
-    residual_ : float
-        What ``tol`` is compared with, at the last whole gradient.
+        Random seed of the order of the rows.
 
     See Also
     --------
@@ -231,9 +192,9 @@ class SPDAM(BatchAUC):
     Notes
     -----
     A row costs O(nnz) and a batch O(d) beside its rows; memory is some two dozen
-    numbers a feature and ten a row. ``fit`` reads the data four times more, for class
-    moments, the gradient at zero and κ² (more often if there are few batches). The
-    error falls linearly: by a constant factor a round.
+    numbers per feature and ten per row. ``fit`` makes four more passes, for class
+    moments, the gradient at zero and κ² (more if there are few batches). The error
+    falls by a constant factor per round.
 
     As printed: ``SPDAM(l2, batch_size=m, schedule="printed")``, with λ = l2/2, and σ, τ
     and θ of Theorem 5.1 (σ is misprinted there: see the module).
@@ -255,15 +216,12 @@ class SPDAM(BatchAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **BatchAUC._parameter_constraints,
         "batch_size": [
             Interval(RealNotInt, 0, 1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
         ],
         "schedule": [StrOptions({"rounds", "printed"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left"), None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -287,72 +245,61 @@ class SPDAM(BatchAUC):
         self,
         X: Rows,
         y: Float,
-        tally: Tally,
+        moments: ClassMoments,
         tol: float,
         rng: np.random.RandomState,
     ) -> tuple[Float, int, float]:
-        d, l2 = self.n_features_in_, self._ridge(tally)
-        state = init(X, len(y), d)
+        l2 = self._ridge(moments)
+        state = init(X, len(y), self.n_features_in_)
         if self.schedule == "printed":
-            return self._run_printed(X, y, tally, state, rng, l2)
-        table, feat = state.table, state.table.feat
-        fit_table_to_ridge(table, tally, l2)
-        share, how = half_shares(y, tally.weight), engine.visit(X, table, False, True)
-        zero = point = take(X, share, table, how)
-        scale = residual(zero, feat[D], l2, 0.0)
-        if scale == 0.0:  # zero is the minimum
-            return zero[:d].copy(), 1, 0.0
+            return self._run_printed(X, y, moments, state, rng, l2)
+        table = state.table
+        share, how = snapshots.prepare(X, y, table, moments, l2, True)
         batches = plan.partition(y, self.batch_size, rng)
         kappa2 = plan.widest(X, share, batches, table, state.dual, how, rng)
-        # Rows that do not differ within a class: any κ² will do.
+        # If rows do not differ within a class, any κ² will do.
         kappa2 = kappa2 if kappa2 > 0.0 else 1.0
-        passes, left, moves = 0, 1.0, list[Float]()
-        while passes < self.max_iter and left > tol:
+
+        def run(point: Float, halvings: int, left: int) -> int:
             start_at(point, share, state)
-            hyper = plan.pace(len(batches), kappa2, 0.5 * table.stats[MILDEST])
-            for _ in range(min(ROUND, max(self.max_iter - passes - 1, 1))):
+            n, mu = len(batches), 0.5 * convexity(table)
+            pace = plan.pace(n, kappa2 * 2.0**halvings, mu)
+            passes = min(ROUND, max(left - 1, 1))
+            for _ in range(passes):
                 order, ends = plan.visit(batches, rng)
-                ratio = float(len(ends))
-                update(X, share, order, ends, state, how, *hyper, ratio, l2)
-                passes += 1
-            if passes == self.max_iter:
-                return feat[W].copy(), passes, left
-            end = take(X, share, table, how)
-            passes += 1
-            if not rise(point, end, d, l2, 0.0) <= 0.0:
-                kappa2 *= 2.0
-                continue
-            end = lowest(end, [end - point, *moves], d, l2)
-            moves = [end - point, *moves][:MOVES]
-            point = end
-            left = residual(point, feat[D], l2, 0.0) / scale
-        return point[:d].copy(), passes, left
+                update(X, share, order, ends, state, how, *pace, float(n), l2)
+            return passes
+
+        penalty, max_iter = (l2, 0.0), self.max_iter
+        return snapshots.descend(X, share, table, how, penalty, max_iter, tol, run)
 
     def _run_printed(
         self,
         X: Rows,
         y: Float,
-        tally: Tally,
+        moments: ClassMoments,
         state: State,
         rng: np.random.RandomState,
         l2: Float,
     ) -> tuple[Float, int, float]:
-        """Run Algorithm 21 from zero."""
+        """Run Algorithm 21 from zero, with the step sizes of Theorem 5.1."""
         if isinstance(self.l2, str) or self.l2 == 0.0:
-            raise ValueError("The printed step sizes need an l2 that is above zero.")
+            raise ValueError(
+                f'SPDAM(schedule="printed") needs l2 above zero, such as 1e-4, not '
+                f"l2={self.l2!r}."
+            )
         n = int(np.count_nonzero(y))
-        table, feat = state.table, state.table.feat
-        fit_table_to_ridge(table, tally, l2, precondition=False)
-        feat[D] = 1.0
-        share, how = half_shares(y, tally.weight), engine.visit(X, table, False, True)
+        table, scale = state.table, scales(state.table)
+        share, how = snapshots.prepare(X, y, table, moments, l2, False)
+        scale[:] = 1.0
         m = plan.rows_a_batch(self.batch_size, n)
         kappa2 = plan.longest(X, share, table, state.dual, how) or 1.0
-        hyper = plan.printed_pace(n, m, kappa2, 0.5 * self.l2)
+        pace = plan.printed_pace(n, m, kappa2, 0.5 * self.l2)
         zero = take(X, share, table, how)
         start_at(zero, share, state)
         for _ in range(self.max_iter):
-            update(X, share, *plan.draw(y, m, rng), state, how, *hyper, n / m, l2)
+            update(X, share, *plan.draw(y, m, rng), state, how, *pace, n / m, l2)
         end = take(X, share, table, how)
-        scale = residual(zero, feat[D], l2, 0.0)
-        left = residual(end, feat[D], l2, 0.0) / scale if scale > 0.0 else 0.0
+        first = residual(zero, scale, l2, 0.0)
+        left = residual(end, scale, l2, 0.0) / first if first > 0.0 else 0.0
         return end[: len(table.ref)].copy(), self.max_iter, left

@@ -1,4 +1,4 @@
-"""The batches of SPDAM, and the step sizes that they allow.
+"""The batches of SPDAM and their step sizes.
 
 See :mod:`aucmax.online.spdam`.
 """
@@ -11,21 +11,16 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows
-from aucmax.online.engine import SUM, TO_NEG, TO_POS, D, Known, Table, add_row, dot_row
+from aucmax.online.engine import Known, Table, scales
+from aucmax.online.engine.centred_rows import add_row, dot_row
+from aucmax.online.engine.feature_table import D, class_means
 
 ROUND = 3  # passes of steps between two gradients
-_POWER = 2, 8  # power iterations a batch, from where the one before ended; in all
-_SAFETY = 1.1  # they find a little less than the eigenvalue
+_POWER = 2, 8  # power iterations per batch, and in all at least
+_SAFETY = 1.1  # power iterations find a little less than the eigenvalue
 
-# The slots of dual: the extrapolated weights w̄, u, what the batch adds to u.
+# Slots of dual: the extrapolated weights w̄; u; the change of u by the batch.
 BAR, U, ADD = range(3)
-
-
-@inlined
-def means(table: Table, j: int) -> tuple[float, float]:
-    """Return the centred class means of feature ``j``."""
-    feat, r, stats = table.feat, table.ref[j], table.stats
-    return feat[SUM, j] * stats[TO_POS] - r, feat[SUM + 1, j] * stats[TO_NEG] - r
 
 
 @inlined
@@ -33,14 +28,14 @@ def bar_scores(table: Table, dual: Float) -> tuple[float, float]:
     """Return the mean scores of the classes by w̄; O(d)."""
     a = b = 0.0
     for j in range(dual.shape[1]):
-        m_pos, m_neg = means(table, j)
+        m_pos, m_neg = class_means(table, j)
         a += dual[BAR, j] * m_pos
         b += dual[BAR, j] * m_neg
     return a, b
 
 
 @kernel
-def stretch(
+def largest_eigenvalues(
     X: Rows,
     share: Float,
     order: NDArray[np.int64],
@@ -51,9 +46,9 @@ def stretch(
     times: int,
     found: Float,
 ) -> None:
-    """Take the largest eigenvalue of each batch's mean of x̄ x̄ᵀ, in scaled features.
+    """Write the largest eigenvalue of each batch's mean of x̄ x̄ᵀ, in scaled features.
 
-    By power iteration, ``times`` a batch, from the vector in BAR.
+    By ``times`` power iterations per batch, from the vector in BAR.
     """
     feat, ref, listed = table.feat, table.ref, how.listed
     start = 0
@@ -75,12 +70,12 @@ def stretch(
                     sum_neg += s
             size = 0.0
             for j in range(dual.shape[1]):
-                m_pos, m_neg = means(table, j)
+                m_pos, m_neg = class_means(table, j)
                 dual[ADD, j] -= sum_pos * m_pos + sum_neg * m_neg
                 size += feat[D, j] * dual[ADD, j] * dual[ADD, j]
             size = np.sqrt(size)
             if size == 0.0:
-                break  # this batch has no row that is off the mean of its class
+                break  # all rows of the batch are at the mean of their class
             found[batch] = size * ends.shape[0]
             for j in range(dual.shape[1]):
                 dual[BAR, j] = feat[D, j] * dual[ADD, j] / size
@@ -89,27 +84,27 @@ def stretch(
 
 def pace(batches: int, kappa2: float, convexity: float) -> tuple[float, float, float]:
     """Return σ, τ and θ; ``convexity`` is λ, in scaled features."""
-    sigma = 0.5 / (ROUND - 1.0)  # with which 1/(1 - θ) is a round
+    sigma = 0.5 / (ROUND - 1.0)  # so that 1/(1 - θ) is a round
     if convexity > 0.0:
         rest, ratio = batches - 1.0, convexity / kappa2  # in units of m
         root = np.sqrt(rest * rest + 4.0 * batches / ratio)
         sigma = max(sigma, float(0.25 * ratio * (rest + root)))
     theta = 1.0 - 2.0 * sigma / (batches * (1.0 + 2.0 * sigma))
-    # The proof has 4 for 2; what it guards against would be noticed and taken back.
+    # The proof has 4 for 2; a round that it guards against would be undone.
     return sigma, 1.0 / (2.0 * sigma * kappa2), theta
 
 
 def printed_pace(
     n: int, m: int, kappa2: float, lam: float
 ) -> tuple[float, float, float]:
-    """Return σ, τ and θ of Theorem 5.1, σ mended; ``lam`` is λ."""
+    """Return σ (corrected), τ and θ of Theorem 5.1; ``lam`` is λ."""
     root = np.sqrt((n - m) ** 2 + 4.0 * n * kappa2 * m / lam)
     sigma = lam * (n - m + root) / (4.0 * m * kappa2)
     return sigma, 1.0 / (4.0 * sigma * kappa2), 1.0 - lam / (lam + 2.0 * sigma * kappa2)
 
 
 def rows_a_batch(batch_size: float, n: int) -> int:
-    """Return m."""
+    """Return m, the number of rows in a batch."""
     size = batch_size if isinstance(batch_size, Integral) else ceil(batch_size * n)
     return min(int(size), n)
 
@@ -117,8 +112,8 @@ def rows_a_batch(batch_size: float, n: int) -> int:
 def partition(
     y: Float, batch_size: float, rng: np.random.RandomState
 ) -> list[NDArray[np.int64]]:
-    """Return the batches: random rows, those of a batch in the order they have in X."""
-    present = np.flatnonzero(y)  # a row of weight zero is not there
+    """Return a random partition of the rows; rows of a batch are sorted."""
+    present = np.flatnonzero(y)  # rows of weight zero are ignored
     n = len(present)
     batches = ceil(n / rows_a_batch(batch_size, n))
     parts = np.array_split(present[rng.permutation(n)], batches)
@@ -128,7 +123,7 @@ def partition(
 def visit(
     batches: list[NDArray[np.int64]], rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of all batches, batches in random order, and where each ends."""
+    """Return the rows of all batches in random order, and the end of each batch."""
     parts = [batches[k] for k in rng.permutation(len(batches))]
     return np.concatenate(parts), np.cumsum([len(part) for part in parts])
 
@@ -136,9 +131,9 @@ def visit(
 def draw(
     y: Float, m: int, rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return about as many rows as there are, in batches each drawn from all of them.
+    """Return the rows of one pass as printed, and the end of each batch.
 
-    That is a pass as printed; and where each batch ends.
+    Each batch is drawn from all rows.
     """
     present = np.flatnonzero(y)
     batches = ceil(len(present) / m)
@@ -149,12 +144,12 @@ def draw(
 
 
 def longest(X: Rows, share: Float, table: Table, dual: Float, how: Known) -> float:
-    """Return the largest ‖x̄‖²: the eigenvalue of a batch of one row, in two rounds."""
+    """Return the largest ‖x̄‖²: the eigenvalue of a batch of one row."""
     present = np.flatnonzero(share)
     found = np.zeros(len(present))
     dual[BAR] = 1.0
     ends = np.arange(1, len(present) + 1)
-    stretch(X, share, present, ends, table, dual, how, 2, found)
+    largest_eigenvalues(X, share, present, ends, table, dual, how, 2, found)
     return float(found.max())
 
 
@@ -167,11 +162,11 @@ def widest(
     how: Known,
     rng: np.random.RandomState,
 ) -> float:
-    """Return κ²."""
-    scale = table.feat[D]
+    """Return κ², the largest eigenvalue over all batches."""
+    scale = scales(table)
     dual[BAR] = np.sqrt(scale) * rng.standard_normal(len(scale))
     found = np.zeros(len(batches))
     each, in_all = _POWER
     times = max(each, ceil(in_all / len(batches)))
-    stretch(X, share, *visit(batches, rng), table, dual, how, times, found)
+    largest_eigenvalues(X, share, *visit(batches, rng), table, dual, how, times, found)
     return _SAFETY * float(found.max())

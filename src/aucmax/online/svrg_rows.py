@@ -1,4 +1,4 @@
-"""The rows of SVRG-AUC: which are drawn, and a proximal step along one.
+"""Rows of SVRG-AUC: random draws, and a proximal step along a row.
 
 See :mod:`aucmax.online.svrg`.
 """
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online import engine
-from aucmax.online.engine import SUM, TO_NEG, TO_POS, D, Known, Table, W
+from aucmax.online.engine import Known, Table
+from aucmax.online.engine.centred_rows import others, seen
+from aucmax.online.engine.feature_table import D, W, class_means
 
-# The slots of pull: the mean gradient over P, and 1/P. Before P is known, the sums that
-# make it up.
+# Slots of pull, what each step on a feature adds: the mean gradient over P, and 1/P.
 MU, RARITY = range(2)
 
 
@@ -40,41 +40,42 @@ def prox_row(
     l2: Float,
     l1: float,
 ) -> tuple[float, float]:
-    """Take a proximal step on the features that row ``i`` has, and only on those.
+    """Take a proximal step on the features of row ``i``; return the changes of a and b.
 
     Down the gradient c x̃ + pull[MU], in the metric of D, then the proximal map of
-    pull[RARITY] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Every row has the features
-    with a reference point. Returns by how much the mean scores of the classes change.
+    pull[RARITY] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Features with a reference
+    point are part of every row.
     """
     feat, ref = table.feat, table.ref
-    to_pos, to_neg = table.stats[TO_POS], table.stats[TO_NEG]
     a = b = 0.0
     for k in stored(X, i):
         j, value = entry(X, i, k)
-        _, x, r = engine.seen(X, i, k, ref)
+        _, x, r = seen(X, i, k, ref)
         along = -eta * feat[D, j] * (c * x)
         change = prox(feat, pull, j, c * x, eta, l2, l1)
-        change = change if r == ref[j] else along  # the rest of its step is below
+        change = change if r == ref[j] else along  # the rest follows below
         change = change if (value != 0.0) | (r != 0.0) else 0.0
+        m_pos, m_neg = class_means(table, j)
         feat[W, j] += change
-        a += change * (feat[SUM, j] * to_pos - ref[j])
-        b += change * (feat[SUM + 1, j] * to_neg - ref[j])
-    for m in engine.others(X, how.listed):
+        a += change * m_pos
+        b += change * m_neg
+    for m in others(X, how.listed):
         j = how.listed[m]
         change = prox(feat, pull, j, -c * ref[j], eta, l2, l1)
+        m_pos, m_neg = class_means(table, j)
         feat[W, j] += change
-        a += change * (feat[SUM, j] * to_pos - ref[j])
-        b += change * (feat[SUM + 1, j] * to_neg - ref[j])
+        a += change * m_pos
+        b += change * m_neg
     return a, b
 
 
 def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Return as many rows as there are, each as often as expected, give or take one.
+    """Return n of n rows by systematic sampling, in random order.
 
-    In random order, row by row: a heavy row is drawn several times, and steps at equal
-    rows one after another would be one step too long.
+    Each row is drawn as often as expected, up to rounding. Shuffling separates the
+    draws of a heavy row: steps at equal rows in a row would make one too long a step.
     """
-    present = np.flatnonzero(chance)  # a row of weight zero is not there
+    present = np.flatnonzero(chance)  # rows of weight zero are ignored
     n = len(present)
     upto = np.cumsum(chance[present])
     points = (np.arange(n) + rng.uniform(size=n)) * (upto[-1] / n)
@@ -84,6 +85,6 @@ def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
 
 
 def draw_evenly(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Return as many rows as there are, each drawn from all of them."""
+    """Return n of n rows, drawn with replacement."""
     present = np.flatnonzero(chance)
     return present[rng.randint(len(present), size=len(present))]

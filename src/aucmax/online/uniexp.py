@@ -1,67 +1,47 @@
 r"""Uni-Exp: one-pass descent on the exponential loss of single rows.
 
-Kotłowski, Dembczyński and Hüllermeier (ICML 2011) show that ranking needs no pairs:
-classes balanced, the univariate loss
+Kotłowski, Dembczyński and Hüllermeier (ICML 2011) show that ranking needs no pairs.
+With balanced classes, the univariate loss of :class:`UniExp` bounds the regret of the
+AUC. For the best b it is the square root of :math:`E\, e^{-w \cdot (x^+ - x^-)}`, the
+pairwise exponential loss, so both have the same w. Gao et al. (ICML 2013) run it
+online: one row a step, its loss weighted by one over twice the fraction of its class so
+far.
 
-.. math:: J(f) = \tfrac12 E_+ e^{-f(x)} + \tfrac12 E_- e^{f(x)},
-          \qquad f(x) = w \cdot x + b,
+Deviations from the papers, none of which moves the minimum:
 
-bounds the regret of AUC. For the best b it is the square root of
-:math:`E\, e^{-w \cdot (x^+ - x^-)}`, the pairwise exponential loss, so that both have
-the same w. Gao et al. (ICML 2013) run it online: one row a step, its loss weighted by
-one over twice the share of its class so far.
-
-Deviations, none of which moves the minimum:
-
-* the *implicit* step: the gradient is taken at the new w. With m = y f(x) before the
-  step, q = x·Dx + 1 and rate ηg, the step c along y D x solves c = ηg exp(-m - c q), so
-  that u = c q solves u + log u = log(ηg q) - m. Nothing overflows, whatever the margin,
-  and no step size has to be found;
+* the *implicit* step takes the gradient at the new w. With m = y f(x) before the step,
+  q = x·Dx + 1 and rate ηg, the step c along y D x solves c = ηg exp(-m - c q), so
+  u = c q solves u + log u = log(ηg q) - m. Nothing overflows, and no step size needs
+  tuning;
 * rows are centred and steps scaled feature by feature (:mod:`aucmax.online.engine`);
-* the loss is multiplied by 4p(1 - p), so that weights of rows are 2(1 - p) and 2p, and
-  step sizes count effective rows (:mod:`aucmax.online.engine.step_sizes`), as in SPAM;
+* the loss is multiplied by 4p(1 - p), so that row weights are 2(1 - p) and 2p, and step
+  sizes count effective rows (:mod:`aucmax.online.engine.step_sizes`), as in SPAM;
 * a weighted average of the iterates is returned.
-
-The Notes of the class have the settings that switch back.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
 from aucmax.online.base import OnlineAUC
-from aucmax.online.engine import (
-    NORM,
-    PAST,
-    WIDTH,
-    P,
-    Table,
-    Visit,
-    learn,
-    look_row,
-    move_row,
-    renew,
-    weight_of,
-)
+from aucmax.online.engine import Table, Visit, learn, look_row, move_row, renew
+from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.step_sizes import INVSQRT, step_size
 
-# The numbers in State.z: steps, and the bias b of centred rows.
+# Slots of State.z: steps; the bias b of centred rows.
 T, BIAS = range(2)
 
 
 class State(NamedTuple):
-    """The learner; its arrays change in place."""
+    """State of the learner; updated in place."""
 
-    table: (
-        Table  # weights, scales, class moments: see aucmax.online.engine.feature_table
-    )
-    z: Float  # (2,) numbers, see above
+    table: Table
+    z: Float  # (2,) slots above
 
 
 def init(n_features: int, precondition: bool) -> State:
@@ -73,8 +53,7 @@ def init(n_features: int, precondition: bool) -> State:
 def solve(level: float) -> float:
     """Return u > 0 with u + log u = level: Lambert's W of exp(level).
 
-    Newton's iteration in log u, which is concave, from above: no step leaves the range
-    of floats.
+    Newton's method in log u, from above: the function is concave, so nothing overflows.
     """
     v = min(level, np.log(max(level, 1.0)))  # u ≤ exp(level) and, if level ≥ 1, ≤ level
     for _ in range(6):
@@ -97,21 +76,22 @@ def update(
 ) -> None:
     """Visit the rows ``order`` of ``X``, one step each."""
     table, z = state
-    t, bias, stats = z[T], z[BIAS], table.stats
+    t, bias = z[T], z[BIAS]
     for k in range(order.shape[0]):
         i = order[k]
         news = learn(X, y, i, table, how)
         if not news.ready:
             continue
-        if news.stale:  # with new reference points: the scores stay, the bias does not
+        if news.stale:  # new reference points move the bias, not the scores
             bias -= renew(table, how)
 
         t += 1.0
-        p, sign = stats[P], 1.0 if y[i] > 0.0 else -1.0
+        p, sign = stats.class_prior(table), 1.0 if y[i] > 0.0 else -1.0
         balance = 4.0 * p * (1.0 - p)
-        eta = step_size(INVSQRT, eta0, stats[NORM] + 1.0, stats[WIDTH], t, balance, 0.0)
+        norm, width = stats.mean_norm(table) + 1.0, stats.effective_width(table)
+        eta = step_size(INVSQRT, eta0, norm, width, t, balance, 0.0)
         eta = eta0 / balance if printed else eta
-        eta *= weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
+        eta *= stats.weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
         s, x_x, _, _ = look_row(X, i, table, how)
         q = x_x + 1.0
         margin = sign * (s + bias)
@@ -122,7 +102,7 @@ def update(
         move_row(X, i, table, how, c)
         bias += c
         if average:
-            stats[PAST] += t
+            stats.add_to_average(table, t)
     z[T], z[BIAS] = t, bias
 
 
@@ -141,57 +121,38 @@ class UniExp(OnlineAUC):
     eta0 : float, default=0.5
         First step size, in units of one over the mean squared norm of a row.
     schedule : {"invsqrt", "printed"}, default="invsqrt"
-        Whether steps fall with the square root of the number of rows, or all have the
-        size ``eta0``, a plain number, for the loss as it is above.
+        Step sizes fall with the square root of the number of rows, or are constant:
+        ``eta0``, a plain number, for the loss above.
     average : bool, default=True
-        Whether the weights are an average of the iterates, later ones weighing more
-        (in proportion to t), or the last iterate.
+        Return an average of the iterates, weighted by t, or the last iterate.
     step : {"implicit", "explicit"}, default="implicit"
-        Whether the gradient is taken after or before the step. Explicit steps diverge
-        if ``eta0`` is too large.
+        Take the gradient after or before the step. Explicit steps diverge if ``eta0``
+        is too large.
     precondition : bool, default=True
-        Whether features are centred and scaled inside, by class moments. The objective
-        is the same without, the number of passes to its minimum is not.
+        Centre and scale features internally. This changes the number of passes to the
+        minimum, not the minimum.
     max_iter : int, default=5
-        Passes over the data in ``fit``.
+        Number of passes over the data in ``fit``.
     shuffle : bool, default=True
-        Whether each pass of ``fit`` visits the rows in a new random order.
+        Visit the rows in a new random order in each pass of ``fit``.
     random_state : int, RandomState instance or None, default=None
-        Seed of that order.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features)
-        The weights.
-    intercept_ : ndarray of shape (1,)
-        Puts the score zero midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
-    n_iter_ : int
-        Passes done.
-    state_ : State
-        The variables of the algorithm; ``partial_fit`` goes on from them.
+        Random seed of that order.
 
     See Also
     --------
-    SPAM : The pairwise square loss: less sensitive to rows that are far off.
+    SPAM : The pairwise square loss; less sensitive to outliers.
     PSAM : The pairwise hinge loss, by pairs.
 
     Notes
     -----
-    A row costs O(nnz), memory is ten numbers a feature. ``fit`` reads the data once
-    more, for exact class moments; ``partial_fit`` uses running ones. There is no
-    penalty: where a linear score separates the classes the loss has no minimum, and the
-    weights grow, ever more slowly, with the number of passes. One row with a label that
-    is wrong by a wide margin can outweigh all others.
+    A row costs O(nnz); memory is ten numbers per feature. ``fit`` makes one more pass
+    for exact class moments, ``partial_fit`` uses running ones. There is no penalty: if
+    a linear score separates the classes, the weights grow without bound, ever more
+    slowly. One mislabelled outlier can outweigh all other rows.
 
     As printed: ``UniExp(eta0=eta, schedule="printed", step="explicit",
-    precondition=False, average=False)`` and ``partial_fit``. There is no pseudo-code:
-    the papers name the loss, its weights and that it was run online.
+    precondition=False, average=False)`` and ``partial_fit``. The papers have no
+    pseudo-code: they name the loss, its weights and that it was run online.
 
     References
     ----------
@@ -210,14 +171,8 @@ class UniExp(OnlineAUC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "eta0": [Interval(Real, 0, None, closed="neither")],
+        **OnlineAUC._parameter_constraints,
         "schedule": [StrOptions({"invsqrt", "printed"})],
-        "average": ["boolean"],
-        "step": [StrOptions({"implicit", "explicit"})],
-        "precondition": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(

@@ -14,7 +14,7 @@ from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows, n_rows
 from aucmax.core.threads import one_thread
 from aucmax.core.validation import DataWarning
-from aucmax.online.engine import W
+from aucmax.online.engine.feature_table import W
 from aucmax.stream.members import resized
 
 _MIN_ROWS_PER_FEATURE = 10  # with fewer rows, averages are behind in any stream

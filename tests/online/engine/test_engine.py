@@ -12,9 +12,10 @@ from scipy import sparse
 from aucmax import SPAM
 from aucmax.core import jit
 from aucmax.core.rows import as_rows, as_table, n_rows
-from aucmax.online import engine, fsauc_steps, pair_rows, solam, spam, svrg_rows
+from aucmax.online import engine, fsauc_steps, solam, spam, svrg_rows
 from aucmax.online.engine import centred_rows as centred
 from aucmax.online.engine import feature_table as table
+from aucmax.online.engine import pair_rows
 from aucmax.online.engine.feature_table import (
     NZ,
     PAST,
@@ -343,7 +344,7 @@ def test_rows_are_visited_without_counting_references(layout, monkeypatch):
     # as it is where all are compiled together.
     monkeypatch.setattr(jit._Cache, "load_overload", lambda *_: None)
     renew = import_module("aucmax.online.engine.row_visit")._renew
-    for called in (table.refresh, table.penalise, table.soften, renew):
+    for called in (table.refresh, table.penalise, table.soft_threshold, renew):
         called._reset_overloads()
     update = njit(error_model="numpy", nogil=True)(spam.update.py_func)
     monkeypatch.setattr(spam, "update", update)

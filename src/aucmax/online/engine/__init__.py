@@ -1,154 +1,58 @@
-"""How rows are visited fast: all that a learner's kernel needs beside its own step.
+"""The engine: how rows are visited, and the table of what is known of each feature.
 
-A kernel calls, in the order of its loop,
+A learner's kernel calls, in the order of its loop,
 
-* ``learn``: in a stream, count the row in; scales and reference points follow.
-  ``mean_scores`` are what that makes of the classes' mean scores, for learners that
-  follow them;
-* ``look_row``: score and length of the row, ``move_row``: a step along it;
-* ``falls_due`` and ``settle``: the l2 penalty, put off and applied to many steps.
+* ``learn``: in a stream, count the row and update scales; ``renew`` recomputes
+  reference points and scales from time to time. ``mean_scores`` updates the mean scores
+  of the classes;
+* ``look_row``: score and squared norm of the row; ``move_row``: a step along it;
+* ``falls_due`` and ``settle``: apply the l2 penalty to many steps at once.
 
-The table of the features is in :mod:`aucmax.online.engine`, which says what the
-coordinates are that learners work in.
+:mod:`~aucmax.online.engine.feature_table` documents the coordinates that learners work
+in, :mod:`~aucmax.online.engine.statistics` names the numbers of the rows so far. The
+slots of the table are private to the engine and to row functions of single learners.
 """
 
-from aucmax.base.class_moments import NEG, POS, ROUNDING, TINY
-from aucmax.online.engine.centred_rows import (
-    Known,
-    Stream,
-    Visit,
-    add_row,
-    centred_row,
-    dot_row,
-    in_both,
-    look_row,
-    move_row,
-    others,
-    seen,
-)
+from aucmax.online.engine.centred_rows import Known, Stream, Visit, look_row, move_row
 from aucmax.online.engine.feature_table import (
-    DUE,
-    HARDEST,
     L2,
-    MILDEST,
-    NO_PENALTY,
-    NORM,
-    NZ,
-    PAST,
-    RENEW,
-    RENEW_AT,
-    ROWS,
-    SINCE,
-    SQ,
-    SUM,
-    TO_MEAN,
-    TO_NEG,
-    TO_POS,
-    WIDTH,
-    D,
-    P,
     Table,
-    U,
-    W,
-    assign,
     averaged,
     class_scores,
     empty,
     fade,
-    fitting_scale,
-    norms,
-    off_scale,
-    penalise,
-    rebase,
-    refresh,
-    ridge,
-    second_moment,
-    soften,
-    take_rates,
+    scales,
     threshold,
-    unit_magnitudes,
-    unit_weight,
+    weights,
 )
 from aucmax.online.engine.row_visit import (
-    News,
-    class_of,
-    count,
     falls_due,
-    if_stream,
     learn,
     mean_scores,
     renew,
     settle,
     visit,
-    weight_of,
 )
 
 __all__ = [
-    "DUE",
-    "HARDEST",
     "L2",
-    "MILDEST",
-    "NEG",
-    "NORM",
-    "NO_PENALTY",
-    "NZ",
-    "PAST",
-    "POS",
-    "RENEW",
-    "RENEW_AT",
-    "ROUNDING",
-    "ROWS",
-    "SINCE",
-    "SQ",
-    "SUM",
-    "TINY",
-    "TO_MEAN",
-    "TO_NEG",
-    "TO_POS",
-    "WIDTH",
-    "D",
     "Known",
-    "News",
-    "P",
     "Stream",
     "Table",
-    "U",
     "Visit",
-    "W",
-    "add_row",
-    "assign",
     "averaged",
-    "centred_row",
-    "class_of",
     "class_scores",
-    "count",
-    "dot_row",
     "empty",
     "fade",
     "falls_due",
-    "fitting_scale",
-    "if_stream",
-    "in_both",
     "learn",
     "look_row",
     "mean_scores",
     "move_row",
-    "norms",
-    "off_scale",
-    "others",
-    "penalise",
-    "rebase",
-    "refresh",
     "renew",
-    "ridge",
-    "second_moment",
-    "seen",
+    "scales",
     "settle",
-    "soften",
-    "take_rates",
     "threshold",
-    "unit_magnitudes",
-    "unit_weight",
     "visit",
-    "weight_of",
+    "weights",
 ]

@@ -1,10 +1,10 @@
-"""What learners do with a row as they see it: centred on the reference points.
+"""Row functions on centred rows.
 
-x̃ = x - ref, and z = D x̃ is the direction of a step along the row. A dense row is one
-loop that subtracts. A sparse one visits what it stores as if there were no reference
-points, then the *listed* features, those that have one, as if their value were zero. A
-feature may come in both loops, as x and as -ref; what that leaves out of a square, a
-third loop adds.
+With x̃ = x - ref, the direction of a step along the row is z = D x̃. Dense rows subtract
+in one loop. Sparse rows take two: the stored values as if there were no reference
+points, then the *listed* features, those with a reference point, as if their value were
+zero. A feature may be in both loops, as x and as -ref; a third loop adds the cross term
+that squares are missing.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -38,18 +38,17 @@ class Known(NamedTuple):
     """How a kernel visits rows whose class statistics are known."""
 
     precondition: bool  # centre and scale features
-    follows: bool  # the average's past follows changes of scale, see table.rescale
+    follows: bool  # the average follows changes of scale, see feature_table
     l2: L2
-    stretch: float  # steps at most between two proximal maps of the penalty …
-    most: float  # … and λ_j D_j times the penalty that is due
-    listed: Index  # (d + 1,) how many features have a reference point, and which
+    stretch: float  # steps at most between two proximal maps of the penalty
+    most: float  # largest λ_j D_j times the penalty that is due
+    listed: Index  # (d + 1,) number of features with a reference point, then these
 
 
 class Stream(NamedTuple):
-    """How a kernel visits the rows of a stream: it learns their statistics, too.
+    """How a kernel visits rows of a stream, whose statistics it updates.
 
-    A type of its own, so that a ``fit`` does not wait for the compiler to finish what
-    it does not need.
+    A type of its own, so that ``fit`` does not compile code for streams.
     """
 
     precondition: bool
@@ -64,26 +63,25 @@ Visit: TypeAlias = Known | Stream
 
 _ONE = np.uint64(1)
 
-# A feature that row i stores, its value and its reference point as the first loop sees
-# them.
+# A stored feature of row i, its value and its reference point in the first loop.
 seen = by_layout(
     lambda X, i, k, ref: (k, X[i, k] - ref[k], ref[k]),
     lambda X, i, k, ref: (X.indices[k], np.float64(X.data[k]), 0.0),
 )
-# Where the features of the second loop are in ``listed``.
+# Positions in ``listed`` of the features of the second loop.
 others = by_layout(
     lambda X, listed: range(_ONE, _ONE),
     lambda X, listed: range(_ONE, np.uint64(listed[0]) + _ONE),
 )
 
 
-# What the third loop visits: all that row i stores, if any feature is listed. (Not by a
-# branch: that would count references at every row, see CONTRIBUTING, traps.)
+# Values of the third loop: all that row i stores, if any feature is listed. (Not by a
+# branch, which would count references at every row: see CONTRIBUTING, traps.)
 in_both = by_layout(
     lambda X, i, listed: range(np.uint64(0)),
     lambda X, i, listed: range(X.indptr[i], X.indptr[i + np.int64(listed[0] > 0)]),
 )
-# What row i stores, if it is wanted.
+# The stored values of row i, or none.
 _stored_if = by_layout(
     lambda X, i, wanted: range(np.uint64(X.shape[1]) * np.uint64(wanted)),
     lambda X, i, wanted: range(X.indptr[i], X.indptr[i + np.int64(wanted)]),
@@ -93,7 +91,7 @@ _is_dense = by_layout(lambda X: True, lambda X: False)
 
 @inlined
 def list_features(ref: Float, listed: Index) -> None:
-    """Write to ``listed`` how many features have a reference point, and which."""
+    """Write the number of features with a reference point, then their indices."""
     count = 0
     for j in range(ref.shape[0]):
         if ref[j] != 0.0:
@@ -125,10 +123,9 @@ def _look(
 def look_row(
     X: Rows, i: int, table: Table, how: Visit
 ) -> tuple[float, float, float, float]:
-    """Return what a step along row ``i`` needs to know, in one visit.
+    """Return w·x̃, the squared norm z·x̃, z·(m₊ - ref) and z·(m₋ - ref) of row ``i``.
 
-    The score w·x̃, the squared norm z·x̃, and how fast the step moves the mean scores of
-    the classes, z·(m₊ - ref) and z·(m₋ - ref).
+    The last two are how fast a step along the row moves the mean class scores.
     """
     feat, ref, listed = table.feat, table.ref, how.listed
     to_pos, to_neg = table.stats[TO_POS], table.stats[TO_NEG]
@@ -155,7 +152,7 @@ def _move(feat: Float, j: int, z: float, past: float) -> None:
 
 @rowwise
 def move_row(X: Rows, i: int, table: Table, how: Visit, c: float) -> None:
-    """Step along row ``i``: w += c z, and the average's part u += Σγ · c z."""
+    """Step along row ``i``: w += c z, and u += Σγ · c z for the average."""
     feat, ref, listed, past = table.feat, table.ref, how.listed, table.stats[PAST]
     for k in stored(X, i):
         j, x, _ = seen(X, i, k, ref)
@@ -169,7 +166,7 @@ def move_row(X: Rows, i: int, table: Table, how: Visit, c: float) -> None:
 def dot_row(
     X: Rows, i: int, values: Float, slot: int, ref: Float, listed: Index
 ) -> float:
-    """Return the product of a slot of ``values`` with the centred row, v·x̃."""
+    """Return the product v·x̃ of a slot of ``values`` and the centred row."""
     s = 0.0
     for k in stored(X, i):
         j, x, _ = seen(X, i, k, ref)
@@ -178,6 +175,12 @@ def dot_row(
         j = listed[m]
         s -= values[slot, j] * ref[j]
     return s
+
+
+@inlined
+def score_row(X: Rows, i: int, table: Table, how: Visit) -> float:
+    """Return the score w·x̃ of row ``i``."""
+    return dot_row(X, i, table.feat, W, table.ref, how.listed)
 
 
 @rowwise
@@ -217,24 +220,24 @@ def count_in(
 def rescale_row(
     X: Rows, i: int, table: Table, how: Visit, own: float, wanted: bool
 ) -> tuple[float, float, float, float]:
-    """Rescale the features that row ``i`` has, from the class moments so far.
+    """Update the scales of the features of row ``i``, if ``wanted``.
 
-    ``own`` makes the share of the row in a second moment of its square. Returns by how
-    much that changes the mean scores of the classes, Σ w²/D and Σ |w|/√D.
+    ``own`` times a squared value is the row's part of the second moment. Returns the
+    changes of the two mean class scores, of Σ w²/D and of Σ |w|/√D.
     """
     feat, ref, stats, l2 = table.feat, table.ref, table.stats, how.l2
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
-    # Of a dense row mostly no scale is off, and a loop that only looks runs in SIMD.
+    # In a dense row mostly no scale is off: a loop that only tests runs in SIMD.
     misfits = np.int64(wanted and not _is_dense(X))
     for k in _stored_if(X, i, wanted and _is_dense(X)):
         j, x = entry(X, i, k)
         misfits += off_scale(feat, j, to_pos, to_neg, l2, TOLERANCE) & (x != 0.0)
     d_a = d_b = squares = absolute = 0.0
-    some = np.uint32(how.listed[0] > 0)  # else no reference point is looked up
+    centred = np.uint32(how.listed[0] > 0)  # else no reference point is looked up
     for k in _stored_if(X, i, misfits > 0):
         j, x = entry(X, i, k)
         if x != 0.0 and off_scale(feat, j, to_pos, to_neg, l2, TOLERANCE):
-            r = ref[j * some]
+            r = ref[j * centred]
             share = own * (x - r) * (x - r)
             before = unit_weight(feat, j)
             change = rescale(table, j, l2, how.follows, share)
@@ -250,10 +253,10 @@ def rescale_row(
 def centred_row(
     X: Rows, i: int, ref: Float, listed: Index, out: Float, at: NDArray[np.uint32]
 ) -> int:
-    """Write what is not zero in x - ref to ``out``, and where it is to ``at``.
+    """Write the non-zero values of x - ref to ``out``, their features to ``at``.
 
-    But for the odd value that equals its reference point, which is written all the
-    same. Returns how many values that are. Features come in order in all layouts.
+    A value that equals its reference point is written as zero. Returns the number of
+    values; features are in order in all layouts.
     """
     count = 0
     m, end = _ONE, np.uint64(listed[0]) + _ONE

@@ -1,19 +1,20 @@
-r"""The feature table: what a linear learner keeps of every feature.
+r"""The feature table: the weights, scales and class moments of every feature.
 
-The learners work in coordinates of their own, without a copy of X: feature j is
-centred on ``ref_j`` and its steps are scaled by
+Learners work in coordinates of their own, without a copy of X: feature j is centred on
+``ref_j`` and its steps are multiplied by
 
 .. math:: D_j = 1 / (\tfrac12 E_+ (x_j - ref_j)^2 + \tfrac12 E_- (x_j - ref_j)^2
                      + \lambda_j / 4),
 
-which is, up to a factor, the inverse diagonal of the Hessian of the pairwise square
-loss with the ridge :math:`\lambda_j`. Differences of rows do not feel a shift and a
-preconditioner does not move the minimum, so the objective stays what it is; what
-changes is that raw features need no scaling by the user. (``fit`` trusts the moments of
-rare features less, see ``PRIOR`` in :mod:`aucmax.base.class_moments`.)
+up to a factor the inverse diagonal of the Hessian of the pairwise square loss with the
+ridge :math:`\lambda_j`. A shift does not change differences of rows, and a
+preconditioner does not move the minimum, so the objective is unchanged: only raw
+features no longer need scaling by the user. ``fit`` trusts the moments of rare features
+less, see ``PRIOR`` in :mod:`aucmax.online.engine.known_moments`.
 
-Squares are summed about the reference point, because a feature may be a million spreads
-from zero, as a date in seconds is: about zero, its spread would be lost in rounding.
+Squares are summed about the reference point: a feature may be a million standard
+deviations from zero (a date in seconds), and about zero its variance would be lost in
+rounding.
 """
 
 from typing import NamedTuple
@@ -24,20 +25,19 @@ from aucmax.base.class_moments import NEG, POS, ROUNDING, TINY
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
 
-# The slots of Table.feat: the weight w, the scale D, the class sums, the average's part
-# u (the mean of the iterates is w - u/Σγ), how often the feature is not zero (as a sum
-# of weights), the class sums of squares about the reference point. Of a pair, the
-# positives' is first. Eight numbers: for sparse rows, those of a feature share a cache
-# line (see aucmax.core.rows.as_table).
+# Slots of Table.feat: weight w; scale D; class sums (2); the part u of the average (the
+# mean of the iterates is w - u/Σγ); weight of the rows where the feature is not zero;
+# class sums of squares about the reference point (2). Of two, the positives' is first.
+# Eight numbers: in sparse rows those of one feature share a cache line.
 W, D, SUM, U, NZ, SQ = 0, 1, 2, 4, 5, 6
 SLOTS = 8
 
-# The numbers of Table.stats: rows whose statistics are known; mean squared norm κ̄² of a
-# row; about how many features make it up; the smallest and the largest λ_j D_j; rows at
-# which to take all of these anew; the share p of the positives; what turns sums over
-# the positives, and over the negatives, into means; what turns the weight of a row into
-# one whose mean is one; Σ γ, the weights of the average; the penalty that is due, and
-# the steps since it was last applied.
+# Slots of Table.stats, with accessors in aucmax.online.engine.statistics:
+# rows counted; mean squared norm of a row; effective number of features (how many of
+# the largest share would make up that norm); smallest and largest λ_j D_j; rows at
+# which to recompute all of these; class prior p; factors from class sums to class means
+# (2); factor from row weights to weights of mean one; Σγ, the weight of the average;
+# penalty that is due, and steps since it was last applied.
 (
     ROWS,
     NORM,
@@ -54,41 +54,39 @@ SLOTS = 8
     SINCE,
 ) = range(13)
 
-RENEW = 4.0  # scales are taken anew when there are so many times more rows
+RENEW = 4.0  # scales are recomputed when the number of rows has grown by this factor
 
-# A feature is centred when its mean is more than this many spreads from zero. By
-# Cauchy-Schwarz it is then non-zero in more than 0.81 / 1.81 of the rows, so that
-# visiting it in every sparse row stays O(nnz). (Not 1: that is what two rows, one of
-# them zero, have, and rounding would decide.)
-MEAN_TO_SPREAD = 0.9
-# A sum of squares that falls to less than this share of what its reference point moved
-# by has no digits left.
+# A feature is centred if its mean is more than this many standard deviations from 0. By
+# Cauchy-Schwarz it is then non-zero in more than 0.81 / 1.81 of the rows: visiting it
+# in every sparse row stays O(nnz). (Not 1: two rows, one of them zero, have exactly
+# that ratio, and rounding would decide.)
+MEAN_TO_DEVIATION = 0.9
+# A sum of squares below this fraction of the squared shift has no digits left.
 _CANCELLED = 1e-10
-# A scale is left as it is while it is right to this share. Steps do not feel more, the
-# scale of a feature seen k times is not known better than to 1/√k, and to mend it at
-# each visit of a rare feature took a quarter of a stream's time.
+# Relative error up to which a scale is kept. Steps do not notice, a scale from k rows
+# is only known to 1/√k, and correcting it at each visit took a quarter of a stream's
+# time.
 TOLERANCE = 0.25
-# When a scale falls by more than this, the feature was asleep when the average's past
-# was learnt.
+# A scale that falls by more than this factor belongs to a feature that was constant or
+# tiny while the average was learnt.
 ASLEEP = 256.0
 
 
 class Table(NamedTuple):
-    """The features, and what is known of the rows; its arrays change in place."""
+    """Numbers of all features and of the rows so far; updated in place."""
 
-    feat: Float  # (8, d) see the slots above
+    feat: Float  # (8, d) slots above
     ref: Float  # (d,) reference points
-    mark: Float  # (d,) the scales that the average was learnt with
+    mark: Float  # (d,) scales that the average was learnt with
     n: Float  # (2,) weight of the positives and of the negatives
-    stats: Float  # (13,) numbers, see above
+    stats: Float  # (13,) slots above
 
 
 class L2(NamedTuple):
     r"""An l2 penalty :math:`\tfrac12 \sum_j \lambda_j w_j^2`.
 
-    Either the same for all weights, whatever the units of their features, as papers
-    have it, or relative to the mean square of a feature where it is not zero: that one
-    depends on no unit, and what is rare is not held back less for that.
+    :math:`\lambda_j` is ``plain``, as in the papers, plus ``relative`` times the mean
+    square of the feature where it is not zero, which does not depend on units.
     """
 
     plain: float
@@ -99,7 +97,7 @@ NO_PENALTY = L2(0.0, 0.0)
 
 
 def empty(n_features: int, precondition: bool) -> Table:
-    """Return the table before the first row."""
+    """Return an empty table."""
     feat = np.zeros((SLOTS, n_features))
     if not precondition:
         feat[D] = 1.0
@@ -109,17 +107,14 @@ def empty(n_features: int, precondition: bool) -> Table:
 
 @inlined
 def assign(out: Float, values: Float) -> None:
-    """Write ``values`` to ``out``, of the same length.
-
-    (What ``out[:] = values`` says when lengths differ takes seconds to compile.)
-    """
+    """Copy ``values`` to ``out``; ``out[:] = values`` takes seconds to compile."""
     for j in range(out.shape[0]):
         out[j] = values[j]
 
 
 @inlined
-def take_rates(table: Table) -> None:
-    """Take p and what turns sums into means from the weights of the classes."""
+def update_rates(table: Table) -> None:
+    """Update the class prior and the factors from sums to means."""
     stats, pos, neg = table.stats, table.n[POS], table.n[NEG]
     stats[P] = pos / (pos + neg)
     stats[TO_POS] = 1.0 / max(pos, TINY)
@@ -129,17 +124,23 @@ def take_rates(table: Table) -> None:
 
 @inlined
 def second_moment(feat: Float, j: int, to_pos: float, to_neg: float) -> float:
-    """Return the mean of (x_j - ref_j)², classes balanced; zero if it is rounding."""
+    """Return the class-balanced mean of (x_j - ref_j)²; zero if it is rounding."""
     mean = 0.5 * (feat[SUM, j] * to_pos + feat[SUM + 1, j] * to_neg)
     second = 0.5 * (feat[SQ, j] * to_pos + feat[SQ + 1, j] * to_neg)
     return second if second > max(ROUNDING * (mean * mean), TINY) else 0.0
 
 
 @inlined
+def mean_square(table: Table, j: int) -> float:
+    """Return ``second_moment`` with the class weights of the table."""
+    return second_moment(table.feat, j, table.stats[TO_POS], table.stats[TO_NEG])
+
+
+@inlined
 def off_scale(
     feat: Float, j: int, to_pos: float, to_neg: float, l2: L2, tolerance: float
 ) -> bool:
-    """Return whether the scale of feature ``j`` does not fit the class moments."""
+    """Return whether the scale of feature ``j`` is out of tolerance."""
     second = second_moment(feat, j, to_pos, to_neg)
     often, squares = feat[NZ, j], feat[SQ, j] + feat[SQ + 1, j]
     # D (second + λ/4) - 1, times the frequency: a division less.
@@ -147,6 +148,13 @@ def off_scale(
     scale = feat[D, j]
     off = abs(scale * fit - often) > tolerance * often
     return off if second > 0.0 else scale > 0.0
+
+
+@inlined
+def is_off_scale(table: Table, j: int, l2: L2, tolerance: float) -> bool:
+    """Return ``off_scale`` with the class weights of the table."""
+    to_pos, to_neg = table.stats[TO_POS], table.stats[TO_NEG]
+    return off_scale(table.feat, j, to_pos, to_neg, l2, tolerance)
 
 
 @inlined
@@ -158,23 +166,22 @@ def ridge(feat: Float, j: int, l2: L2) -> float:
 
 @inlined
 def fitting_scale(second: float, l2_j: float) -> float:
-    """Return D; zero for a feature that has been constant: it teaches nothing."""
+    """Return D; zero for a feature that has been constant so far."""
     return 1.0 / (second + 0.25 * l2_j) if second > 0.0 else 0.0
 
 
 @inlined
 def rescale(table: Table, j: int, l2: L2, follows: bool, own: float) -> float:
-    """Take the scale of feature ``j`` from the class moments; return the change of w_j.
+    """Update the scale of feature ``j``; return the change of its weight.
 
-    A weight is a sum of steps times a scale, so it follows the scale. Otherwise the
-    first large value of a feature that had been small would upset the score by any
-    factor (cf. Ross, Mineiro and Langford, "Normalized online learning", UAI 2013).
+    A weight is a sum of steps times a scale, so it is rescaled too. Otherwise the first
+    large value of a feature that had been small would change the score by any factor
+    (cf. Ross, Mineiro and Langford, "Normalized online learning", UAI 2013).
 
-    The average's past stays what it was, unless it ``follows`` as the weight does: most
-    changes of scale are noise, or one wild row. Only if a feature wakes up does it
-    follow, so as to be the same in units of the feature's spread: if the scale falls
-    far below the one that the past was learnt with, which is ``mark``, and that is not
-    the doing of this row, whose share in the second moment is ``own``.
+    The average is kept, unless ``follows`` is set: most changes of scale are noise, or
+    one outlier. It is rescaled, by the feature's standard deviation, if the scale falls
+    far below ``mark``, the one it was learnt with, and the row itself (``own`` is its
+    part of the second moment) is not the cause.
     """
     feat, stats = table.feat, table.stats
     old, past, mark, u = feat[D, j], stats[PAST], table.mark[j], feat[U, j]
@@ -187,7 +194,7 @@ def rescale(table: Table, j: int, l2: L2, follows: bool, own: float) -> float:
     # Arrays are not touched in a branch: see CONTRIBUTING, traps.
     u += u * growth if follows else past * change
     woken = ASLEEP * new < mark and new < old and own < 0.5 * second and not follows
-    total = past * feat[W, j]  # less U, that is the sum of the past
+    total = past * feat[W, j]  # total - u is the sum of past iterates
     feat[U, j] = total - np.sqrt(new / mark) * (total - u) if woken else u
     table.mark[j] = new if woken else max(mark, new)
     return change
@@ -195,35 +202,31 @@ def rescale(table: Table, j: int, l2: L2, follows: bool, own: float) -> float:
 
 @inlined
 def _recentre(feat: Float, ref: Float, j: int, to_pos: float, to_neg: float) -> None:
-    """Put the reference point of feature ``j`` at its mean, or at zero if it is near.
+    """Move the reference point of feature ``j`` to its mean, or to zero if near.
 
-    The sums of squares move along. What is lost to rounding there is forgotten: a
-    feature far from zero counts as constant until rows have been seen from close by.
+    The sums of squares move with it; one that is lost to rounding restarts at zero.
     """
     mean = 0.5 * (feat[SUM, j] * to_pos + feat[SUM + 1, j] * to_neg)
     second = 0.5 * (feat[SQ, j] * to_pos + feat[SQ + 1, j] * to_neg)
     old = ref[j]
     variance = second - (mean - old) * (mean - old)
-    ref[j] = mean if mean * mean > MEAN_TO_SPREAD**2 * variance else 0.0
+    ref[j] = mean if mean * mean > MEAN_TO_DEVIATION**2 * variance else 0.0
     shift = ref[j] - old
     for side, to_mean in ((0, to_pos), (1, to_neg)):
         off = feat[SUM + side, j] * to_mean - old
         squares = feat[SQ + side, j] * to_mean - shift * (2.0 * off - shift)
-        some = squares > _CANCELLED * (shift * shift)
-        feat[SQ + side, j] = squares / to_mean if some else 0.0
+        precise = squares > _CANCELLED * (shift * shift)
+        feat[SQ + side, j] = squares / to_mean if precise else 0.0
 
 
 @kernel
 def refresh(table: Table, l2: L2, precondition: bool) -> float:
-    """Take reference points and scales from the class moments; O(d).
+    """Recompute reference points, scales and statistics of the rows; O(d).
 
-    And of a row in the new coordinates, classes balanced: the mean squared norm, how
-    many features of the largest share in it would make it up, and the smallest and the
-    largest λ_j D_j, which say how convex the penalty is in the metric of the steps.
     Returns by how much the new reference points shift all scores.
     """
     feat, ref, _, _, stats = table
-    take_rates(table)
+    update_rates(table)
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
     norm = share = shift = 0.0
     mildest, hardest = np.inf, 0.0
@@ -257,7 +260,7 @@ def penalise(table: Table, l2: L2, due: float) -> None:
     feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         w = feat[W, j]
-        if w == 0.0:  # most features of a wide table: not to write them saves time
+        if w == 0.0:  # most features of a wide table
             continue
         shrunk = w / (1.0 + due * ridge(feat, j, l2) * feat[D, j])
         feat[W, j] = shrunk
@@ -276,16 +279,38 @@ def class_scores(table: Table) -> tuple[float, float]:
     return a, b
 
 
+def weights(table: Table) -> Float:
+    """Return the weights, as a view."""
+    return table.feat[W]
+
+
+def scales(table: Table) -> Float:
+    """Return the scales D, as a view."""
+    return table.feat[D]
+
+
+@inlined
+def class_means(table: Table, j: int) -> tuple[float, float]:
+    """Return the centred class means of feature ``j``."""
+    feat, r, stats = table.feat, table.ref[j], table.stats
+    return feat[SUM, j] * stats[TO_POS] - r, feat[SUM + 1, j] * stats[TO_NEG] - r
+
+
+def all_class_means(table: Table) -> Float:
+    """Return the centred class means of all features, (2, d)."""
+    return table.feat[SUM : SUM + 2] / table.n[:, np.newaxis] - table.ref
+
+
 @inlined
 def unit_weight(feat: Float, j: int) -> float:
-    """Return |w|/√D: the weight that feature ``j`` would have at unit scale."""
+    """Return |w|/√D, the weight of feature ``j`` at unit scale."""
     w, scale = feat[W, j], feat[D, j]
     return abs(w) / np.sqrt(scale) if scale > 0.0 else 0.0
 
 
 @kernel
 def norms(feat: Float) -> tuple[float, float]:
-    """Return Σ w²/D and Σ |w|/√D: the norms of the weights of unit-scale features."""
+    """Return Σ w²/D and Σ |w|/√D, norms of the weights at unit scale; O(d)."""
     squares = 0.0
     absolute = 0.0
     for j in range(feat.shape[1]):
@@ -297,7 +322,7 @@ def norms(feat: Float) -> tuple[float, float]:
 
 @kernel
 def unit_magnitudes(feat: Float) -> Float:
-    """Return |w|/√D of every feature."""
+    """Return |w|/√D of every feature; O(d)."""
     magnitudes = np.zeros(feat.shape[1])
     for j in range(feat.shape[1]):
         magnitudes[j] = unit_weight(feat, j)
@@ -305,8 +330,8 @@ def unit_magnitudes(feat: Float) -> Float:
 
 
 @kernel
-def soften(feat: Float, threshold: float, past: float) -> None:
-    """Soft-threshold the weights of unit-scale features, w/√D; O(d)."""
+def soft_threshold(feat: Float, threshold: float, past: float) -> None:
+    """Soft-threshold the weights at unit scale, w/√D; O(d)."""
     for j in range(feat.shape[1]):
         w = feat[W, j]
         soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(feat[D, j]), 0.0)
@@ -316,10 +341,9 @@ def soften(feat: Float, threshold: float, past: float) -> None:
 
 @kernel
 def rebase(feat: Float, scale: float, past: float) -> None:
-    """Multiply the weights by ``scale``, and start the average's sum anew; O(d).
+    """Multiply the weights by ``scale`` and restart the sum Σγ of the average; O(d).
 
-    Without this, the average of weights whose factor has fallen far would be a small
-    difference of large numbers.
+    With a small factor, the average would be a small difference of large numbers.
     """
     for j in range(feat.shape[1]):
         feat[U, j] -= past * feat[W, j]
@@ -327,9 +351,9 @@ def rebase(feat: Float, scale: float, past: float) -> None:
 
 
 def fade(table: Table, share: float) -> None:
-    """Let all rows so far count ``share`` of what they did; O(d).
+    """Multiply the weight of all past rows, and of the average, by ``share``; O(d).
 
-    In the class moments and in the average. Means, scales and weights stay as they are.
+    Means, scales and weights do not change.
     """
     for slot in (U, NZ, SUM, SUM + 1, SQ, SQ + 1):
         table.feat[slot] *= share
@@ -341,7 +365,7 @@ def fade(table: Table, share: float) -> None:
 
 @kernel
 def _average(feat: Float, past: float, scores: Float) -> Float:
-    """Return the weighted mean of the iterates; write the sums of its scores."""
+    """Return the mean of the iterates; write its class sums of scores."""
     w = np.empty(feat.shape[1])
     share = 1.0 / past if past > 0.0 else 0.0
     pos = neg = 0.0
@@ -354,15 +378,17 @@ def _average(feat: Float, past: float, scores: Float) -> Float:
 
 
 def averaged(table: Table) -> tuple[Float, float]:
-    """Return the weighted mean of the iterates and its intercept, see ``threshold``.
-
-    The last iterate, if there is no average.
-    """
+    """Return the mean of the iterates, or the last one, and its intercept."""
     scores = np.empty(2)
     w = _average(table.feat, table.stats[PAST], scores)
     return w, -0.5 * float((scores / table.n).sum()) if table.n.all() else 0.0
 
 
+def sum_of_iterates(table: Table) -> Float:
+    """Return the weighted sum of the iterates of the average."""
+    return table.stats[PAST] * table.feat[W] - table.feat[U]
+
+
 def threshold(w: Float, table: Table) -> float:
-    """Return the intercept that puts zero midway between the classes' mean scores."""
+    """Return the intercept that puts zero midway between the mean class scores."""
     return -0.5 * float((table.feat[SUM : SUM + 2] @ w / table.n).sum())

@@ -1,17 +1,14 @@
-"""Feature tables from known class moments, as ``fit`` has them."""
+"""Feature tables from known class moments, for ``fit``."""
 
 import numpy as np
 
-from aucmax.base.class_moments import NEG, POS
-from aucmax.base.class_moments import ClassMoments as Tally
+from aucmax.base.class_moments import NEG, POS, ClassMoments
 from aucmax.core.jit import kernel
-from aucmax.core.rows import (
-    Float,
-)
+from aucmax.core.rows import Float
 from aucmax.online.engine.feature_table import (
     HARDEST,
     L2,
-    MEAN_TO_SPREAD,
+    MEAN_TO_DEVIATION,
     MILDEST,
     NO_PENALTY,
     NORM,
@@ -25,11 +22,11 @@ from aucmax.online.engine.feature_table import (
     refresh,
 )
 
-# Rows of either class that a feature is taken to be in besides those it was seen in,
-# when ``fit`` scales steps: by its mean square alone, a word in two of a million rows
-# would be scaled up 700-fold, and its weight be those rows' labels. Not in streams,
-# whose weights follow the scales: there it did harm. What it brings is in
-# docs/benchmarks.md, "Rare features".
+# Extra rows of each class in which a feature is assumed to be present when ``fit``
+# scales steps. By its mean square alone, a hashed feature name in two of a million rows
+# would be scaled up 700-fold, and its weight would be the labels of those rows. Not in
+# streams, whose weights follow the scales: there it did harm. docs/benchmarks.md, "Rare
+# features", has the measurements.
 PRIOR = 2.0
 
 
@@ -42,10 +39,10 @@ def _enter(
     often: Float,
     more: float,
 ) -> None:
-    """Write moments to a table, squares about the reference points.
+    """Write moments to a table, with squares about the reference points.
 
-    As if every feature were in rows of the weight ``more`` of either class besides, as
-    large there as it usually is, and of either sign.
+    Each feature is counted in extra rows of weight ``more`` of each class, where it has
+    its usual size and mean zero.
     """
     feat, ref = table.feat, table.ref
     for j in range(ref.shape[0]):
@@ -62,17 +59,17 @@ def _enter(
 
 
 def fit_table(
-    table: Table, tally: Tally, l2: L2, precondition: bool, prior: float = PRIOR
+    table: Table,
+    moments: ClassMoments,
+    l2: L2,
+    precondition: bool,
+    prior: float = PRIOR,
 ) -> None:
-    """Fit a table to known moments, in place of running ones.
-
-    ``prior`` is the number of rows of either class that each feature is taken to be in
-    besides, so that what was seen once or twice has no large scale.
-    """
-    table.ref[:] = centres(tally) if precondition else 0.0
-    weight, rows = tally.weight, tally.rows.sum()
+    """Fit a table to known moments; ``prior`` as ``PRIOR`` above."""
+    table.ref[:] = centres(moments) if precondition else 0.0
+    weight, rows = moments.weight, moments.rows.sum()
     more = prior * weight.sum() / rows if precondition else 0.0
-    _enter(table, weight, tally.mean, tally.variance, tally.nonzero_share, more)
+    _enter(table, weight, moments.mean, moments.variance, moments.nonzero_share, more)
     table.n[:] = weight
     table.stats[ROWS] = rows
     refresh(table, l2, precondition)
@@ -80,10 +77,10 @@ def fit_table(
 
 
 def fit_table_to_ridge(
-    table: Table, tally: Tally, l2: Float, precondition: bool = True
+    table: Table, moments: ClassMoments, l2: Float, precondition: bool = True
 ) -> None:
-    """Do the same for a solver with a penalty of its own for every weight."""
-    fit_table(table, tally, NO_PENALTY, precondition, prior=0.0)
+    """Fit a table for a solver with a penalty of its own for every weight."""
+    fit_table(table, moments, NO_PENALTY, precondition, prior=0.0)
     varies = table.feat[D] > 0.0
     if not precondition or not varies.any():
         return
@@ -96,9 +93,9 @@ def fit_table_to_ridge(
     stats[MILDEST], stats[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]
 
 
-def centres(tally: Tally) -> Float:
-    """Return reference points: the balanced mean, or zero if that is near."""
-    mean = 0.5 * (tally.mean[POS] + tally.mean[NEG])
-    apart = 0.5 * (tally.mean[POS] - tally.mean[NEG])
-    spread = 0.5 * (tally.variance[POS] + tally.variance[NEG]) + apart * apart
-    return np.where(mean * mean > MEAN_TO_SPREAD**2 * spread, mean, 0.0)
+def centres(moments: ClassMoments) -> Float:
+    """Return reference points: the class-balanced mean, or zero if near."""
+    mean = 0.5 * (moments.mean[POS] + moments.mean[NEG])
+    apart = 0.5 * (moments.mean[POS] - moments.mean[NEG])
+    variance = 0.5 * (moments.variance[POS] + moments.variance[NEG]) + apart * apart
+    return np.where(mean * mean > MEAN_TO_DEVIATION**2 * variance, mean, 0.0)

@@ -1,7 +1,7 @@
-"""L'Ecuyer's combined generator (1988), whose state two floats of a learner hold.
+"""L'Ecuyer's combined random generator (1988).
 
-So that a model file has all of it, and a stream that is read on draws what it would
-have drawn.
+Its state is two floats, stored in the learner's state and hence in model files: a
+resumed stream draws the same numbers.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from aucmax.core.rows import Float
 from aucmax.core.validation import check_whole
 
 MODULI = 2147483563, 2147483399
-SEED = 12345.0, 67890.0  # the same for every model, so that a stream needs no seed
+SEED = 12345.0, 67890.0  # the same for every model: streams have no random seed
 
 
 @inlined
@@ -24,7 +24,7 @@ def advance(one: Any, two: Any) -> Any:
 
 @inlined
 def uniform(seed: Float) -> float:
-    """Return a random number in (0, 1), and move ``seed`` on."""
+    """Return a random number in (0, 1) and update ``seed``."""
     one, two = advance(np.int64(seed[0]), np.int64(seed[1]))
     seed[0], seed[1] = np.float64(one), np.float64(two)
     mixed = one - two
@@ -32,6 +32,6 @@ def uniform(seed: Float) -> float:
 
 
 def check_seed(seed: Float) -> None:
-    """Raise an error if these cannot be the state of ``uniform``."""
+    """Raise an error if ``seed`` is not a valid state of ``uniform``."""
     for number, modulus in zip(seed, MODULI, strict=True):
         check_whole("random numbers of its state", number, 1, modulus - 1)

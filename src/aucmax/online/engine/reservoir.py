@@ -1,10 +1,9 @@
-"""A random sample of the rows of each class of a stream, kept for pairs with new ones.
+"""Reservoir sample of the rows of each class, for learners that draw random pairs.
 
-All of it is float64 arrays of a fixed size, so that it is part of a learner's state:
-``kept`` has the number of rows of each class; row r of a class is the features
-``where[class, starts[class, r] : starts[class, r + 1]]``, sorted, with their values.
-Zeros are not kept, whatever the layout of the stream. ``seed`` is the state of the
-random generator.
+All parts are float64 arrays of fixed size, so that they are part of a learner's state:
+``kept`` has the number of rows of each class; row r of a class has the features
+``where[class, starts[class, r] : starts[class, r + 1]]``, sorted, and their values.
+Zeros are not stored. ``seed`` is the state of the random generator.
 """
 
 from typing import Any, NamedTuple
@@ -15,17 +14,15 @@ from numpy.typing import NDArray
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, count_row, pack_row
 from aucmax.core.validation import check_whole
-from aucmax.online.engine import PAST, D, Table, U, W
-from aucmax.online.engine.random_numbers import check_seed, uniform
+from aucmax.online.engine.feature_table import PAST, D, Table, U, W
+from aucmax.online.engine.random_numbers import MODULI, check_seed, uniform
 
-ROWS = 256  # a class, as long as …
-_VALUES = 1 << 19  # … they have no more values than this (or than one row of all)
-
-_SEEDS = 2147483399  # of the random generator are below this
+ROWS = 256  # rows of each class at most
+_VALUES = 1 << 19  # values of each class at most, or one row of all features
 
 
 class Reservoir(NamedTuple):
-    """The arrays."""
+    """Arrays of the sample; updated in place."""
 
     seed: Float  # (2,)
     kept: Float  # (2,)
@@ -35,45 +32,45 @@ class Reservoir(NamedTuple):
 
 
 def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
-    """Return a reservoir without rows."""
+    """Return an empty reservoir."""
     values = min(ROWS * n_features, max(_VALUES, n_features))
-    seed = rng.randint(1, _SEEDS, size=2).astype(np.float64)
+    seed = rng.randint(1, MODULI[1], size=2).astype(np.float64)
     shape = 2, values
     starts = np.zeros((2, ROWS + 1))
     return Reservoir(seed, np.zeros(2), starts, np.zeros(shape), np.zeros(shape))
 
 
 def check(rows: Reservoir, n: Float, n_features: int) -> None:
-    """Raise an error if kernels could not trust the rows; for those out of a file.
+    """Raise an error if rows from a file are not valid.
 
-    Of a class that has been seen, ``n`` above zero, there must be one to choose.
+    A class that has been seen, with ``n`` above zero, must have at least one row.
     """
     check_seed(rows.seed)
     values = rows.where.shape[1]
-    kept = check_whole("counts of kept rows", rows.kept, 0, rows.starts.shape[1] - 1)
+    kept = check_whole("counts of stored rows", rows.kept, 0, rows.starts.shape[1] - 1)
     if np.any((n > 0.0) & (kept == 0)):
-        raise ValueError("there is no kept row of a class that was seen.")
+        raise ValueError("no stored row of a class that was seen.")
     for side, count in enumerate(kept):
-        what = "places of kept rows"
+        what = "positions of stored rows"
         starts = check_whole(what, rows.starts[side, : count + 1], 0, values)
         if starts[0] != 0 or np.any(np.diff(starts) < 0):
             raise ValueError(f"the {what} are not in order.")
-        what = "features of kept rows"
+        what = "features of stored rows"
         at = check_whole(what, rows.where[side, : starts[-1]], 0, n_features - 1)
-        first = np.isin(np.arange(1, len(at)), starts)  # after the end of another row
+        first = np.isin(np.arange(1, len(at)), starts)  # first value of a row
         if np.any((np.diff(at) <= 0) & ~first):
             raise ValueError(f"the {what} are not in order.")
 
 
 @inlined
 def choose(seed: Float, n: float) -> int:
-    """Return one of 0, …, n - 1 at random."""
+    """Return a random integer from 0 to n - 1."""
     return int(uniform(seed) * n)
 
 
 @inlined
 def _drop(pool: Reservoir, side: int, r: int) -> None:
-    """Remove row ``r``; those behind it move up."""
+    """Remove row ``r``; later rows move up."""
     _, kept, starts, where, value = pool
     lo, hi = int(starts[side, r]), int(starts[side, r + 1])
     count = int(kept[side])
@@ -87,10 +84,10 @@ def _drop(pool: Reservoir, side: int, r: int) -> None:
 
 @kernel
 def keep(X: Any, i: int, side: int, share: float, pool: Reservoir) -> None:
-    """Keep row ``i`` if there is room, else by chance in place of another.
+    """Store row ``i`` if there is room, else at random in place of another row.
 
-    ``share`` is what its weight is of all the weight its class has had: so each row
-    stays with a probability in proportion to its weight (Chao 1982).
+    ``share`` is its fraction of the weight of its class so far: a row stays with a
+    probability proportional to its weight (Chao 1982).
     """
     seed, kept, starts, where, value = pool
     count = int(kept[side])
@@ -110,14 +107,14 @@ def keep(X: Any, i: int, side: int, share: float, pool: Reservoir) -> None:
 
 @kernel
 def fill(X: Any, order: NDArray[np.int64], side: int, pool: Reservoir) -> None:
-    """Keep the rows ``order``, as far as there is room for them."""
+    """Store the rows ``order`` as long as there is room."""
     for k in range(order.shape[0]):
         keep(X, order[k], side, 0.0, pool)
 
 
 @inlined
 def kept_score(pool: Reservoir, side: int, r: int, feat: Float) -> float:
-    """Return w·x of a kept row."""
+    """Return w·x of a stored row."""
     _, _, starts, where, value = pool
     s = 0.0
     for k in range(int(starts[side, r]), int(starts[side, r + 1])):
@@ -127,7 +124,7 @@ def kept_score(pool: Reservoir, side: int, r: int, feat: Float) -> float:
 
 @inlined
 def move_kept(pool: Reservoir, side: int, r: int, table: Table, c: float) -> None:
-    """Step along a kept row: w += c D x, and the average's part u += Σγ · c D x."""
+    """Step along a stored row: w += c D x, and u += Σγ · c D x for the average."""
     _, _, starts, where, value = pool
     feat, past = table.feat, table.stats[PAST]
     for k in range(int(starts[side, r]), int(starts[side, r + 1])):

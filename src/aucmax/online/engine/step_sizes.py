@@ -1,21 +1,20 @@
 r"""Step sizes.
 
-Every step is relative to what the data say: :math:`\bar\kappa^2`, the mean squared norm
-of a row in the learner's coordinates; m, the number of features that make it up; and
-the number of *effective* rows :math:`\tilde t = 4 p (1 - p) t`. With one positive in a
-thousand rows, a thousand rows teach as much as four rows of balanced classes do;
-counting rows instead would let the steps die before the tenth positive came. And it
-takes about m rows to learn something of every feature at full step: until then steps do
-not fall.
+Step sizes are relative to the data: to :math:`\bar\kappa^2`, the mean squared norm of a
+row in the learner's coordinates; to m, the effective number of features; and to the
+number of *effective* rows :math:`\tilde t = 4 p (1 - p) t`. With one positive in a
+thousand, a thousand rows teach as much as four rows of balanced classes: if all rows
+counted, steps would be tiny before the tenth positive. It takes about m rows to learn
+something of every feature, so steps do not fall before that.
 
-Only the ``printed`` step sizes are not relative to anything: they are the numbers that
-the papers' pseudo-code has.
+The ``printed`` step sizes are the plain numbers of the papers' pseudo-code.
 """
 
 import numpy as np
 
 from aucmax.core.jit import inlined
-from aucmax.online.engine.feature_table import MILDEST, NORM, WIDTH, P, Table
+from aucmax.online.engine import statistics as stats
+from aucmax.online.engine.feature_table import Table
 
 CONSTANT, INVSQRT, INV, PRINTED = range(4)
 SCHEDULES = {
@@ -53,23 +52,23 @@ def step_size(
 
 
 def explicit(eta: float, ridge: float) -> float:
-    """Return the step size that makes an explicit step of one with a proximal map.
+    """Return the step size e with which a proximal step is the explicit one of ``eta``.
 
     (w - e g) / (1 + e ridge) is w - eta (g + ridge w) if e = eta / (1 - eta ridge).
     """
     if eta * ridge >= 1.0:
         raise ValueError(
-            f"The printed step of size {eta:g} takes a penalty of {ridge:g} past zero: "
-            "their product has to be below one."
+            f"eta0={eta:g} times the penalty {ridge:g} must be below 1 with "
+            'schedule="printed". Use a smaller eta0 or l2.'
         )
     return eta / (1.0 - eta * ridge)
 
 
 @inlined
 def step_at(schedule: int, eta0: float, table: Table, t: float) -> float:
-    """Return the step size at row ``t`` for what the table knows of the rows."""
-    stats = table.stats
-    pq = stats[P] * (1.0 - stats[P])
-    convexity = pq * stats[MILDEST]
-    norm, width = stats[NORM], stats[WIDTH]
-    return step_size(schedule, eta0, norm, width, t, 4.0 * pq, convexity)
+    """Return the step size at row ``t``, relative to the rows of the table."""
+    norm, width = stats.mean_norm(table), stats.effective_width(table)
+    p = stats.class_prior(table)
+    pq = p * (1.0 - p)
+    mu = pq * stats.convexity(table)
+    return step_size(schedule, eta0, norm, width, t, 4.0 * pq, mu)

@@ -1,23 +1,21 @@
-"""What OAM does with a row and with one of its buffer.
+"""Row functions on a row and a buffered one, for OAM.
 
-Of each function there are two: for rows without zeros, seen from ``shift``, and
-for the others. Buffered rows are given by where they start: to make a view of one, or
-to index it with more than one number, or with one that has a sign, would cost as much
-as to visit it. The same is true of references, which are counted at every call if the
-last use of an array is in a branch (CONTRIBUTING.md, traps).
+Each function comes twice: ``…_full`` for rows without zeros, centred on ``shift``, and
+one for other rows. A buffered row is given by its start in the flat buffer: a view, or
+an index of two numbers or with a sign, costs as much as visiting the row. So do
+reference counts (CONTRIBUTING, traps).
 """
 
 import numpy as np
 
 from aucmax.core.jit import inlined, vectorised
-from aucmax.core.rows import ColumnIndex as Index
-from aucmax.core.rows import Float
-from aucmax.online.engine import D, U, W
+from aucmax.core.rows import ColumnIndex, Float
+from aucmax.online.engine.feature_table import D, U, W
 
 
 @inlined
 def look(
-    x: Float, features: Index, length: int, feat: Float, dx: Float
+    x: Float, features: ColumnIndex, length: int, feat: Float, dx: Float
 ) -> tuple[float, float]:
     """Write D x to ``dx``; return w·x and x·D x."""
     s = 0.0
@@ -32,12 +30,12 @@ def look(
 
 @vectorised
 def look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, float]:
-    """Do what ``look`` does."""
+    """Do the same as ``look`` for a row without zeros."""
     s = 0.0
     x_x = 0.0
     for j in range(dx.shape[0]):
         dx[j] = feat[D, j] * (x[j] - shift[j])
-    for j in range(dx.shape[0]):  # apart: see CONTRIBUTING.md, traps
+    for j in range(dx.shape[0]):  # a separate loop: see CONTRIBUTING, traps
         s += feat[W, j] * (x[j] - shift[j])
         x_x += dx[j] * (x[j] - shift[j])
     return s, x_x
@@ -46,7 +44,7 @@ def look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, fl
 @inlined
 def compare(
     values: Float,
-    places: Index,
+    places: ColumnIndex,
     start: np.uint64,
     length: np.uint64,
     feat: Float,
@@ -58,7 +56,7 @@ def compare(
         j, v = places[start], values[start]
         s += feat[W, j] * v
         cross += dx[j] * v
-    # Two sums of each: the next pair has to wait for the scores of this one.
+    # Two sums of each: the next pair waits for the scores of this one.
     for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
         j, v, k1 = places[k], values[k], k + np.uint64(1)
         s += feat[W, j] * v
@@ -73,7 +71,7 @@ def compare(
 def compare_full(
     values: Float, start: np.uint64, feat: Float, shift: Float, dx: Float
 ) -> tuple[float, float]:
-    """Do what ``compare`` does."""
+    """Do the same as ``compare`` for a row without zeros."""
     s = 0.0
     cross = 0.0
     for j in range(np.uint64(dx.shape[0])):
@@ -85,7 +83,7 @@ def compare_full(
 
 @inlined
 def square(
-    values: Float, places: Index, start: np.uint64, length: np.uint64, feat: Float
+    values: Float, places: ColumnIndex, start: np.uint64, length: np.uint64, feat: Float
 ) -> float:
     """Return x·D x of a buffered row."""
     x_x = 0.0
@@ -96,7 +94,7 @@ def square(
 
 @vectorised
 def square_full(values: Float, start: np.uint64, feat: Float, shift: Float) -> float:
-    """Do what ``square`` does."""
+    """Do the same as ``square`` for a row without zeros."""
     x_x = 0.0
     for j in range(np.uint64(shift.shape[0])):
         v = values[start + j] - shift[j]
@@ -107,14 +105,14 @@ def square_full(values: Float, start: np.uint64, feat: Float, shift: Float) -> f
 @inlined
 def move(
     values: Float,
-    places: Index,
+    places: ColumnIndex,
     start: np.uint64,
     length: np.uint64,
     feat: Float,
     c: float,
     past: float,
 ) -> None:
-    """Add c D x to w, and the average's part of it."""
+    """Step along a row: w += c D x, and u += past · c D x for the average."""
     for k in range(start, start + length):
         j = places[k]
         v = c * (feat[D, j] * values[k])
@@ -131,7 +129,7 @@ def move_full(
     c: float,
     past: float,
 ) -> None:
-    """Do what ``move`` does."""
+    """Do the same as ``move`` for a row without zeros."""
     for j in range(np.uint64(shift.shape[0])):
         v = c * (feat[D, j] * (values[start + j] - shift[j]))
         feat[W, j] += v

@@ -1,14 +1,32 @@
-"""What the samplers do with a pair of rows of X: z is their difference.
+"""Row functions on pairs of rows, of which z is the difference.
 
-A dense loop subtracts as it goes. Of sparse rows, one is visited after the other.
+Dense rows are subtracted in one loop; sparse rows are visited one after the other.
 """
 
 import numpy as np
 
-from aucmax.core.rows import Float, Rows, by_layout, entry, rowwise, stored
-from aucmax.online.engine import PAST, D, Table, U, W
+from aucmax.core.jit import inlined, kernel
+from aucmax.core.rows import (
+    Float,
+    Rows,
+    by_layout,
+    entry,
+    raw_dot_row,
+    rowwise,
+    stored,
+)
+from aucmax.online.engine.feature_table import (
+    PAST,
+    D,
+    Table,
+    U,
+    W,
+    class_means,
+    mean_square,
+)
 
-# What row i has, less the other row where that costs nothing; and what is left of it.
+# A value of row i, for dense rows minus that of the other row; and the values of the
+# other row that are left to visit.
 _less_other = by_layout(
     lambda X, i, other, k: (k, np.float64(X[i, k]) - X[other, k]),
     lambda X, i, other, k: (X.indices[k], np.float64(X.data[k])),
@@ -34,7 +52,7 @@ def score_pair(X: Rows, i: int, other: int, feat: Float) -> float:
 
 @rowwise
 def move_pair(X: Rows, i: int, other: int, table: Table, c: float) -> None:
-    """Step along a difference: w += c D z, and the average's part u += Σγ · c D z."""
+    """Step along a difference: w += c D z, and u += Σγ · c D z for the average."""
     feat, past = table.feat, table.stats[PAST]
     for k in stored(X, i):
         j, x = _less_other(X, i, other, k)
@@ -52,8 +70,8 @@ def move_pair(X: Rows, i: int, other: int, table: Table, c: float) -> None:
 def length_pair(X: Rows, i: int, other: int, feat: Float, room: Float) -> float:
     """Return the squared length z·Dz of a difference, in the metric of the steps.
 
-    ``room`` has a number a feature, all of them zero before and after. (To merge the
-    features of two sparse rows takes twice as long: each step waits for the last one.)
+    ``room`` is a workspace of one zero per feature. (Merging the features of two sparse
+    rows takes twice as long.)
     """
     for k in _left(X, other):
         j, x = entry(X, other, k)
@@ -66,7 +84,7 @@ def length_pair(X: Rows, i: int, other: int, feat: Float, room: Float) -> float:
         room[j] = 0.0
     for k in _left(X, other):
         j, _ = entry(X, other, k)
-        z = room[j]  # zero, if row i has the feature, too
+        z = room[j]  # zero if row i has the feature as well
         r += (feat[D, j] * z) * z
         room[j] = 0.0
     return q + r
@@ -74,7 +92,7 @@ def length_pair(X: Rows, i: int, other: int, feat: Float, room: Float) -> float:
 
 @rowwise
 def raw_move_row(X: Rows, i: int, table: Table, c: float) -> None:
-    """Step along row ``i``, not centred: w += c D x, and u += Σγ · c D x."""
+    """Step along the uncentred row ``i``: w += c D x, and u += Σγ · c D x."""
     feat, past = table.feat, table.stats[PAST]
     for k in stored(X, i):
         j, x = entry(X, i, k)
@@ -94,7 +112,7 @@ def length_kept(
     stop: int,
     room: Float,
 ) -> float:
-    """Return z·Dz of the difference of row ``i`` and one that was kept."""
+    """Return z·Dz of the difference of row ``i`` and a stored row."""
     for k in range(start, stop):
         room[int(where[k])] = value[k]
     q = r = 0.0
@@ -105,7 +123,24 @@ def length_kept(
         room[j] = 0.0
     for k in range(start, stop):
         j = int(where[k])
-        z = room[j]  # zero, if row i has the feature, too
+        z = room[j]  # zero if row i has the feature as well
         r += (feat[D, j] * z) * z
         room[j] = 0.0
     return q + r
+
+
+@inlined
+def raw_score_row(X: Rows, i: int, feat: Float) -> float:
+    """Return the uncentred score w·x of row ``i``."""
+    return raw_dot_row(X, i, feat[W])
+
+
+@kernel
+def mean_length(table: Table) -> float:
+    """Return the mean of z·Dz over all pairs, or one if it is zero; O(d)."""
+    length = 0.0
+    for j in range(table.ref.shape[0]):
+        m_pos, m_neg = class_means(table, j)
+        product = max(mean_square(table, j) - m_pos * m_neg, 0.0)
+        length += 2.0 * table.feat[D, j] * product
+    return length if length > 0.0 else 1.0
