@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import aucmax
 from aucmax import BAM, AUCClassifier, AUCStream
 from aucmax.blend.trees import BoostedTrees, RandomizedTrees
-from aucmax.workflows.onnx_graph import to_onnx
+from aucmax.workflows.export_onnx import to_onnx
 from aucmax.workflows.score import Model
 from helpers.data import gaussian, wide
 

@@ -1,4 +1,4 @@
-"""One model for all commands that use one."""
+"""Fixtures for tests of the command line."""
 
 import pytest
 

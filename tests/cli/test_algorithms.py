@@ -1,4 +1,4 @@
-"""aucmax algorithms, and chains from the command line: as any other model."""
+"""``aucmax algorithms``, and models with feature maps on the command line."""
 
 import json
 from contextlib import nullcontext
@@ -23,7 +23,7 @@ def data(tmp_path):
     return write_table(tmp_path / "clicks.csv", table(600))
 
 
-def test_the_list():
+def test_algorithms_lists_all_systems():
     result = invoke("algorithms")
     assert result.exit_code == 0
     assert "NPSAM" in result.stdout
@@ -36,7 +36,7 @@ def test_the_list():
 @pytest.mark.parametrize(
     "name", ["npsam", "NBAM", "OPAUCrp", "RBF-RankSVM", "KernelAUCCV"]
 )
-def test_any_name_trains_scores_and_tells(name, data, tmp_path):
+def test_every_kind_of_name_trains_scores_and_exports(name, data, tmp_path):
     model = tmp_path / "model.aucmax"
     more = () if name in ("RBF-RankSVM", "KernelAUCCV") else SMALL
     result = invoke(
@@ -75,7 +75,7 @@ def test_onnx_gives_the_same_scores(name, tmp_path):
 
 
 class _Stop(Observer):
-    """Asks a run to stop after some rows."""
+    """Stops training after a number of rows."""
 
     def __init__(self, rows):
         self.rows, self.seen = rows, 0
@@ -88,8 +88,8 @@ class _Stop(Observer):
 
 
 @pytest.mark.parametrize("rows", [1, 250])
-def test_a_stream_that_is_resumed_ends_with_the_same_bytes(rows, tmp_path, monkeypatch):
-    """Stopped before the map is settled, or after."""
+def test_resumed_training_gives_the_same_bytes(rows, tmp_path, monkeypatch):
+    """Training is stopped before or after the feature map is fitted."""
     monkeypatch.setattr("aucmax.io.text.BLOCK", 1 << 12)
     monkeypatch.setattr("aucmax.io.csv_scan.BLOCK", 1 << 12, raising=False)
     data = write_table(tmp_path / "clicks.csv", table(600))
@@ -107,7 +107,7 @@ def test_a_stream_that_is_resumed_ends_with_the_same_bytes(rows, tmp_path, monke
     assert parts.read_bytes() == whole.read_bytes()
 
 
-def test_parameters_of_a_part(data, tmp_path):
+def test_unknown_parameter_and_unknown_algorithm_are_errors(data, tmp_path):
     result = invoke(
         *("train", data, "-o", tmp_path / "m", "--label", "clicked"),
         *("--algorithm", "NPSAM", "--param", "colour=3"),
@@ -121,7 +121,7 @@ def test_parameters_of_a_part(data, tmp_path):
     assert "Did you mean NPSAM" in result.stderr
 
 
-def test_a_blend_as_onnx_gives_the_same_scores(tmp_path):
+def test_onnx_of_a_blend_gives_the_same_scores(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     X, y = mixed(200)
@@ -138,4 +138,4 @@ def test_a_blend_as_onnx_gives_the_same_scores(tmp_path):
     np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-4, atol=1e-5)
     said = invoke("export", path, "-o", tmp_path / "m.json")
     assert said.exit_code == 1
-    assert "more than one formula" in said.stderr
+    assert "not one linear or kernel expression" in said.stderr

@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""The command line: help, errors, demo and warmup."""
 
 import errno
 import gc
@@ -23,9 +23,9 @@ COMMANDS = app.registered_commands
 SLOW = ("numba", "sklearn", "scipy", "numpy", "matplotlib")
 
 
-def test_some_is_not_imported_for_a_command_and_can_be_afterwards():
+def test_pandas_and_scipy_stats_are_imported_only_on_demand():
     code = (
-        "import sys; from aucmax.cli.lean import import_scikit_learn\n"
+        "import sys; from aucmax.cli.startup import import_scikit_learn\n"
         "import_scikit_learn(); import aucmax.workflows.train\n"
         "print('pandas' in sys.modules, 'scipy.stats._stats_py' in sys.modules)\n"
         "import pandas; import scipy.stats, scipy.stats.distributions\n"
@@ -88,11 +88,11 @@ def test_help_names_every_verb():
         ["warmup", "--nonsense"],
     ],
 )
-def test_wrong_use_is_exit_code_2(arguments):
+def test_usage_errors_have_exit_code_2(arguments):
     assert invoke(*arguments).exit_code == 2
 
 
-def test_interrupt_is_exit_code_130(monkeypatch, tmp_path):
+def test_interrupt_has_exit_code_130(monkeypatch, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ def test_interrupt_is_exit_code_130(monkeypatch, tmp_path):
     assert "Traceback" not in result.output
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+def test_output_folder_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     result = invoke("demo", "--output", str(tmp_path / "file" / "folder"))
     assert result.exit_code == 1
@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
         (MemoryError(), "MemoryError"),
     ],
 )
-def test_what_is_no_fault_of_the_program_is_one_line(monkeypatch, error, line):
+def test_user_and_system_errors_are_reported_in_one_line(monkeypatch, error, line):
     def fail(*_):
         raise error
 
@@ -133,19 +133,19 @@ def test_what_is_no_fault_of_the_program_is_one_line(monkeypatch, error, line):
     assert result.stderr.startswith("Error: ")
     assert line in result.stderr
     assert result.stderr.count("\n") == 1
-    # These were raised outside the package: for a bug, that is worth knowing.
+    # Raised outside the package: the message mentions --debug.
     assert ("--debug" in result.stderr) == (getattr(error, "filename", None) is None)
 
 
-def test_errors_of_the_package_need_no_traceback(tmp_path):
+def test_errors_raised_by_aucmax_do_not_mention_debug(tmp_path):
     (tmp_path / "model").write_bytes(b"no model")
     with pytest.raises(ValueError, match="not an aucmax model file") as caught:
         aucmax.load(tmp_path / "model")
-    assert errors._is_ours(caught.value)
+    assert errors._raised_here(caught.value)
 
 
 @pytest.mark.parametrize("how", ["option", "environment"])
-def test_debug_shows_where_an_error_comes_from(monkeypatch, how):
+def test_debug_shows_the_traceback(monkeypatch, how):
     def fail(*_):
         raise ValueError("words")
 
@@ -157,7 +157,7 @@ def test_debug_shows_where_an_error_comes_from(monkeypatch, how):
     assert result.stderr == ""
 
 
-def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(monkeypatch):
+def test_bugs_are_not_reported_as_user_errors(monkeypatch):
     def fail(*_):
         raise AssertionError("impossible")
 
@@ -165,7 +165,7 @@ def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(monkeypatch):
     assert isinstance(invoke("warmup").exception, AssertionError)
 
 
-def test_a_closed_pipe_is_quiet(monkeypatch):
+def test_closed_pipe_prints_nothing(monkeypatch):
     def fail(*_):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
@@ -189,7 +189,7 @@ def test_help_fits_a_screen(verb):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Let the blend be a small one; the real one has its own tests."""
+    """Replace the blend by a small one."""
     members = [RandomizedTrees(10), BAM()]
     monkeypatch.setattr(
         demo, "new_blend", lambda seed: AUCClassifier(members, cv=2, random_state=seed)
@@ -197,7 +197,7 @@ def light(monkeypatch):
     monkeypatch.setattr(demo, "_TEST_ROWS", 20_000)
 
 
-def test_demo_gives_json_a_model_and_a_picture(light, tmp_path):
+def test_demo_writes_json_a_model_and_a_figure(light, tmp_path):
     folder = tmp_path / "new" / "folder"
     options = ("--rows", "5000", "--seed", "1", "--json", "--output", str(folder))
     result = invoke("demo", *options)
@@ -224,9 +224,7 @@ def test_demo_gives_json_a_model_and_a_picture(light, tmp_path):
     assert {path.name for path in folder.iterdir()} == names
 
 
-def test_demo_speaks_to_people_and_does_without_matplotlib(
-    light, monkeypatch, tmp_path
-):
+def test_demo_prints_text_and_runs_without_matplotlib(light, monkeypatch, tmp_path):
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     result = invoke("demo", "--rows", "5000", "--output", str(tmp_path))
     assert result.exit_code == 0
@@ -254,8 +252,8 @@ def test_stream_is_as_described():
     assert np.all(abs(X.mean(axis=0) - other.mean(axis=0)) < 0.05 * spread)
 
 
-def test_warmup_says_what_it_has_compiled(monkeypatch):
-    # All of it takes minutes.
+def test_warmup_reports_what_it_compiled(monkeypatch):
+    # Real compilation takes minutes.
     compiled = []
     monkeypatch.setattr(warmup, "compile_kernels", compiled.extend)
     monkeypatch.setattr(warmup, "compile_readers", lambda: compiled.append("readers"))
@@ -269,14 +267,14 @@ def test_warmup_says_what_it_has_compiled(monkeypatch):
     assert compiled == ["readers", *CLASSES, "readers", "OAM", "NPSAM"]
 
 
-def test_warmup_knows_no_other_names():
+def test_warmup_rejects_unknown_names():
     result = invoke("warmup", "OAMM")
     assert result.exit_code == 1
     assert "There is no algorithm 'OAMM'" in result.stderr
 
 
-def test_warmup_shares_the_work_out_and_tells_of_errors(monkeypatch):
-    # Other processes know nothing of what is patched, but for functions that they have.
+def test_warmup_in_processes_reports_errors(monkeypatch):
+    # Patches do not reach other processes: replace by functions that they can import.
     monkeypatch.setattr(warmup, "compile_kernels", len)
     monkeypatch.setattr(warmup, "compile_readers", gc.collect)
     assert invoke("warmup", "SPAM", "--json").exit_code == 0
@@ -285,10 +283,10 @@ def test_warmup_shares_the_work_out_and_tells_of_errors(monkeypatch):
     assert isinstance(failed.exception, TypeError)  # of a list, and a bug
 
 
-def test_warmup_goes_through_every_estimator_and_its_detours():
+def test_warmup_covers_every_estimator_and_its_variants():
     variants = list(warmup._variants(CLASSES))
     assert {type(one).__name__ for one in variants} == set(CLASSES)
-    for parameter, value in warmup._DETOURS.items():
+    for parameter, value in warmup._VARIANTS.items():
         assert any(one.get_params().get(parameter) == value for one in variants)
     variants = list(warmup._variants(["NPSAM"]))
     assert [type(one).__name__ for one in variants] == ["Chain"]

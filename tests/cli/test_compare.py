@@ -1,4 +1,4 @@
-"""``aucmax compare`` as a user meets it."""
+"""``aucmax compare``."""
 
 import json
 from csv import DictReader
@@ -19,7 +19,7 @@ def invoke(*arguments: object):
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """Return a CSV file with words for labels."""
+    """Return a CSV file with text labels."""
     X, y = gaussian(300)
     path = tmp_path_factory.mktemp("compare") / "mail.csv"
     with open(path, "w") as file:
@@ -36,7 +36,7 @@ def comparison(table, tmp_path_factory):
     return result, folds
 
 
-def test_json_has_a_number_for_everything(comparison, table):
+def test_json_contains_all_results(comparison, table):
     result, _ = comparison
     assert result.exit_code == 0
     report = json.loads(result.stdout)
@@ -52,7 +52,7 @@ def test_json_has_a_number_for_everything(comparison, table):
         assert row["error"] is None
 
 
-def test_every_fold_goes_to_a_file(comparison):
+def test_output_file_has_every_fold(comparison):
     result, folds = comparison
     with open(folds) as lines:
         rows = list(DictReader(lines))
@@ -63,13 +63,14 @@ def test_every_fold_goes_to_a_file(comparison):
         assert np.mean(mine) == pytest.approx(algorithm["auc"]["value"])
 
 
-def test_people_get_a_table_and_how_to_read_it(table):
+def test_text_output_has_a_table_and_an_explanation(table):
     result = invoke(table, *PAIR, "--label", "kind", "--positive", "ham", "--folds", 3)
     assert result.exit_code == 0
     text = " ".join(result.stdout.split())
-    for words in ("Positive: ham against rest (210 of 300 rows", "95 % interval",
+    for words in ("Positive: ham against rest (210 of 300 rows", "95 % CI",
                   "Nadeau and Bengio", "300 rows, 6 features", "3 stratified folds",
-                  "is ahead, but these folds cannot tell it from"):  # fmt: skip
+                  "has the highest AUC; the difference to",
+                  "is not significant"):  # fmt: skip
         assert words in text
     assert max(map(len, result.stdout.splitlines())) <= 80 + len(str(table))
 
@@ -80,11 +81,11 @@ def test_people_get_a_table_and_how_to_read_it(table):
         (["nowhere.csv"], "nowhere.csv"),
         (["{table}", "--label", "kind", "--algorithm", "SPA"], "no algorithm 'SPA'"),
         (["{table}", "--label", "kind", "--folds", "200"], "only 90 rows"),
-        (["{table}", "--label", "kind", "-o", "no/where.csv"], "no such folder"),
+        (["{table}", "--label", "kind", "-o", "no/where.csv"], "no does not exist"),
         (["{table}", "--label", "nothing"], "nothing"),
     ],
 )
-def test_what_is_wrong_is_one_line(table, arguments, message):
+def test_errors_are_reported_in_one_line(table, arguments, message):
     result = invoke(*(word.replace("{table}", str(table)) for word in arguments))
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
@@ -93,11 +94,11 @@ def test_what_is_wrong_is_one_line(table, arguments, message):
 
 
 @pytest.mark.parametrize("wrong", [["--folds", "1"], ["--repeats", "0"], ["--colour"]])
-def test_wrong_use_is_exit_code_2(table, wrong):
+def test_usage_errors_have_exit_code_2(table, wrong):
     assert invoke(table, *wrong).exit_code == 2
 
 
-def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monkeypatch):
+def test_failed_algorithm_is_reported_with_exit_code_1(table, monkeypatch):
     from aucmax.workflows import compare
 
     class Broken:
@@ -122,7 +123,7 @@ def test_an_algorithm_that_fails_is_named_and_the_exit_code_says_so(table, monke
     assert "SPAM" in result.stdout
 
 
-def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
+def test_threshold_labels_and_data_are_not_overwritten(tmp_path):
     data = tmp_path / "stars.csv"
     data.write_text("x,stars\n" + "".join(f"{i / 2},{i % 5 + 1}\n" for i in range(40)))
     command = (data, "--label", "stars", "--positive", ">3")
@@ -132,22 +133,22 @@ def test_labels_above_a_threshold_and_data_that_stay(tmp_path):
     before = data.read_bytes()
     result = invoke(*command, "-o", data)
     assert result.exit_code == 1
-    assert "would be overwritten" in result.stderr
+    assert "Refusing to overwrite" in result.stderr
     assert data.read_bytes() == before
 
 
-def test_one_feature_is_one(tmp_path):
+def test_singular_of_one_feature(tmp_path):
     data = tmp_path / "one.csv"
     data.write_text("x,y\n" + "".join(f"{k / 2},{k % 3 == 0:d}\n" for k in range(40)))
     result = invoke(data, "--label", "y", "--algorithm", "SPAM", "--folds", 2)
     assert "40 rows, 1 feature\nPositive: 1 (14 of 40 rows, 35 %)" in result.stdout
 
 
-def test_a_log_hears_of_long_work(table, monkeypatch):
+def test_progress_lines_without_a_terminal(table, monkeypatch):
     command = (table, "--algorithm", "LeastSquaresAUC", "--label", "kind", "--folds", 2)
-    monkeypatch.setattr("aucmax.cli.progress._SILENCE", np.inf)
+    monkeypatch.setattr("aucmax.cli.terminal._LOG_SECONDS", np.inf)
     assert invoke(*command, "--json").stderr == ""
-    monkeypatch.setattr("aucmax.cli.progress._SILENCE", 0.0)
+    monkeypatch.setattr("aucmax.cli.terminal._LOG_SECONDS", 0.0)
     result = invoke(*command, "--json")
     assert result.stderr.splitlines() == [
         f"LeastSquaresAUC: {done} of 2 fits" for done in range(3)
@@ -155,7 +156,7 @@ def test_a_log_hears_of_long_work(table, monkeypatch):
     json.loads(result.stdout)
 
 
-def test_help_names_what_is_to_be_given():
+def test_help_has_metavars():
     result = invoke("-h")
     options = result.stdout.partition("Options:")[2]
     assert "--folds N" in options

@@ -1,4 +1,4 @@
-"""``aucmax datasets`` as a user meets it."""
+"""``aucmax datasets``."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def invoke(*arguments: str):
     return commands.invoke("datasets", *arguments)
 
 
-def test_the_list_fits_a_terminal_and_names_every_set(tmp_path):
+def test_list_fits_a_terminal_and_names_every_set(tmp_path):
     result = invoke()
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -39,7 +39,7 @@ def test_the_list_fits_a_terminal_and_names_every_set(tmp_path):
     assert str(tmp_path / "given") in result.stdout.replace("\n", "")
 
 
-def test_a_set_in_detail(tmp_path):
+def test_description_of_one_set(tmp_path):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a9a.test.svm.xz").touch()
     result = invoke("a9a")
@@ -48,11 +48,11 @@ def test_a_set_in_detail(tmp_path):
         for fact in (part.sha256, part.url, part.source):
             assert fact in result.stdout
     assert str(tmp_path / "given" / "a9a.test.svm.xz") in result.stdout
-    assert "here:     no" in result.stdout
+    assert "not available locally" in result.stdout
     assert "1 against -1" in result.stdout
 
 
-def test_all_names_that_are_printed_can_be_asked_for(monkeypatch):
+def test_every_printed_name_is_accepted(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     words = invoke().stdout.split()
     assert set(registry.names()) <= set(words)
@@ -78,7 +78,7 @@ def test_json_of_all_and_of_one():
     assert usps["parts"]["train"]["url"].startswith("https://")
 
 
-def test_what_is_wrong_is_one_line():
+def test_errors_are_reported_in_one_line():
     unknown = invoke("new20")
     assert unknown.exit_code == 1
     assert unknown.stderr.startswith("Error: Unknown data set 'new20'.")
@@ -99,7 +99,7 @@ def test_fetch_downloads_and_then_describes(monkeypatch):
     assert json.loads(result.stdout)["name"] == "a9a"
 
 
-def test_without_a_home_folder_the_message_says_what_to_set(monkeypatch):
+def test_error_without_a_home_folder_names_the_remedy(monkeypatch):
     def nowhere():
         raise RuntimeError("Could not determine home directory.")
 

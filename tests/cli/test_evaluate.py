@@ -1,4 +1,4 @@
-"""aucmax evaluate: the measures of the package, on the scores of the model."""
+"""``aucmax evaluate``: measures equal those of ``aucmax.metrics``."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scored(model, data):
-    """Return labels, scores and towns, as ``aucmax score`` gives them."""
+    """Return labels, scores and towns from ``aucmax score``."""
     rows = fields(invoke("score", model, data).stdout)
     y = np.array([row["clicked"] == "yes" for row in rows])
     score = np.array([float(row["score"]) for row in rows])
@@ -38,7 +38,7 @@ def triple(found):
     return found["value"], found["low"], found["high"]
 
 
-def test_json_has_what_the_measures_say(model, data, scored):
+def test_json_equals_the_metrics(model, data, scored):
     y, score, _ = scored
     found = report(model, data, "--at", "7,0.05,25%", "--max-fpr", "0.3")
     assert triple(found["auc"]) == metrics.auc_interval(y, score)[:3]
@@ -82,7 +82,7 @@ def test_groups(model, data, scored):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_group_of_one_class_is_said_to_be_one(model, tmp_path):
+def test_group_with_one_class_has_no_auc(model, tmp_path):
     path = write_table(tmp_path / "new.csv", [*LINES, "30,Ely,9000,no"])
     found = report(model, path, "--by", "town")
     ely = found["groups"][-1]
@@ -90,12 +90,12 @@ def test_a_group_of_one_class_is_said_to_be_one(model, tmp_path):
     assert "negatives only" in invoke("evaluate", model, path, "--by", "town").stdout
 
 
-def test_few_rows_have_few_digits(model, tmp_path):
+def test_digits_follow_the_confidence_interval(model, tmp_path):
     data = write_table(tmp_path / "few.csv", table(12))
     result = invoke("evaluate", model, data)
     assert result.exit_code == 0, result.output
     assert re.match(
-        r"AUC \d\.\d\d, 95 % interval \d\.\d\d to \d\.\d\d\n", result.stdout
+        r"AUC \d\.\d\d, 95 % confidence interval \d\.\d\d to \d\.\d\d\n", result.stdout
     )
     assert re.search(r"Average precision \d\.\d\d;", result.stdout)
     rows = fields(invoke("score", model, data).stdout)
@@ -106,7 +106,7 @@ def test_few_rows_have_few_digits(model, tmp_path):
     assert triple(report(model, data)["auc"]) == exact
 
 
-def test_people_get_tables(model, data, scored, tmp_path):
+def test_text_output_has_tables(model, data, scored, tmp_path):
     y, score, _ = scored
     picture = tmp_path / "roc.png"
     result = invoke("evaluate", model, data, "--by", "town", "--plot", picture)
@@ -114,22 +114,29 @@ def test_people_get_tables(model, data, scored, tmp_path):
     value, low, high = with_interval(*metrics.auc_interval(y, score)[:3])
     assert len(value) == len("0.123")
     assert result.stdout.startswith(
-        f"AUC {value}, 95 % interval {low} to {high}\n400 rows, "
+        f"AUC {value}, 95 % confidence interval {low} to {high}\n400 rows, "
     )
-    for words in ("Partial AUC", "10 %", "lift", "fpr ≤ 1 %", "model's", "York"):
+    for words in (
+        "Partial AUC",
+        "10 %",
+        "lift",
+        "FPR ≤ 1 %",
+        "predicted class",
+        "York",
+    ):
         assert words in result.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in result.stdout
 
 
-def test_what_the_name_of_a_picture_says(model, data, tmp_path):
+def test_figure_format_follows_the_file_name(model, data, tmp_path):
     for ending, start in ("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG"):
         picture = tmp_path / f"roc.{ending}"
         assert invoke("evaluate", model, data, "--plot", picture).exit_code == 0
         assert picture.read_bytes().startswith(start)
 
 
-def test_a_picture_does_not_cost_the_numbers(model, data, tmp_path, monkeypatch):
+def test_numbers_are_printed_even_if_the_plot_fails(model, data, tmp_path, monkeypatch):
     odd = tmp_path / "$5 销售$.csv"
     odd.write_bytes(data.read_bytes())
     picture = tmp_path / "roc.png"
@@ -145,17 +152,17 @@ def test_a_picture_does_not_cost_the_numbers(model, data, tmp_path, monkeypatch)
     for more in ((), ("--json",)):
         result = invoke("evaluate", model, data, "--plot", picture, *more)
         assert result.exit_code == 1
-        assert "roc.png could not be drawn: no such font" in result.stderr
+        assert "roc.png: no such font" in result.stderr
         assert "auc" in result.stdout.lower()
 
 
-def test_a_picture_that_cannot_be_is_refused_before_the_work(model, tmp_path):
+def test_unknown_figure_format_fails_before_reading(model, tmp_path):
     absent = tmp_path / "absent.csv"
     result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
-    assert "a picture ends in" in result.stderr
+    assert "the name must end in" in result.stderr
 
 
-def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
+def test_malformed_lines_and_unknown_labels(model, data, tmp_path):
     lines = [LINES[0], "30,York,9000,perhaps", "x,York,1,no", *LINES[1:]]
     path = write_table(tmp_path / "new.csv", lines)
     result = invoke("evaluate", model, path)
@@ -176,17 +183,17 @@ def test_bad_lines_and_labels_nobody_knows(model, data, tmp_path):
         ([line for line in LINES if line.endswith("yes")], [], "rows are positive"),
         ([], [], "There is no row in"),
         (LINES, ["--at", "401"], "k=401, but there are only 400 rows"),
-        (LINES, ["--at", "many"], "--at many: it has to be a number of rows"),
+        (LINES, ["--at", "many"], "--at many: expected a number of rows"),
         (LINES, ["--at", "1.5"], "k=1.5: expected"),
         (LINES, ["--max-fpr", "0"], "--max-fpr=0.0: expected a number in (0, 1]"),
         (LINES, ["--level", "95"], "expected a number between 0 and 1"),
         (LINES, ["--by", "country"], "country"),
         (LINES, ["--plot", "no/folder/a.png"], "folder"),
-        (LINES, ["--plot", "a.foo"], "a picture ends in .png, .svg, .pdf"),
-        (LINES, ["--plot", "roc"], "a picture ends in .png, .svg, .pdf"),
+        (LINES, ["--plot", "a.foo"], "the name must end in .png, .svg, .pdf"),
+        (LINES, ["--plot", "roc"], "the name must end in .png, .svg, .pdf"),
     ],
 )
-def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
+def test_errors_are_reported_in_one_line(model, tmp_path, lines, arguments, words):
     path = write_table(tmp_path / "new.csv", lines)
     result = invoke("evaluate", model, path, *arguments)
     assert result.exit_code == 1
@@ -196,12 +203,12 @@ def test_what_is_wrong_is_one_line(model, tmp_path, lines, arguments, words):
     assert result.stderr.count("\n") == 1
 
 
-def test_few_rows_have_no_list_of_a_hundred(model, tmp_path):
+def test_default_lists_fit_the_number_of_rows(model, tmp_path):
     found = report(model, write_table(tmp_path / "new.csv", LINES[:50]))
-    assert [entry["k"] for entry in found["at"]] == [0.1]  # nor of half a row
+    assert [entry["k"] for entry in found["at"]] == [0.1]  # 1 % is less than a row
 
 
-def test_lines_with_odd_labels_are_kept(model, tmp_path):
+def test_lines_with_unknown_labels_are_quarantined(model, tmp_path):
     lines = table(50, seed=2)
     odd = lines[7].rpartition(",")[0] + ",perhaps"
     data = write_table(tmp_path / "new.csv", [*lines, odd])
@@ -217,7 +224,7 @@ def test_data_are_not_overwritten(model, tmp_path, flag):
     before = data.read_bytes()
     result = invoke("evaluate", model, data, flag, data)
     assert result.exit_code == 1
-    assert "would be overwritten" in result.stderr
+    assert "Refusing to overwrite" in result.stderr
     assert data.read_bytes() == before
 
 
@@ -236,7 +243,7 @@ def weighted(tmp_path_factory):
     return model, data, weights, json.loads(result.stdout)["judged"]
 
 
-def test_rows_have_weights(weighted):
+def test_weighted_measures(weighted):
     model, data, weight, judged = weighted
     rows = fields(invoke("score", model, data).stdout)
     y = np.array([row["clicked"] == "yes" for row in rows])
@@ -268,16 +275,16 @@ def test_rows_have_weights(weighted):
         )
         assert triple(group["auc"]) == pytest.approx(expected[:3])
     shown = invoke("evaluate", model, data).stdout
-    assert f"Weighted: the rows weigh {weight.sum():,.6g}" in shown
+    assert f"Sum of weights {weight.sum():,.6g}" in shown
     plain = report(model, data, "--weight", "none")
     assert plain["weight"] is None
     assert triple(plain["auc"]) == metrics.auc_interval(y, score)[:3]
     heavy = invoke("evaluate", model, data, "--at", "1000")
     assert heavy.exit_code == 1
-    assert "all rows together weigh" in heavy.stderr
+    assert "weights of all rows sum to" in heavy.stderr
 
 
-def test_weights_of_data_that_the_model_did_not_know(model, weighted, data):
+def test_weight_column_given_for_evaluation_only(model, weighted, data):
     own, heavy, weight, _ = weighted
     found = report(model, heavy, "--weight", "w")
     assert found["weight"]["rows"] == pytest.approx(weight.sum())
@@ -288,17 +295,17 @@ def test_weights_of_data_that_the_model_did_not_know(model, weighted, data):
         assert message in result.stderr
     result = invoke("evaluate", own, heavy, data)  # data have no weights
     assert result.exit_code == 1
-    assert "some have none" in result.stderr
+    assert "have weights" in result.stderr
     assert report(own, heavy, data, "--weight", "none")["rows"] == 800
 
 
-def test_other_labels_than_in_training(model, data):
+def test_positive_label_other_than_in_training(model, data):
     found, other = report(model, data), report(model, data, "--positive", "no")
     assert other["positives"] == 400 - found["positives"]
     assert other["auc"]["value"] == pytest.approx(1 - found["auc"]["value"])
 
 
-def test_data_that_are_written_otherwise_than_those_of_training(model, data, tmp_path):
+def test_reader_options_other_than_in_training(model, data, tmp_path):
     plain = report(model, data)["auc"]
     lines = [line for line in LINES if "Bath" not in line]
     named = write_table(tmp_path / "named.csv", LINES, HEADER.replace("clicked", "y"))
@@ -326,8 +333,8 @@ def test_data_that_are_written_otherwise_than_those_of_training(model, data, tmp
         assert message in result.stderr
 
 
-def test_what_an_error_advises_is_an_option_of_the_command(model, tmp_path):
-    """Or is said to be one of training."""
+def test_errors_name_existing_options(model, tmp_path):
+    """Options of training are named as such."""
     bad = {
         "empty.csv": (HEADER, ",York,3,no"),
         "word.csv": (HEADER, "old,York,3,no"),
@@ -348,9 +355,9 @@ def test_what_an_error_advises_is_an_option_of_the_command(model, tmp_path):
                 assert option in invoke(verb, "-h").stdout, (verb, name, said)
 
 
-def test_rows_that_the_model_was_trained_on_are_known_again(model, data, tmp_path):
+def test_training_data_are_recognised(model, data, tmp_path):
     mine = model.parent / "train.csv"
-    noted = f"Note: {mine}: these are rows that the model was trained on"
+    noted = f"Note: the model was trained on rows of {mine}"
     assert noted in invoke("evaluate", model, mine).stderr
     copy = tmp_path / "copy.csv.gz"  # under another name, packed, and only a part
     copy.write_bytes(gzip.compress(b"".join(mine.read_bytes().splitlines(True)[:150])))

@@ -1,4 +1,4 @@
-"""aucmax info and aucmax export: what is in a model file, for people and programs."""
+"""``aucmax info`` and ``aucmax export``."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ from helpers.states import dump
 READER = {"label": "clicked"}
 
 
-def test_info_says_it_all(model):
+def test_info_json(model):
     result = invoke("info", model, "--json")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
@@ -62,7 +62,7 @@ def test_info_is_json_even_if_the_file_has_nan(tmp_path):
 
 
 @pytest.mark.parametrize("width", [10**6, 10**9, 10**15])
-def test_a_width_that_no_array_has(width, tmp_path, monkeypatch):
+def test_claimed_width_without_an_array(width, tmp_path, monkeypatch):
     path = tmp_path / "m.aucmax"
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
@@ -81,14 +81,14 @@ def test_a_width_that_no_array_has(width, tmp_path, monkeypatch):
     assert all(some == [] for some in made)
 
 
-def test_info_for_people(model):
+def test_info_text(model):
     result = invoke("info", model)
     assert result.exit_code == 0
     for words in ("LeastSquaresAUC", "yes against no", "rows: 300", "town=York", "l2="):
         assert words in result.stdout
 
 
-def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
+def test_info_has_chosen_parameters_and_held_out_auc(tmp_path):
     data = write_table(tmp_path / "train.csv", table())
     path = tmp_path / "m.aucmax"
     plan = Plan([str(data)], "LeastSquaresAUCCV", holdout=0.3, reader=READER)
@@ -101,10 +101,10 @@ def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
     assert found["chosen"]["error"] == model.path_["error"][model.path_["auc"].argmax()]
     text = " ".join(invoke("info", path).stdout.split())
     area = with_interval(*(judged["auc"][key] for key in ("value", "low", "high")))
-    assert f"AUC {area[0]}, 95 % interval {area[1]} to {area[2]}" in text
-    assert f"on {judged['rows']} rows held out" in text
+    assert f"AUC {area[0]}, 95 % confidence interval {area[1]} to {area[2]}" in text
+    assert f"on {judged['rows']} held-out rows" in text
     assert f"l2 = {model.l2_:.4g}: AUC {found['chosen']['auc']:.4f} ± " in text
-    # Of a file that does not say, nothing is said; numbers that make no sense are none.
+    # Missing and malformed entries of a model file are None.
     model.scores_ = np.zeros(())
     _, recipe = load_with_recipe(path)
     kept = {key: recipe[key] for key in ("input", "task", "training")}
@@ -115,7 +115,7 @@ def test_info_says_what_was_chosen_and_how_good_it_was(tmp_path):
     assert invoke("info", path).exit_code == 0
 
 
-def test_info_of_a_model_made_in_python(tmp_path):
+def test_info_of_a_model_trained_in_python(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 20))
     path = tmp_path / "m.aucmax"
@@ -131,7 +131,7 @@ def test_info_of_a_model_made_in_python(tmp_path):
     assert [entry["weight"] for entry in exported["weights"]] == model.coef_[0].tolist()
 
 
-def test_exported_weights_score_by_hand(model, tmp_path):
+def test_exported_weights_reproduce_the_scores(model, tmp_path):
     data = write_table(tmp_path / "new.csv", table(30, seed=3))
     output = tmp_path / "model.json"
     result = invoke("export", model, "-o", output)
@@ -159,7 +159,7 @@ def test_exported_weights_score_by_hand(model, tmp_path):
     assert exported["recipe"]["input"]["label"] == "clicked"
 
 
-def test_weights_of_zero_are_left_out(tmp_path):
+def test_zero_weights_are_not_exported(tmp_path):
     model = aucmax.LeastSquaresAUC().fit([[0.0, 1.0], [0.0, 2.0]], [0, 1])
     model.save(tmp_path / "m.aucmax")
     exported = json.loads(invoke("export", tmp_path / "m.aucmax").stdout)
@@ -185,7 +185,7 @@ def test_onnx_gives_the_same_scores(model, tmp_path):
     assert json.loads(about["features"]) == found.names()
 
 
-def test_onnx_without_its_package_says_what_to_install(model, monkeypatch, tmp_path):
+def test_onnx_without_its_package_names_the_extra(model, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
     result = invoke("export", model, "-o", tmp_path / "m.onnx")
     assert result.exit_code == 1
@@ -194,7 +194,7 @@ def test_onnx_without_its_package_says_what_to_install(model, monkeypatch, tmp_p
 
 
 @pytest.mark.parametrize("verb", ["info", "export"])
-def test_what_is_no_model_is_said_to_be_none(verb, tmp_path):
+def test_other_files_are_not_models(verb, tmp_path):
     (tmp_path / "m.aucmax").write_bytes(b"no model")
     result = invoke(verb, tmp_path / "m.aucmax")
     assert result.exit_code == 1
@@ -202,13 +202,13 @@ def test_what_is_no_model_is_said_to_be_none(verb, tmp_path):
     assert "not an aucmax model file" in result.stderr
 
 
-def test_formats(model):
+def test_unknown_export_format_is_an_error(model):
     result = invoke("export", model, "--format", "xml")
     assert result.exit_code == 1
-    assert "json or onnx, not xml" in result.stderr
+    assert "must be json or onnx, not xml" in result.stderr
 
 
-def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
+def test_stream_with_nonlinear_members_cannot_be_exported(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 2))
@@ -218,5 +218,5 @@ def test_a_blend_with_nonlinear_members_is_no_graph_of_onnx(tmp_path):
     for form in ("onnx", "json"):
         result = invoke("export", path, "-o", tmp_path / f"m.{form}")
         assert result.exit_code == 1
-        text = f"Error: It cannot be written as {form.upper()}: a blend with nonlinear"
+        text = f"Error: Cannot export to {form.upper()}: the score of AUCStream"
         assert result.stderr.startswith(text)

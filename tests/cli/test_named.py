@@ -1,4 +1,4 @@
-"""Named data sets where commands take data: the rule of the registry holds."""
+"""Named data sets as data of commands."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from helpers.data import gaussian
 
 
 def rows(n, seed):
-    """Return svmlight lines with the labels 1, 2 and 3; those of 2 lie apart."""
+    """Return svmlight lines with labels 1, 2 and 3; rows of 2 are the positives."""
     X, y = gaussian(n, seed=seed)
     other = np.where(np.arange(n) % 3, 1, 3)
     return "".join(
@@ -27,7 +27,7 @@ def rows(n, seed):
 
 @pytest.fixture(autouse=True)
 def toy(tmp_path, monkeypatch):
-    """Put a set of two parts where sets are looked for, and go to an empty folder."""
+    """Register a data set of two parts, and change to an empty folder."""
     here = tmp_path / "sets"
     here.mkdir()
     parts = {}
@@ -59,7 +59,7 @@ def told(*arguments):
     return json.loads(result.stdout)
 
 
-def test_from_training_to_scores():
+def test_train_evaluate_and_score_a_named_set():
     command = "train", "toy.train", "--test", "toy.test", "-o", "m.aucmax"
     found = told(*command, "--algorithm", "SPAM")
     X, y, _, _, _ = load("toy", "train")
@@ -74,7 +74,7 @@ def test_from_training_to_scores():
     assert len(scores.stdout.split()) == 150
 
 
-def test_the_user_has_the_last_word():
+def test_positive_overrides_the_rule_of_the_set():
     _, y, labels, _, _ = load("toy")
     found = told("train", "toy", "-o", "m.aucmax", "--positive", "3,1")
     assert found["positives"] == np.sum(labels != 2)
@@ -85,7 +85,7 @@ def test_the_user_has_the_last_word():
     assert other["auc"]["value"] == pytest.approx(1 - told(*command)["auc"]["value"])
 
 
-def test_a_model_from_python_is_judged_by_the_rule_of_the_set():
+def test_model_trained_in_python_uses_the_rule_of_the_set():
     from aucmax import SPAM
 
     X, y, _, _, _ = load("toy")
@@ -94,7 +94,7 @@ def test_a_model_from_python_is_judged_by_the_rule_of_the_set():
     assert (found["rows"], found["positives"]) == (300, y.sum())
 
 
-def test_a_file_of_that_name_comes_first(toy):
+def test_file_of_the_same_name_takes_precedence(toy):
     name = "toy.train"
     with open(name, "wb") as file:
         file.write(rows(40, seed=5).replace(b"\n3", b"\n1"))
@@ -102,7 +102,7 @@ def test_a_file_of_that_name_comes_first(toy):
     assert (found["rows"], found["features"]) == (40, 6)
 
 
-def test_compare_takes_them_too():
+def test_compare_accepts_named_sets():
     command = "compare", "toy.test", "--algorithm", "SPAM", "--folds", 2
     found = told(*command)
     _, y, _, task, _ = load("toy", "test")
@@ -127,7 +127,7 @@ def test_compare_takes_them_too():
     ],
 )
 @pytest.mark.parametrize("command", ["train", "compare"])
-def test_what_is_wrong_is_one_line(command, arguments, message):
+def test_errors_are_reported_in_one_line(command, arguments, message):
     output = ["-o", "m.aucmax"] if command == "train" else []
     result = invoke(command, *arguments, *output)
     assert result.exit_code == 1
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_one_line(command, arguments, message):
     assert result.stderr.count("\n") == 1
 
 
-def test_a_damaged_copy_is_not_learnt(toy):
+def test_corrupted_copy_is_an_error(toy):
     with open(toy / "toy.train.svm.xz", "ab") as file:
         file.write(b"\0")
     result = invoke("train", "toy", "-o", "m.aucmax")
@@ -143,7 +143,7 @@ def test_a_damaged_copy_is_not_learnt(toy):
     assert "is corrupted or another version" in result.stderr
 
 
-def test_features_of_another_kind(tmp_path):
+def test_model_of_a_table_rejects_a_named_set(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("x,y\n1,0\n2,1\n3,1\n")
     told("train", table, "--label", "y", "--algorithm", "SPAM", "-o", "m.aucmax")

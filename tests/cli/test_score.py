@@ -1,4 +1,4 @@
-"""aucmax score: the lines of the input, untouched, with what the model says."""
+"""``aucmax score``."""
 
 import bz2
 import errno
@@ -23,7 +23,7 @@ import pytest
 from scipy import sparse
 
 import aucmax
-from aucmax.cli.screen import reading
+from aucmax.cli.terminal import ReadingBar
 from aucmax.io.malformed_lines import BadLines
 from aucmax.workflows.score import Model, write_scores
 from helpers.commands import HEADER, fields, invoke, table, write_table
@@ -38,14 +38,14 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(model, data):
-    """Return what the model says, from Python."""
+    """Return the scores computed in Python."""
     found = Model.load(model)
     chunks = list(found.open([str(data)]).chunks())
     scores = [found.estimator.decision_function(chunk.X) for chunk in chunks]
     return np.concatenate(scores).tolist()
 
 
-def test_lines_stay_as_they_are(model, data, expected):
+def test_lines_are_copied_unchanged(model, data, expected):
     result = invoke("score", model, data)
     assert result.exit_code == 0
     rows = [f"{line},{score!r}\n" for line, score in zip(LINES, expected, strict=True)]
@@ -55,7 +55,7 @@ def test_lines_stay_as_they_are(model, data, expected):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("delimiter", ["\t", ";"])
-def test_delimiter_and_line_ends_stay(model, expected, tmp_path, end, delimiter):
+def test_delimiter_and_line_ends_are_kept(model, expected, tmp_path, end, delimiter):
     lines = [line.replace(",", delimiter) for line in LINES if "Bath" not in line]
     scores = [s for line, s in zip(LINES, expected, strict=True) if "Bath" not in line]
     header = HEADER.replace(",", delimiter)
@@ -68,9 +68,7 @@ def test_delimiter_and_line_ends_stay(model, expected, tmp_path, end, delimiter)
     assert out == f"{header}{delimiter}score{end}" + "".join(rows)
 
 
-def test_columns_in_another_order_without_labels_with_others(
-    model, data, expected, tmp_path
-):
+def test_columns_in_another_order_and_without_labels(model, data, expected, tmp_path):
     rows = fields(data.read_text())
     lines = [
         f'x,{r["income"]},{r["age"]},"{r["town"].replace(chr(34), 2 * chr(34))}"'
@@ -82,7 +80,7 @@ def test_columns_in_another_order_without_labels_with_others(
     assert {row["note"] for row in out} == {"x"}
 
 
-def test_a_column_of_that_name_is_kept(model, tmp_path):
+def test_existing_score_column_is_kept(model, tmp_path):
     lines = [f"{line},7,8" for line in LINES]
     path = write_table(tmp_path / "new.csv", lines, f"{HEADER},score,score_2")
     rows = fields(invoke("score", model, path).stdout)
@@ -96,7 +94,7 @@ def test_several_files_have_one_header(model, data, expected):
     assert [float(row["score"]) for row in fields(out)] == 2 * expected
 
 
-def test_files_whose_columns_differ_are_not_mixed(model, data, tmp_path):
+def test_files_with_different_columns_are_an_error(model, data, tmp_path):
     rows = [f"{age},no,York,1" for age in range(20, 40)]
     other = write_table(tmp_path / "other.csv", rows, "age,clicked,town,income")
     assert invoke("score", model, other).exit_code == 0
@@ -106,7 +104,7 @@ def test_files_whose_columns_differ_are_not_mixed(model, data, tmp_path):
     assert os.listdir(tmp_path) == ["other.csv"]
 
 
-def test_no_rows_are_no_rows(model, tmp_path):
+def test_empty_data_give_a_header(model, tmp_path):
     path = write_table(tmp_path / "new.csv", [])
     assert invoke("score", model, path).stdout == f"{HEADER},score\n"
 
@@ -121,7 +119,7 @@ def test_no_rows_are_no_rows(model, tmp_path):
         ("out.csv.zst", None),
     ],
 )
-def test_a_file_is_packed_as_its_name_says(model, data, tmp_path, name, unpack):
+def test_output_is_compressed_by_its_name(model, data, tmp_path, name, unpack):
     if unpack is None:
         zstandard = pytest.importorskip("zstandard")
 
@@ -137,7 +135,7 @@ def test_a_file_is_packed_as_its_name_says(model, data, tmp_path, name, unpack):
 
 
 @pytest.mark.parametrize("before", [None, "what was there"])
-def test_a_bad_line_leaves_nothing_half_written(model, tmp_path, before):
+def test_malformed_line_leaves_no_partial_output(model, tmp_path, before):
     path = write_table(tmp_path / "new.csv", [*LINES, "old,York,1,no"])
     output = tmp_path / "out.csv"
     if before is not None:
@@ -153,7 +151,7 @@ def test_a_bad_line_leaves_nothing_half_written(model, tmp_path, before):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_bad_line_stays_where_it_is_without_a_score(model, expected, tmp_path, end):
+def test_skipped_lines_are_copied_without_a_score(model, expected, tmp_path, end):
     bad = ["old,York,1,no", "1,2", "young,Bath,2,yes"]
     lines = [bad[0], *LINES[:20], *bad[1:], *LINES[20:], bad[0]]
     scores = ["", *expected[:20], "", "", *expected[20:], ""]
@@ -167,13 +165,13 @@ def test_a_bad_line_stays_where_it_is_without_a_score(model, expected, tmp_path,
     )
 
 
-def test_all_lines_may_be_bad(model, tmp_path):
+def test_all_lines_malformed(model, tmp_path):
     path = write_table(tmp_path / "new.csv", ["old,York,1,no", "1,2"])
     result = invoke("score", model, path, "--on-bad-line", "skip")
     assert result.stdout == f"{HEADER},score\nold,York,1,no,\n1,2,\n"
 
 
-def test_a_bad_line_of_svmlight_gives_an_empty_one(svmlight, tmp_path):
+def test_malformed_svmlight_line_gives_an_empty_line(svmlight, tmp_path):
     folder, X, _ = svmlight
     lines = (folder / "rows.svm").read_text().splitlines()
     path = tmp_path / "rows.svm"
@@ -184,7 +182,7 @@ def test_a_bad_line_of_svmlight_gives_an_empty_one(svmlight, tmp_path):
     assert result.stdout.split("\n") == [*scores[:3], "", *scores[3:], "", ""]
 
 
-def test_a_bad_row_of_parquet_has_no_score(model, data, expected, tmp_path):
+def test_malformed_parquet_row_has_a_null_score(model, data, expected, tmp_path):
     options = pa.csv.ParseOptions(newlines_in_values=True)
     rows = pa.csv.read_csv(data, parse_options=options).to_pylist()
     for place in (0, 7, 8, 49):
@@ -230,7 +228,7 @@ def test_csv_does_not_become_parquet(model, data, tmp_path):
 
 @pytest.fixture(scope="module")
 def svmlight(tmp_path_factory):
-    """Return a model made in Python, rows that it fits, and their file."""
+    """Return a folder with a model trained in Python and data, and the data."""
     folder = tmp_path_factory.mktemp("svmlight")
     rng = np.random.default_rng(0)
     X = np.round(rng.standard_normal((40, 5)), 2) * (rng.random((40, 5)) < 0.6)
@@ -244,14 +242,14 @@ def svmlight(tmp_path_factory):
     return folder, X, y
 
 
-def test_svmlight_gives_a_score_a_line(svmlight):
+def test_svmlight_gives_one_score_per_line(svmlight):
     folder, X, _ = svmlight
     result = invoke("score", folder / "m.aucmax", folder / "rows.svm")
     expected = aucmax.load(folder / "m.aucmax").decision_function(sparse.csr_array(X))
     assert result.stdout == "".join(f"{score!r}\n" for score in expected.tolist())
 
 
-def test_features_that_the_model_does_not_know_are_counted(svmlight, tmp_path):
+def test_unknown_features_are_counted(svmlight, tmp_path):
     folder, *_ = svmlight
     wide = tmp_path / "wide.svm"
     wide.write_text("+1 1:2 9:0 10:1\n-1 2:1 70:3 123:4\n+1 9:0\n-1 1:1\n")
@@ -278,14 +276,14 @@ def test_svmlight_needs_no_labels(svmlight, tmp_path):
         with_labels = invoke("score", model, folder / "rows.svm").stdout.splitlines()
         result = invoke("score", model, bare)
         assert result.exit_code == 0, result.stderr
-        # A blank line is none, with labels or without.
+        # Blank lines give no score.
         kept = [s for s, none in zip(with_labels, blank, strict=True) if not none]
         assert result.stdout.splitlines() == kept
         result = invoke("evaluate", model, bare)
         assert "the label is missing" in result.stderr
 
 
-def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
+def test_model_trained_in_python_does_not_read_tables(svmlight, data):
     folder, *_ = svmlight
     result = invoke("score", folder / "m.aucmax", data)
     assert result.exit_code == 1
@@ -303,7 +301,7 @@ def test_a_model_made_in_python_does_not_guess_columns(svmlight, data):
         (["{data}", "{data}"], "not an aucmax model file"),
     ],
 )
-def test_what_is_wrong_is_one_line(model, data, arguments, words):
+def test_errors_are_reported_in_one_line(model, data, arguments, words):
     arguments = [word.format(model=model, data=data) for word in arguments]
     result = invoke("score", *arguments)
     assert result.exit_code == 1
@@ -317,7 +315,7 @@ def aucmax_command(*arguments):
     return [sys.executable, "-m", "aucmax", *map(str, arguments)]
 
 
-def test_an_index_of_pandas_is_carried_and_no_feature(tmp_path):
+def test_pandas_index_is_kept_and_is_not_a_feature(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.standard_normal(60), "kind": list("abc") * 20})
     frame["kind"] = frame["kind"].astype("category")
@@ -339,7 +337,7 @@ def test_an_index_of_pandas_is_carried_and_no_feature(tmp_path):
     assert isinstance(again.index, pd.RangeIndex)
 
 
-def test_whoever_reads_may_go_away(model, tmp_path):
+def test_reader_may_close_the_pipe(model, tmp_path):
     path = write_table(tmp_path / "new.csv", LINES * 200)
     with subprocess.Popen(
         aucmax_command("score", model, path, path, path),
@@ -353,7 +351,7 @@ def test_whoever_reads_may_go_away(model, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
-def test_a_full_disk_is_named(model, data):
+def test_full_disk_error_names_the_file(model, data):
     result = invoke("score", model, data, "-o", "/dev/full")
     assert result.exit_code == 1
     assert result.stderr == "Error: /dev/full: No space left on device\n"
@@ -372,7 +370,7 @@ def test_a_full_disk_is_named(model, data):
 
 
 class Slow(io.RawIOBase):
-    """Takes a few bytes at a time, and no more than there is room for."""
+    """Accepts few bytes at a time, up to a limit."""
 
     def __init__(self, room):
         self.taken, self.room = bytearray(), room
@@ -399,7 +397,7 @@ def test_output_in_small_parts_is_whole_or_an_error(model, data, monkeypatch, ro
         [str(data)],
         None,
         BadLines("fail"),
-        partial(reading, shown=False),
+        partial(ReadingBar, shown=False),
     )
     if room > len(expected):
         assert score() == 50
@@ -421,7 +419,7 @@ def test_output_in_small_parts_is_whole_or_an_error(model, data, monkeypatch, ro
 def test_output_that_does_not_fit_is_an_error(
     model, tmp_path, monkeypatch, verb, unbuffered
 ):
-    """A file that has room for a part takes that part: the rest must not be lost."""
+    """A short write must be an error, not a loss of data."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     data = write_table(tmp_path / "new.csv", LINES)
     words = verb.format(m=model, d=data).split()
@@ -444,8 +442,8 @@ def test_output_that_does_not_fit_is_an_error(
 COMMAND = "import sys; sys.argv[0] = 'aucmax'; from aucmax.cli.main import app; app()"
 
 
-def test_labels_are_nobodys_business(model, tmp_path):
-    """Rows that are to be scored may lack a label, or have another one."""
+def test_score_ignores_labels(model, tmp_path):
+    """Rows to be scored may have no label, or an unknown one."""
     lines = table(20)
     lines[3] = lines[3].rsplit(",", 1)[0] + ","
     lines[7] = lines[7].rsplit(",", 1)[0] + ",perhaps"
@@ -455,7 +453,7 @@ def test_labels_are_nobodys_business(model, tmp_path):
     assert len(fields(result.stdout)) == 20
 
 
-def test_bad_lines_are_kept_aside(model, tmp_path):
+def test_malformed_lines_are_quarantined(model, tmp_path):
     lines = table(20)
     bad = lines[5] + ",more"
     data = write_table(tmp_path / "new.csv", [*lines[:5], bad, *lines[5:]])
@@ -472,7 +470,7 @@ def test_bad_lines_are_kept_aside(model, tmp_path):
     assert invoke("score", model, data, "--on-bad-line", "ignore").exit_code == 2
 
 
-def test_bad_lines_and_scores_do_not_go_to_one_file(model, data, tmp_path):
+def test_quarantine_and_output_must_differ(model, data, tmp_path):
     output = tmp_path / "out.csv"
     for name in (output, f"{tmp_path}/./out.csv"):
         result = invoke("score", model, data, "-o", output, "--quarantine", name)
@@ -493,8 +491,8 @@ def test_neither_data_nor_model_are_overwritten(model, data):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
-def test_who_feeds_lines_gets_scores(model, data, expected):
-    """Each line is answered while the pipe stays open; a line may come in two parts."""
+def test_pipe_is_answered_line_by_line(model, data, expected):
+    """Each line is answered while the pipe is open, even if it arrives in two parts."""
     process = subprocess.Popen(
         aucmax_command("score", model, "-"),
         stdin=subprocess.PIPE,
@@ -522,7 +520,7 @@ def test_who_feeds_lines_gets_scores(model, data, expected):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
-def test_a_line_that_comes_alone_is_answered_at_once(model):
+def test_single_line_is_answered_at_once(model):
     process = subprocess.Popen(
         aucmax_command("score", model, "-"),
         stdin=subprocess.PIPE,
@@ -545,7 +543,7 @@ def test_a_line_that_comes_alone_is_answered_at_once(model):
 
 
 @pytest.mark.parametrize("command", ["score", "evaluate"])
-def test_model_and_data_that_have_changed_places(command, model, data):
+def test_interchanged_model_and_data(command, model, data):
     result = invoke(command, data, model)
     assert result.exit_code == 1
     assert f"The model comes first: aucmax {command} {model} {data}" in result.stderr
@@ -553,7 +551,7 @@ def test_model_and_data_that_have_changed_places(command, model, data):
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 @pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_traceback(closed, model, data, tmp_path):
+def test_closed_standard_streams(closed, model, data, tmp_path):
     def shell(*arguments):
         command = shlex.join(aucmax_command(*arguments))
         return subprocess.run(
@@ -577,7 +575,7 @@ def test_closed_streams_are_no_traceback(closed, model, data, tmp_path):
             assert "2>&-" in closed or " is closed" in found.stderr
 
 
-def test_missing_values_of_new_data_are_zero_if_one_says_so(model, tmp_path):
+def test_missing_zero_for_new_data(model, tmp_path):
     data = write_table(tmp_path / "holes.csv", [",York,3,no", "0,York,3,no"])
     assert invoke("score", model, data).exit_code == 1
     result = invoke("score", model, data, data, "--missing", "zero")

@@ -1,4 +1,4 @@
-"""``aucmax train``, as one uses it from a shell."""
+"""``aucmax train``."""
 
 import json
 import os
@@ -18,7 +18,8 @@ import aucmax
 from aucmax import BAM
 from aucmax.blend.crossfit import Member
 from aucmax.blend.trees import RandomizedTrees
-from aucmax.cli.train import parameters, reader_options, remarks
+from aucmax.cli.options import parameters, reader_options
+from aucmax.cli.train import notes
 from aucmax.metrics.decimals import with_interval
 from aucmax.workflows.plan import Progress
 from helpers.commands import fields, invoke, table, write_table
@@ -40,7 +41,7 @@ def rows(tmp_path):
     return path
 
 
-def test_a_table(tmp_path):
+def test_train_on_a_table(tmp_path):
     data = write_table(tmp_path / "clicks.csv", table())
     model = tmp_path / "clicks.aucmax"
     result = invoke(
@@ -56,13 +57,13 @@ def test_a_table(tmp_path):
     assert aucmax.load(model).l2 == 0.01
 
 
-def test_words_for_people(rows, tmp_path):
+def test_text_output(rows, tmp_path):
     model = tmp_path / "m.aucmax"
     result = invoke("train", rows, "-o", model, "--algorithm", "spam", "--passes", "2")
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert "SPAM learnt from 300 rows of 12 features" in said
-    assert "in 2 passes" in said
+    assert "SPAM trained on 300 rows with 12 features" in said
+    assert "2 passes" in said
     assert str(model) in result.stdout.replace("\n", "")
 
 
@@ -74,7 +75,7 @@ def test_the_same_seed_gives_the_same_file(rows, tmp_path):
     assert models[0].read_bytes() == models[1].read_bytes()
 
 
-def test_bad_lines(rows, tmp_path):
+def test_malformed_lines(rows, tmp_path):
     with open(rows, "a") as file:
         file.write("+1 3:oops\n")
     model, aside = tmp_path / "m.aucmax", tmp_path / "bad.svm"
@@ -87,7 +88,7 @@ def test_bad_lines(rows, tmp_path):
     result = invoke(*command, "--quarantine", aside)
     assert result.exit_code == 0, result.output
     assert aside.read_text() == "+1 3:oops\n"
-    assert "1 bad line was left out" in result.stdout
+    assert "Skipped 1 malformed line." in result.stdout
     assert invoke(*command, "--on-bad-line", "skip").exit_code == 0
     assert invoke(*command, "--on-bad-line", "ignore").exit_code == 2
     assert invoke(*command, "--on-bad-line", "quarantine").exit_code == 2
@@ -106,7 +107,7 @@ def test_bad_lines(rows, tmp_path):
         (["--positive", "7", "--algorithm", "SPAM"], "both classes"),
     ],
 )
-def test_what_cannot_be(rows, tmp_path, options, word):
+def test_invalid_options_are_errors(rows, tmp_path, options, word):
     result = invoke("train", rows, "-o", tmp_path / "m.aucmax", *options)
     assert result.exit_code == 1
     assert word in result.stderr
@@ -114,7 +115,7 @@ def test_what_cannot_be(rows, tmp_path, options, word):
     assert [file.name for file in tmp_path.iterdir()] == ["rows.svm"]
 
 
-def test_files_that_are_not_there(rows, tmp_path):
+def test_missing_files_and_folders(rows, tmp_path):
     result = invoke("train", tmp_path / "none.svm", "-o", tmp_path / "m.aucmax")
     assert result.exit_code == 1
     assert "none.svm" in result.stderr
@@ -131,7 +132,7 @@ def test_help_fits_on_a_screen():
     assert "Example: aucmax train" in result.stdout
 
 
-def test_settings():
+def test_parsing_of_settings():
     given = ["l2=0.5", "loss=logistic", "shuffle=false", "l2s=[1, 2]"]
     assert parameters(given, "--param") == {
         "l2": 0.5,
@@ -159,14 +160,14 @@ def shell(*words, **options):
     )
 
 
-def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
-    """The run waits for more data when it is asked to stop; nothing is lost."""
+def test_interrupted_pipe_is_resumed(rows, tmp_path):
+    """Training is stopped while it waits for data."""
     model = tmp_path / "m.aucmax"
     checkpoint = tmp_path / "m.aucmax.checkpoint"
     command = "train", "-", "-o", model, "--algorithm", "SPAM", "--checkpoint-rows", 1
     text = rows.read_bytes()
     process = shell(*command)
-    # Some rows are learnt: more than the first blocks, which are small.
+    # More than the first blocks, which are small.
     block = text * ((1 << 20) // len(text))
     process.stdin.write(block)
     process.stdin.flush()
@@ -174,7 +175,7 @@ def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
         if checkpoint.exists():
             break
         time.sleep(0.1)
-    time.sleep(0.5)  # all that has come is learnt
+    time.sleep(0.5)  # until all data so far are read
     process.send_signal(signal.SIGINT)
     process.wait(60)
     complaint = process.stderr.read().decode()
@@ -192,8 +193,8 @@ def test_a_pipe_that_is_interrupted_and_resumed(rows, tmp_path):
     assert model.read_bytes() == whole.read_bytes()
 
 
-def test_the_command_is_killed_and_resumed(rows, tmp_path):
-    """Twice, with no time for anything; the file is that of one run."""
+def test_killed_training_is_resumed(rows, tmp_path):
+    """Two kills do not change the model file."""
     model, whole = tmp_path / "m.aucmax", tmp_path / "whole.aucmax"
     checkpoint = tmp_path / "m.aucmax.checkpoint"
     options = "--algorithm", "SPAM", "--passes", 300, "--checkpoint-rows", 1
@@ -260,7 +261,7 @@ def test_a_full_disk(rows, tmp_path):
     assert "/dev/full" in result.stderr
 
 
-def test_a_solver_that_runs_out_of_rounds_is_a_note(rows, tmp_path):
+def test_convergence_warning_is_a_note(rows, tmp_path):
     result = invoke(
         *("train", rows, "-o", tmp_path / "m.aucmax", "--algorithm", "BAM"),
         *("--param", "max_iter=1", "--param", "tol=1e-9"),
@@ -290,7 +291,7 @@ def test_data_are_not_overwritten(rows, tmp_path):
     assert rows.read_bytes() == other.read_bytes() == before
 
 
-def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
+def test_test_data_are_checked_before_training(rows, tmp_path):
     model = tmp_path / "model.aucmax"
     command = ("train", rows, "-o", model, "--algorithm", "SPAM")
     absent = invoke(*command, "--test", tmp_path / "absent.svm")
@@ -323,7 +324,7 @@ def test_what_to_judge_by_is_seen_to_before_training(rows, tmp_path):
 
 
 @pytest.mark.parametrize("algorithm", ["SPAM", "BAM"])
-def test_a_positive_label_that_no_row_has(tmp_path, algorithm):
+def test_positive_label_without_rows(tmp_path, algorithm):
     data = write_table(tmp_path / "clicks.csv", table())
     result = invoke(
         *("train", data, "-o", tmp_path / "model.aucmax", "--label", "clicked"),
@@ -346,7 +347,7 @@ def test_a_positive_label_that_no_row_has(tmp_path, algorithm):
         ("a b b", ("--positive", "b"), "b against rest (2 of 3 rows, 66.7 %)."),
     ],
 )
-def test_which_label_is_positive_is_always_said(tmp_path, labels, more, told):
+def test_positive_label_is_always_printed(tmp_path, labels, more, told):
     data = tmp_path / "few.csv"
     rows = (f"{i},{label}\n" for i, label in enumerate(labels.split()))
     data.write_text("x,y\n" + "".join(rows))
@@ -358,19 +359,19 @@ def test_which_label_is_positive_is_always_said(tmp_path, labels, more, told):
     assert fnmatchcase(said, f"* s. Positive: {told} Model: *")
 
 
-def test_the_rare_label_of_the_first_rows_may_be_the_frequent_one(tmp_path):
-    """What a sorted file begins with is no sample of it, and that is said."""
+def test_note_if_the_rarer_label_is_the_more_frequent_one(tmp_path):
+    """The first rows of a sorted file are not a sample of it."""
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     first.write_text("x,y\n1,a\n2,a\n3,b\n")
     second.write_text("x,y\n" + "4,b\n" * 9)
     command = "train", first, second, "-o", tmp_path / "m.aucmax", "--label", "y"
     result = invoke(*command, "--algorithm", "SPAM")
     assert "Positive: b (10 of 12 rows, 83.3 %)" in " ".join(result.stdout.split())
-    assert "the frequent one of all rows" in " ".join(result.stderr.split())
+    assert "the more frequent one in all rows" in " ".join(result.stderr.split())
 
 
-def test_of_a_pipe_as_many_rows_are_looked_at_as_of_a_file(tmp_path):
-    """Its first block is small, and has the frequent label once."""
+def test_labels_of_pipes_and_files_are_read_alike(tmp_path):
+    """The first block of a pipe is small, and has the frequent label once."""
     labels = "a" + "b" * 11_000 + "a" * 21_000
     digits = "0" * 30
     text = "x,y\n" + "".join(f"{i % 7}.{digits},{y}\n" for i, y in enumerate(labels))
@@ -385,7 +386,7 @@ def test_of_a_pipe_as_many_rows_are_looked_at_as_of_a_file(tmp_path):
     assert told == [{"positive": ["b"], "negative": ["a"]}] * 2
 
 
-def test_nothing_to_resume_is_said(rows, tmp_path):
+def test_resume_without_a_checkpoint_is_noted(rows, tmp_path):
     model = tmp_path / "m.aucmax"
     command = "train", rows, "-o", model, "--algorithm", "SPAM", "--json"
     result = invoke(*command, "--resume")
@@ -399,7 +400,7 @@ def test_nothing_to_resume_is_said(rows, tmp_path):
     assert result.stderr == ""
 
 
-def test_one_index_of_a_billion(tmp_path):
+def test_index_of_a_billion(tmp_path):
     data, model = tmp_path / "rows.svm", tmp_path / "m.aucmax"
     data.write_text("1 1:1\n0 2:1\n1 1:1 1000000000:1\n0 3:1\n")
     result = invoke("train", data, "-o", model, "--algorithm", "SPAM")
@@ -412,7 +413,7 @@ def test_one_index_of_a_billion(tmp_path):
     assert invoke(*command, "max_features=many").exit_code == 1
 
 
-def test_options_of_readers_are_those_for_users(rows, tmp_path):
+def test_internal_reader_options_are_rejected(rows, tmp_path):
     command = "train", rows, "-o", tmp_path / "m.aucmax", "--input"
     unknown = invoke(*command, "colour=red").stderr
     assert "zero_based" in unknown
@@ -435,7 +436,7 @@ def test_a_label_with_a_comma(tmp_path):
     assert '3 labels: "no, thanks", yes, "yes, please"' in result.stderr
 
 
-def test_text_in_another_encoding_is_remarked_upon(tmp_path):
+def test_other_encodings_are_noted(tmp_path):
     data = tmp_path / "a.csv"
     data.write_bytes(b"x,c,y\n1,caf\xe9,0\n2,tea,1\n")
     command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y"
@@ -472,7 +473,7 @@ WIDE = ("--label", "y", "--input", "categorical=who")
 
 
 @pytest.mark.parametrize("name", ["LeastSquaresAUCCV", "BAMCV"])
-def test_many_values_of_a_category_fill_no_matrix(wide, tmp_path, name):
+def test_many_categories_need_little_memory(wide, tmp_path, name):
     few = ("--param", "l2s=[1.0]", "--param", "cv=2")
     command = ("train", wide, "-o", tmp_path / "m.aucmax", *WIDE, "--algorithm", name)
     result = invoke(*command, *few, "--json")
@@ -482,7 +483,7 @@ def test_many_values_of_a_category_fill_no_matrix(wide, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["LeastSquaresAUC", "OPAUC", "AdaOAM", "CBR"])
-def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
+def test_too_many_features_for_a_matrix_name_alternatives(wide, tmp_path, name):
     command = ("train", wide, "-o", tmp_path / "m.aucmax", *WIDE, "--algorithm", name)
     result = invoke(*command)
     assert result.exit_code == 1
@@ -492,32 +493,35 @@ def test_who_keeps_a_matrix_says_what_to_do_instead(wide, tmp_path, name):
 
 @pytest.fixture
 def quick_team(monkeypatch):
-    """Let the blend be of small models; which ones, its own tests look at."""
+    """Replace the members of the blend by small models."""
     team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
     monkeypatch.setattr("aucmax.blend.classifier.default_team", lambda *_: team)
 
 
-def test_a_blend_says_its_own_auc(quick_team, tmp_path):
+def test_cross_validated_auc_of_a_blend_is_printed(quick_team, tmp_path):
     data = write_table(tmp_path / "clicks.csv", table(500))
     command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
     shown = " ".join(invoke(*command).stdout.split())
     own = aucmax.load(tmp_path / "m.aucmax").auc_
     value, low, high = with_interval(*own[:3])
-    assert f"Cross-validated AUC {value}, 95 % interval {low} to {high}: each" in shown
+    assert (
+        f"Cross-validated AUC {value}, 95 % confidence interval {low} to {high}: each"
+        in shown
+    )
     assert json.loads(invoke(*command, "--json").stdout)["auc"] == own._asdict()
     shown = invoke(*command, "--holdout", "0.2").stdout
-    assert "held out" in shown
+    assert "held-out rows" in shown
     assert "Cross-validated" not in shown
 
 
-def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
+def test_auto_chooses_a_blend_for_a_table(quick_team, tmp_path):
     data = write_table(tmp_path / "clicks.csv", table(500))
     model = tmp_path / "m.aucmax"
     command = ("train", data, "-o", model, "--label", "clicked", "--holdout", "0.2")
     result = invoke(*command)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("AUCClassifier learnt from")
-    for words in ("linear", "trees", "when it is shuffled", "interval"):
+    assert result.stdout.startswith("AUCClassifier trained on")
+    for words in ("linear", "trees", "when shuffled", "confidence interval"):
         assert words in result.stdout
     told = json.loads(invoke("info", model, "--json").stdout)
     assert {line["member"] for line in told["leaderboard"]} == {"linear", "trees"}
@@ -525,7 +529,7 @@ def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
     assert columns <= {role["name"] for role in told["columns"]}
     assert told["auc"][0] > 0.5
     shown = invoke("info", model).stdout
-    assert "on rows that it had not seen" in shown
+    assert "cross-validated" in shown
     scored = invoke("score", model, data)
     assert scored.exit_code == 0
     assert len(fields(scored.stdout)) == 500
@@ -535,7 +539,7 @@ def test_a_table_of_some_size_gets_a_blend(quick_team, tmp_path):
     )
 
 
-def test_fast_is_one_model(tmp_path):
+def test_fast_trains_one_model(tmp_path):
     data = write_table(tmp_path / "clicks.csv", table(500))
     command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
     told = json.loads(invoke(*command, "--fast", "--json").stdout)
@@ -572,14 +576,14 @@ def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
         assert f"{max(rows):,}" in words
 
 
-def test_members_that_learnt_from_few_rows_are_reported():
+def test_members_trained_on_few_rows_are_noted():
     lines = [SimpleNamespace(rows=rows) for rows in (7407, 341)]
     result = SimpleNamespace(
         estimator=SimpleNamespace(time_budget=60.0, leaderboard_=lines),
         progress=Progress(rows=159_779, positives=2000),
         recipe={"task": {"positive": [1.0], "negative": [0.0]}},
     )
-    (note,) = remarks(result)
+    (note,) = notes(result)
     for words in ("time_budget=60", "341 to 7,407 of 159,779", "--fast"):
         assert words in note
 
@@ -597,7 +601,7 @@ def test_models_of_files_keep_the_labels_of_the_data(tmp_path):
     assert aucmax.load(tmp_path / "again").classes_.tolist() == ["good", "bad"]
 
 
-def test_kinds_are_found_from_all_over_a_file(tmp_path):
+def test_kinds_are_found_from_the_whole_file(tmp_path):
     rng = np.random.default_rng(0)
     n = 200_000
     x = rng.normal(size=n)
@@ -609,7 +613,7 @@ def test_kinds_are_found_from_all_over_a_file(tmp_path):
     args = ("-o", tmp_path / "m", "--label", "y", "--algorithm", "SPAM", "--json")
     found = json.loads(invoke("train", tmp_path / "a.csv", *args).stdout)
     assert {c["name"]: c["role"] for c in found["columns"]}["late"] == "number"
-    # A pipe is read once: it says so when an empty column fills.
+    # A pipe is read once: a column that is empty at first is noted.
     result = invoke("train", "-", *args, input=text.encode())
     assert "Column 'late' was empty" in result.stderr
     assert "--input numeric=late" in result.stderr
@@ -618,7 +622,7 @@ def test_kinds_are_found_from_all_over_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("factor", "text"), [(1000.0, "far from"), (np.nan, "missing")]
 )
-def test_columns_that_change_are_reported_when_rows_are_scored(tmp_path, factor, text):
+def test_changed_columns_are_noted_when_scoring(tmp_path, factor, text):
     (tmp_path / "a.csv").write_text(table_of(400))
     args = ("-o", tmp_path / "m", "--label", "outcome", "--fast")
     invoke("train", tmp_path / "a.csv", *args)
@@ -631,7 +635,7 @@ def test_columns_that_change_are_reported_when_rows_are_scored(tmp_path, factor,
     assert text in result.stderr
 
 
-def test_an_auc_too_good_to_be_true_is_reported(tmp_path):
+def test_suspicious_auc_is_noted(tmp_path):
     lines = table_of(400).replace("outcome", "leak,outcome", 1).splitlines()
     rows = [
         f"{line.rpartition(',')[0]},{len(line.rpartition(',')[2])},"
@@ -642,4 +646,4 @@ def test_an_auc_too_good_to_be_true_is_reported(tmp_path):
     result = invoke(
         "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
     )
-    assert "is rarely real" in result.stderr
+    assert "is suspicious" in result.stderr

@@ -4,12 +4,12 @@ import pytest
 
 try:
     import dask
-except ImportError:  # all tests are skipped, and say so
+except ImportError:  # all tests are skipped
     dask = None
 
 
 @pytest.fixture(autouse=True)
 def _in_this_process():
-    """Have Dask work in one thread, unless a test has a cluster."""
+    """Run Dask in one thread, unless a test starts a cluster."""
     with dask.config.set(scheduler="sync") if dask else nullcontext():
         yield

@@ -1,4 +1,4 @@
-"""Training from files on a cluster, against training from them on one machine."""
+"""Training from files on a cluster, compared with one machine."""
 
 import json
 from contextlib import nullcontext
@@ -67,14 +67,14 @@ def test_other_formats(folder):
         cluster.fit_files(LeastSquaresAUC(), f"{path}/*.svm")
 
 
-def test_which_file_lacks_the_label(folder):
+def test_error_names_the_file_without_labels(folder):
     path, frame = folder
     frame.drop(columns="target").to_parquet(path / "part-3.parquet")
     with pytest.raises(ValueError, match=r"part-3\.parquet has no labels"):
         cluster.fit_files(BAM(), f"{path}/part-*.parquet", label="target")
 
 
-def test_which_file_has_a_row_without_a_label(folder):
+def test_error_names_the_file_and_line_of_a_missing_label(folder):
     path, frame = folder
     frame["target"] = frame["target"].where(frame.index != 7, None)
     frame.to_parquet(path / "part-3.parquet")
@@ -82,7 +82,7 @@ def test_which_file_has_a_row_without_a_label(folder):
         cluster.fit_files(BAM(), f"{path}/part-*.parquet", label="target")
 
 
-def test_the_command(folder):
+def test_command_options(folder):
     path, _ = folder
     runner = CliRunner()
     command = [
@@ -96,10 +96,10 @@ def test_the_command(folder):
     local = ["--cluster", "local:0"]
     assert "number of workers" in runner.invoke(app, [*command, *local]).output
     refused = runner.invoke(app, [*command, "--cluster", "local:1", "--holdout", "0.1"])
-    assert "--holdout is not for --cluster" in refused.output
+    assert "--holdout does not work with --cluster" in refused.output
 
 
-def test_what_the_command_does(folder):
+def test_train_writes_a_model(folder):
     from aucmax.workflows.plan import Plan
 
     path, frame = folder
@@ -127,7 +127,7 @@ def test_what_the_command_does(folder):
         KilledWorker("task", SimpleNamespace(address="tcp://w"), 3),
     ],
 )
-def test_errors_of_the_cluster_are_one_line(error, folder, monkeypatch):
+def test_cluster_errors_are_one_line(error, folder, monkeypatch):
     def fail(*_):
         raise error
 
@@ -143,7 +143,7 @@ def test_errors_of_the_cluster_are_one_line(error, folder, monkeypatch):
     assert len(result.output.splitlines()) == 1
 
 
-def test_a_scheduler_without_workers_is_told(monkeypatch, capsys):
+def test_a_scheduler_without_workers_is_reported(monkeypatch, capsys):
     class Client(nullcontext):
         def __init__(self, *_, **__):
             super().__init__(self)

@@ -1,4 +1,4 @@
-"""Models from a cluster, against those of one machine."""
+"""Models trained on a cluster, compared with one machine."""
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,13 @@ from aucmax import (
     LeastSquaresAUCCV,
     cluster,
 )
-from aucmax.cluster import areas, pairs, passes
-from aucmax.cluster.folds import fold_of
+from aucmax.cluster import fold_auc
+from aucmax.cluster.dask_matrix import DaskMatrix
+from aucmax.cluster.fold_hash import fold_of
+from aucmax.cluster.partitions import distributed_rows
+from aucmax.core.rows import as_rows
+from aucmax.linear.bam import LOSSES
+from aucmax.linear.solvers.matrix import LocalMatrix
 
 CUTS = {
     "one": [],
@@ -77,7 +82,7 @@ def test_conjugate_gradients(how):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("how", ["one", "odd", "many"])
-def test_a_path_with_cross_validation(how, weighted):
+def test_least_squares_path(how, weighted):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
     cv = PredefinedSplit(fold_of(np.arange(len(y)), 4))
@@ -93,92 +98,91 @@ def test_a_path_with_cross_validation(how, weighted):
     assert model.l2_ == pytest.approx(alone.l2_, rel=1e-9)
     assert apart(model.coef_, alone.coef_) < 1e-9
     assert apart(model.coef_path_, alone.coef_path_) < 1e-9
-    assert passes == [1, 2]  # moments, then areas
+    assert passes == [1, 2]  # covariances, then AUCs
 
 
-def test_areas_on_a_grid_keep_their_bound(monkeypatch):
+def test_aucs_of_histograms_keep_their_bound(monkeypatch):
     X, y = table(2000)
     exact = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
-    monkeypatch.setattr(areas, "_SCORES", 0)
+    monkeypatch.setattr(fold_auc, "_GATHERED", 0)
     found = cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
     assert np.abs(found.scores_ - exact.scores_).max() < 1e-3
     weighted = blocks(X, y, [700], np.full(len(y), 2.5))  # sums in place of counts
     same = cluster.fit(LeastSquaresAUCCV(10), *weighted)
     np.testing.assert_allclose(same.scores_, found.scores_, rtol=1e-12)
-    monkeypatch.setattr(areas, "_CELLS", 64)  # most are beyond it, in the end cells
-    with pytest.warns(UserWarning, match="may be off by"):
+    monkeypatch.setattr(fold_auc, "_BINS", 64)  # most are beyond, in the end bins
+    with pytest.warns(UserWarning, match="can be off by"):
         cluster.fit(LeastSquaresAUCCV(10), *blocks(X, y, [700]))
 
 
-@pytest.mark.parametrize("loss", pairs.LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("how", ["odd", "many"])
-def test_newton(loss, how):
+def test_bam(loss, how):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     alone = BAM(loss=loss, tol=1e-6).fit(X, y, weight)
     model = cluster.fit(BAM(loss=loss, tol=1e-6), *blocks(X, y, CUTS[how], weight))
-    assert apart(model.coef_, alone.coef_) < 1e-6
-    assert model.objective_ == pytest.approx(alone.objective_, rel=1e-8)
-    assert apart(model.intercept_, alone.intercept_) < 1e-6
+    assert apart(model.coef_, alone.coef_) < 1e-9
+    assert model.objective_ == pytest.approx(alone.objective_, rel=1e-12)
+    assert apart(model.intercept_, alone.intercept_) < 1e-9
     assert model.n_iter_ == alone.n_iter_
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_newton_with_cross_validation(weighted):
+def test_bam_cv(weighted):
     X, y = table()
     weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
     cv = PredefinedSplit(fold_of(np.arange(len(y)), 3))
-    for options in ({}, {"scale": "size", "loss": ["logistic", "squared_hinge"]}):
+    for options in ({}, {"scale": "size", "loss": ["logistic", "balanced_logistic"]}):
         alone = BAMCV(4, cv=cv, tol=1e-6, **options).fit(X, y, weight)
         parts = blocks(X, y, CUTS["odd"], weight)
         model = cluster.fit(BAMCV(4, cv=3, tol=1e-6, **options), *parts)
-        np.testing.assert_allclose(model.loss_scores_, alone.loss_scores_, atol=1e-6)
+        np.testing.assert_allclose(model.loss_scores_, alone.loss_scores_, atol=1e-9)
         assert (model.loss_, model.n_iter_) == (alone.loss_, alone.n_iter_)
         assert apart(model.scale_, alone.scale_) < 1e-9
-        assert apart(model.coef_, alone.coef_) < 1e-6
-        assert apart(model.coef_path_, alone.coef_path_) < 1e-6
+        assert apart(model.coef_, alone.coef_) < 1e-9
+        assert apart(model.coef_path_, alone.coef_path_) < 1e-9
 
 
-def test_cross_validation_with_cells_of_the_score(monkeypatch):
-    X, y = table()
-    exact = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
-    monkeypatch.setattr(areas, "_SCORES", 0)
-    found = cluster.fit(BAMCV(3, loss="logistic"), *blocks(X, y, [100]))
-    assert np.abs(found.scores_ - exact.scores_).max() < 1e-2
+def test_cross_validation_needs_both_classes_in_each_fold():
+    X, _ = table()
     few = blocks(X[:40], np.arange(40) < 2, [10])
-    with pytest.raises(ValueError, match="too few for cross-validation"):
-        cluster.fit(BAMCV(), *few)
-
-
-def test_newton_on_cells_is_as_near(monkeypatch):
-    X, y = table(4000)
-    alone = BAM(tol=1e-8).fit(X, y)
-    monkeypatch.setattr(pairs, "FEW", 0)
-    model = cluster.fit(BAM(tol=1e-8), *blocks(X, y, [1000, 3000]))
-    assert 0.0 < apart(model.coef_, alone.coef_) < 1e-6
+    for model in (BAMCV(), LeastSquaresAUCCV()):
+        with pytest.raises(ValueError, match="too few for cross-validation"):
+            cluster.fit(model, *few)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-def test_rows_are_gone_over_in_pieces(loss, layout, monkeypatch):
+def test_products_with_the_matrix(layout):
     X, y = table()
-    for few in (0, pairs.FEW):
-        monkeypatch.setattr(pairs, "FEW", few)
-        monkeypatch.setattr(passes, "_CACHED", 1 << 21)
-        whole = cluster.fit(BAM(loss=loss), *blocks(layout(X), y, [150]))
-        monkeypatch.setattr(passes, "_CACHED", 1)  # eight dense rows, or some sparse
-        model = cluster.fit(BAM(loss=loss), *blocks(layout(X), y, [150]))
-        assert apart(model.coef_, whole.coef_) < 1e-11
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    parts = blocks(layout(X), y, CUTS["odd"], weight)
+    matrix = DaskMatrix(distributed_rows(*parts))
+    present = weight > 0
+    assert np.array_equal(matrix.signed, np.where(y, weight, -weight)[present])
+    rng = np.random.default_rng(1)
+    v, u = rng.standard_normal(X.shape[1]), rng.standard_normal(present.sum())
+    local = LocalMatrix(as_rows(layout(X)[present]), X.shape[1])
+    assert np.array_equal(matrix.times(v), local.times(v))
+    found, expected = matrix.transposed_times(u), local.transposed_times(u)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_newton_on_wide_sparse_rows():
+@pytest.mark.parametrize("kind", [LeastSquaresAUC, BAM])
+def test_a_class_without_weight_is_an_error(kind):
+    X, y = table()
+    with pytest.raises(ValueError, match="No row of class 1 has a weight above zero"):
+        cluster.fit(kind(), *blocks(X, y, [100], 1.0 - y))
+
+
+def test_wide_sparse_rows():
     rng = np.random.default_rng(0)
     X = sparse.random_array((300, 20_000), density=1e-3, format="csr", random_state=rng)
     y = (X @ rng.standard_normal(20_000) + 0.1 * rng.standard_normal(300) > 0) * 1
     for model in (BAM(), BAM(loss="logistic"), LeastSquaresAUC()):
         alone = type(model)(**model.get_params()).fit(X, y)
         cluster.fit(model, *blocks(X, y, [11, 11, 200]))
-        assert apart(model.coef_, alone.coef_) < 1e-6
+        assert apart(model.coef_, alone.coef_) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,8 @@ def test_real_sets(name):
     X, y = shared(name)
     n = X.shape[0]
     for rows in (X, X.toarray()):
-        for model, limit in ((LeastSquaresAUC(), 1e-9), (BAM(), 1e-6)):
+        # Collinear columns (phishing, a9a) amplify the rounding of sums over blocks.
+        for model, limit in ((LeastSquaresAUC(), 1e-9), (BAM(), 1e-7)):
             alone = type(model)().fit(rows, y)
             parts = blocks(rows, y, [n // 7, n // 7, n // 2])
             assert apart(cluster.fit(model, *parts).coef_, alone.coef_) < limit
@@ -225,13 +230,13 @@ def test_data_frames_have_names():
     assert value == alone.score(frame[list("abcdef")], frame["label"])
 
 
-def test_an_ordinary_estimator_comes_back(tmp_path):
+def test_the_fitted_estimator_can_be_saved_and_refitted(tmp_path):
     X, y = table()
     model = cluster.fit(LeastSquaresAUC(), *map(_delayed, blocks(X, y, [50, 60])))
     model.save(tmp_path / "model.aucmax")
     loaded = aucmax.load(tmp_path / "model.aucmax")
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-    model.partial_fit(X, y)  # goes on from moments
+    model.partial_fit(X, y)  # continues from the class moments
     again = cluster.fit(BAM(), *blocks(X, y, [50]))
     assert cluster.fit(again, *blocks(X[:, :3], y, [50])).n_features_in_ == 3
 
@@ -252,7 +257,7 @@ def test_partitions_do_not_change_folds():
     assert np.all(np.abs(counts - 20_000) < 800)
 
 
-def test_a_row_of_no_weight_may_hold_anything():
+def test_values_of_rows_of_zero_weight_do_not_matter():
     X, y = table()
     weight = np.ones(len(y))
     weight[3] = 0.0
@@ -280,7 +285,7 @@ def test_a_row_of_no_weight_may_hold_anything():
         (lambda X, y: ([X[0][:0]], [y[0][:0]]), "all partitions are empty"),
     ],
 )
-def test_errors_say_where(change, message):
+def test_errors_name_the_partition(change, message):
     parts = blocks(*table(), [100])
     with pytest.raises(ValueError, match=message):
         cluster.fit(LeastSquaresAUC(), *change(*parts))
@@ -318,17 +323,15 @@ def test_other_columns_are_an_error():
         cluster.fit(LeastSquaresAUC(), [frame[:100], other], [y[:100], y[100:]])
 
 
-def test_what_cannot_be_fitted():
+def test_unsupported_estimators_and_parameters():
     parts = blocks(*table(), [100])
     with pytest.raises(TypeError, match="SOLAM cannot be fitted on a cluster"):
         cluster.fit(SOLAM(), *parts)
-    with pytest.raises(ValueError, match="balanced_logistic"):
-        cluster.fit(BAM(loss="balanced_logistic"), *parts)
     with pytest.raises(ValueError, match="number of folds"):
         cluster.fit(LeastSquaresAUCCV(cv=[([0], [1])]), *parts)
     with pytest.raises(ValueError, match="l2"):
         cluster.fit(BAM(l2=-1.0), *parts)
-    with pytest.raises(TypeError, match="has to be a Dask array"):
+    with pytest.raises(TypeError, match="must be a Dask array"):
         cluster.fit(BAM(), *table())
 
 
@@ -341,7 +344,7 @@ def test_threads_give_the_same():
 
 
 @pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
-def test_learners_of_streams_are_averaged(kind, tmp_path):
+def test_online_learners_are_averaged(kind, tmp_path):
     X, y = table(4000)
     weight = np.random.default_rng(0).integers(0, 5, len(y))
     cuts = [1200, 1200, 3000]

@@ -1,4 +1,4 @@
-"""Two worker processes: what one process cannot show."""
+"""Tests that need two worker processes."""
 
 import os
 import signal
@@ -91,7 +91,7 @@ def test_other_versions_on_workers(client):
     assert apart(cluster.fit(LeastSquaresAUC(), *rows).coef_, np.ones(1)) > 0.0
 
 
-def test_errors_come_from_workers_in_words():
+def test_errors_of_workers_reach_the_client():
     _, _, (X, y) = parts(200, 2)
     with pytest.raises(ValueError, match="Partition 1: Input X contains NaN"):
         cluster.fit(LeastSquaresAUC(), [X[0], delayed(_spoilt)(X[1])], y)
@@ -122,7 +122,7 @@ def _process():
     return os.getpid()
 
 
-def test_a_worker_that_is_killed_changes_nothing(client):
+def test_a_killed_worker_changes_no_bit(client):
     client.wait_for_workers(2, timeout=60)
     _, _, rows = parts()
     with dask.config.set(scheduler="sync"):

@@ -1,4 +1,4 @@
-"""A cluster as users have one: a scheduler and workers, each started by itself."""
+"""A scheduler and workers as separate processes, over TCP."""
 
 import os
 import random
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 @contextmanager
 def started(*arguments):
-    """Run a command of Dask until it is no longer needed."""
+    """Run a Dask command until the context ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", "dask", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ def started(*arguments):
 
 @contextmanager
 def tcp(folder, preload=()):
-    """Give the address of a scheduler with two workers, and a client of it."""
+    """Yield a client of a scheduler with two workers."""
     here = "--host", "127.0.0.1", "--scheduler-file", folder / "scheduler.json"
     worker = "worker", "--nthreads", "1", "--no-dashboard", *here, "--local-directory"
     with (

@@ -9,15 +9,15 @@ from scipy.special import expit
 
 from aucmax import BAM, LeastSquaresAUC
 from aucmax.core.rows import as_rows
+from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear import bam
-from aucmax.linear.solvers import newton
 from aucmax.linear.solvers.covariances import gather
+from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import (
     Coordinates,
     FullCoordinates,
     Objective,
     descend,
-    together,
 )
 from aucmax.losses.pairwise import POINTS, shares
 from helpers.data import constant, gaussian, mixed, scaled, scattered, wide
@@ -119,14 +119,12 @@ def test_the_objective_never_rises(loss, full):
         else Coordinates(np.diag(H), varies, 1e-4)
     )
     share = shares(np.where(y == 1, 1.0, -1.0))
-    objective = Objective(as_rows(X), share, POINTS[loss], 1e-4, X.mean(axis=0))
+    matrix = LocalMatrix(as_rows(X), X.shape[1])
+    objective = Objective(matrix, share, POINTS[loss], 1e-4, X.mean(axis=0))
 
     def run(tol, start=None):
-        def whole():
-            place = None if start is None else (yield from objective.place(start))
-            return (yield from descend(objective, at, tol, 100, place))
-
-        return together(objective.X, X.shape[1], [whole()])[0]
+        iterate = None if start is None else objective.iterate(start)
+        return descend(objective, at, tol, 100, iterate)
 
     cold = run(1e-8)
     assert len(cold.history) > 3
@@ -141,28 +139,27 @@ def test_the_objective_never_rises(loss, full):
     assert far.history[0] == cold.history[0]
 
 
-@pytest.mark.parametrize("threads", [1 << 16, 1], ids=["in turn", "in threads"])
-def test_solvers_side_by_side_find_what_each_finds_alone(threads, monkeypatch):
-    monkeypatch.setattr(newton, "_ROWS", threads)
+def test_solvers_in_threads_find_what_each_finds_alone():
     X, y = mixed(200)
     model = BAM()
     X, rows, signed = model._check(X, y, None, reset=True)
     stats = bam.feature_statistics(model, X, rows, signed)
 
-    def solvers():
-        for loss in LOSSES:
-            for fold in range(2):
-                here = np.where(np.arange(200) % 3 == fold, 0.0, signed)
-                objective = stats.objective(shares(here), loss).with_ridge(1e-3)
-                yield bam.solver(objective, stats.coordinates(1e-3), 1e-6, 50)
+    def solve(problem):
+        loss, fold = problem
+        train = np.where(np.arange(200) % 3 == fold, 0.0, signed)
+        objective = stats.objective(shares(train), loss).with_ridge(1e-3)
+        return bam.minimise(objective, stats.coordinates(1e-3), 1e-6, 50)
 
-    found = together(stats.X, X.shape[1], list(solvers()))
-    for one, solver in zip(found, solvers(), strict=True):
-        (alone,) = together(stats.X, X.shape[1], [solver])
-        assert_array_equal(one.w, alone.w)
-        assert one.history == alone.history
-        # Scores are summed up from those of the steps.
-        assert_allclose(one.place.scores, X @ one.w, rtol=1e-9, atol=1e-9)
+    problems = [(loss, fold) for loss in LOSSES for fold in range(2)]
+    with one_blas_thread():
+        together = list(in_threads(solve, problems))
+        for one, problem in zip(together, problems, strict=True):
+            alone = solve(problem)
+            assert_array_equal(one.w, alone.w)
+            assert one.history == alone.history
+            # Scores are summed up from those of the steps.
+            assert_allclose(one.iterate.scores, X @ one.w, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from aucmax import BAM, SVMPerf
 from aucmax.core.rows import as_rows
 from aucmax.linear.solvers.cutting_planes import Planes, maximise
+from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Objective
 from aucmax.linear.svmperf import minimise
 from aucmax.losses.pairwise import Hinge, shares
@@ -99,9 +100,10 @@ def test_weight_k_is_k_rows():
 def test_best_value_and_bound_close_in(l2):
     X, y = mixed(200)
     X = X / X.std(axis=0)
-    rows, share = as_rows(X), shares(np.where(y == 1, 1.0, -1.0))
+    matrix = LocalMatrix(as_rows(X), X.shape[1])
+    share = shares(np.where(y == 1, 1.0, -1.0))
     ridge = np.full(X.shape[1], l2)
-    objective = Objective(rows, share, Hinge, l2, X.mean(axis=0))
+    objective = Objective(matrix, share, Hinge, l2, X.mean(axis=0))
     found = minimise(objective, 1 / np.sqrt(ridge), 1e-6, 2000)
     assert found.history[0] == pytest.approx(1.0, abs=1e-12)
     assert (np.diff(found.history) <= 0.0).all()

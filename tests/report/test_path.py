@@ -10,7 +10,7 @@ from aucmax.report.roc import save_figure
 from helpers.data import gaussian
 
 
-def test_the_path_is_what_is_drawn(tmp_path):
+def test_path_is_plotted(tmp_path):
     X, y = gaussian(300, 10)
     frame = pd.DataFrame(X, columns=[f"feature {k}" for k in range(10)])
     model = LeastSquaresAUCCV(20).fit(frame, y)
@@ -50,7 +50,7 @@ def test_few_features_without_names():
     assert legend(path_figure(model, names=names)) == {"job=student", short}
 
 
-def test_no_unit_matters():
+def test_units_do_not_matter():
     X, y = gaussian(200, 3)
     unit = np.array([1e-3, 1.0, 1e5])
 

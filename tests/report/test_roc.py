@@ -31,7 +31,7 @@ def test_the_legend_is_sorted_by_area_and_all_curves_are_drawn():
         assert any(len(x) == len(c.fpr) and np.allclose(x, c.fpr) for x in drawn)
 
 
-def test_a_picture_is_written_whole_and_pyplot_is_left_alone(tmp_path):
+def test_figure_is_written_without_pyplot(tmp_path):
     before = "matplotlib.pyplot" in sys.modules
     path = tmp_path / "roc.png"
     save_figure(roc_figure([curve("one", 1.0)], "title"), path)
@@ -40,13 +40,13 @@ def test_a_picture_is_written_whole_and_pyplot_is_left_alone(tmp_path):
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
-def test_no_folder_to_write_to(tmp_path):
+def test_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         save_figure(roc_figure([curve("one", 1.0)], "title"), tmp_path / "no" / "a.png")
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_names_have_all_kinds_of_signs(tmp_path, ending):
+def test_titles_may_contain_any_characters(tmp_path, ending):
     title = "$a_{ $\\frac 销售 \udcff {%} " + "x" * 500
     with warnings.catch_warnings():
         warnings.simplefilter("error")

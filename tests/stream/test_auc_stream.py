@@ -14,10 +14,10 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import aucmax
 from aucmax import OAM, SPAM, AUCStream
-from aucmax.cli.export import to_json
 from aucmax.online.engine import NZ, SQ, SUM
 from aucmax.stream.blocks import block_length
 from aucmax.stream.limits import limit_values
+from aucmax.workflows.export_onnx import to_json
 from aucmax.workflows.score import Model
 from helpers.data import gaussian
 from helpers.states import dump

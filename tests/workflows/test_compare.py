@@ -1,4 +1,4 @@
-"""Algorithms on the same folds: the numbers, and the statistics behind them."""
+"""Comparison of algorithms on the same folds, and its statistics."""
 
 import json
 import warnings
@@ -22,7 +22,7 @@ from helpers.data import gaussian, scattered
 
 
 class Direction(BaseEstimator):
-    """Ranks by one feature; complains or gives up if told so."""
+    """Ranks by one feature; can warn or fail."""
 
     def __init__(self, feature=0, problem=None):
         self.feature = feature
@@ -42,7 +42,7 @@ class Direction(BaseEstimator):
 
 @pytest.fixture
 def toys(monkeypatch):
-    """Let the names of algorithms stand for estimators that cost nothing."""
+    """Replace algorithms by trivial estimators."""
     kinds = {}
     monkeypatch.setattr(experiment, "build", lambda name, seed, is_sparse: kinds[name])
     monkeypatch.setattr(experiment, "full_name", lambda name: name)
@@ -50,7 +50,7 @@ def toys(monkeypatch):
 
 
 def informative(n=300, seed=0):
-    """Return features of which each tells less of the classes than the one before."""
+    """Return features with decreasing information about the classes."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.3
     return rng.standard_normal((n, 4)) + y[:, None] * [2.0, 1.0, 1.0, 0.0], y
@@ -70,7 +70,7 @@ def test_corrected_t_is_the_formula():
     assert plain.p_value == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
 
 
-def test_corrected_t_errs_as_often_as_it_says_where_student_does_not():
+def test_corrected_t_has_its_nominal_error_rate():
     # Nadeau and Bengio's model: folds correlate as the share of test rows.
     rng = np.random.default_rng(0)
     folds, overlap = 5, 1 / 4
@@ -84,7 +84,7 @@ def test_corrected_t_errs_as_often_as_it_says_where_student_does_not():
 
 
 @pytest.mark.parametrize(("value", "p"), [(0.0, 1.0), (-0.5, 0.0)])
-def test_folds_that_all_agree(value, p):
+def test_corrected_t_of_equal_values(value, p):
     assert corrected_t(np.full(5, value), 0.25) == (value, value, value, p)
 
 
@@ -120,8 +120,8 @@ def test_aucs_are_those_of_the_same_folds_by_hand():
         assert 0.0 < row.seconds < 60.0
 
 
-def test_logistic_regression_gets_to_its_minimum_on_a_table():
-    """Numbers far from zero, of all units, and categories: one-hot, in CSR."""
+def test_logistic_regression_converges_on_a_table():
+    """Numbers far from zero, in several units, and one-hot categories, in CSR."""
     rng = np.random.default_rng(0)
     n = 400
     job = np.eye(30)[rng.integers(0, 30, n)]
@@ -130,7 +130,7 @@ def test_logistic_regression_gets_to_its_minimum_on_a_table():
     X = np.c_[numbers * [1.0, 1e-3, 1e4] + [2020.0, 5.0, 1e6], job]
     dense = compare(X, y, ["balanced-logistic"], folds=3)
     table = compare(sparse.csr_array(X), y, ["balanced-logistic"], folds=3)
-    assert sparse.issparse(experiment._suited(sparse.csr_array(X)))
+    assert sparse.issparse(experiment._in_cheaper_layout(sparse.csr_array(X)))
     for result in (dense, table):
         (row,) = result.rows
         assert not row.warnings
@@ -150,12 +150,14 @@ def test_sparse_and_dense_rows_give_the_same():
         assert one.auc == pytest.approx(other.auc, abs=1e-10)
 
 
-def test_rows_that_are_hardly_sparse_are_made_dense():
+def test_nearly_dense_csr_is_made_dense():
     dense = np.ones((10, 4))
     thin = sparse.csr_array(np.eye(10))
-    assert isinstance(experiment._suited(sparse.csr_array(dense)), np.ndarray)
-    assert sparse.issparse(experiment._suited(thin))
-    assert experiment._suited(dense) is dense
+    assert isinstance(
+        experiment._in_cheaper_layout(sparse.csr_array(dense)), np.ndarray
+    )
+    assert sparse.issparse(experiment._in_cheaper_layout(thin))
+    assert experiment._in_cheaper_layout(dense) is dense
 
 
 def test_the_best_comes_first_and_the_others_are_behind_it(toys):
@@ -192,7 +194,7 @@ def test_the_best_comes_first_and_the_others_are_behind_it(toys):
     np.testing.assert_array_equal(areas["fair"], areas["same"])
 
 
-def test_a_comparison_can_be_had_again(toys):
+def test_comparison_is_reproducible(toys):
     X, y = informative()
     toys["good"] = Direction()
 
@@ -203,7 +205,7 @@ def test_a_comparison_can_be_had_again(toys):
     assert areas(1) != areas(2)
 
 
-def test_a_failure_is_reported_and_stops_nobody_else(toys):
+def test_failed_algorithm_does_not_stop_the_others(toys):
     X, y = informative()
     toys |= {
         "good": Direction(0),
@@ -241,14 +243,14 @@ def test_summary_and_table_have_everything(toys):
         assert float(line["auc"]) == trial.auc
 
 
-def test_names_are_found_whatever_their_case():
+def test_names_ignore_case():
     assert full_name("spam") == "SPAM"
     assert full_name("Balanced-Logistic") == "balanced-logistic"
     with pytest.raises(ValueError, match=r"no algorithm 'spa'. Did you mean SPAM"):
         full_name("spa")
 
 
-def test_lightgbm_is_taken_if_it_is_there(monkeypatch):
+def test_lightgbm_needs_its_package(monkeypatch):
     monkeypatch.setattr(experiment, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install lightgbm"):
         full_name("lightgbm")
@@ -258,7 +260,7 @@ def test_too_few_rows_of_a_class_are_an_error():
     X, y = informative(50)
     y[:] = False
     y[:3] = True
-    with pytest.raises(ValueError, match="only 3 rows of the smaller class"):
+    with pytest.raises(ValueError, match="smaller class has only 3 rows"):
         compare(X, y, ["SPAM"])
     with pytest.raises(ValueError, match="two folds"):
         compare(X, y, ["SPAM"], folds=1)

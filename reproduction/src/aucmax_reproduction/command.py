@@ -6,8 +6,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from aucmax.cli.progress import fits_bar
-from aucmax.cli.screen import Screen, table
+from aucmax.cli.terminal import Screen, fits_bar, table
 from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction import tables
 from aucmax_reproduction.fitting import Effort

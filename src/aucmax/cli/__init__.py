@@ -1,1 +1,1 @@
-"""The command line: thin commands, one file a verb."""
+"""The command line: one thin file for each command."""

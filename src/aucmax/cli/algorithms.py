@@ -1,26 +1,26 @@
-"""``aucmax algorithms``: what there is, from which paper, and what it costs."""
+"""``aucmax algorithms``: list the algorithms from the literature."""
 
 import json
 
 from rich.table import Table
 
-from aucmax.cli.screen import Screen
+from aucmax.cli.terminal import Screen
 from aucmax.registry import CLASSES, SYSTEMS
 
 
 def run(as_json: bool) -> None:
-    """Print the systems of the literature, and how this library writes them."""
-    rows = [
-        {
-            "name": system.name,
-            "papers": list(system.papers),
-            "minimises": system.minimises,
-            "cost": system.cost,
-            "settings": system.settings(),
-        }
-        for system in SYSTEMS.values()
-    ]
+    """Print each algorithm with its papers, objective, cost and settings."""
     if as_json:
+        rows = [
+            {
+                "name": system.name,
+                "papers": list(system.papers),
+                "minimises": system.minimises,
+                "cost": system.cost,
+                "settings": system.settings(),
+            }
+            for system in SYSTEMS.values()
+        ]
         print(json.dumps(rows, indent=2))
         return
     screen = Screen()
@@ -33,6 +33,6 @@ def run(as_json: bool) -> None:
         grid.add_row("", f"{system.minimises}; {system.cost}; {papers}")
     screen.show(grid)
     screen.print(
-        "\nEach is a name for --algorithm, and for aucmax.named in Python. So are the "
-        "classes themselves:\n" + ", ".join(CLASSES) + "."
+        "\nUse these names with --algorithm, or with aucmax.named in Python. The names "
+        "of the classes work as well:\n" + ", ".join(CLASSES) + "."
     )

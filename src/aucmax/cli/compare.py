@@ -1,4 +1,4 @@
-"""``aucmax compare``: algorithms on the same folds, and which differences count."""
+"""``aucmax compare``: cross-validate several algorithms and test the differences."""
 
 import json
 from collections.abc import Sequence
@@ -9,49 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.progress import fits_bar
-from aucmax.cli.screen import Screen, reading, some, table
+from aucmax.cli.terminal import ReadingBar, Screen, fits_bar, plural, table
 from aucmax.io.collect import collect
 from aucmax.io.compression import expand
 from aucmax.io.open_data import open_data
-from aucmax.storage.atomic import refuse_overwriting, write_atomically
+from aucmax.storage.atomic import check_writable, refuse_overwriting, write_atomically
 from aucmax.tables.labels import Task
 from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
 from aucmax.workflows.run import requested_task
 
-_CLEAR = 0.05  # a p-value below this one is a difference
+_SIGNIFICANT = 0.05
 
 
 def run(
     data: Sequence[str],
     algorithms: Sequence[str],
-    *,
     positive: str | None,
-    options: dict[str, Any],
-    folds: int,
-    repeats: int,
-    seed: int,
+    reader: dict[str, Any],
     output: Path | None,
     as_json: bool,
+    **design: int,
 ) -> int:
-    """Compare, show how it goes, say what came out; return the exit code."""
-    screen = Screen(quiet=as_json)
-    names = [full_name(name) for name in algorithms or DEFAULT]
-    if output is not None and not output.parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {output}: there is no such folder.")
+    """Compare, show progress and report; return the exit code.
+
+    ``design`` is ``folds``, ``repeats`` and ``seed``.
+    """
+    names = list(dict.fromkeys(map(full_name, algorithms or DEFAULT)))
     if output is not None:
         refuse_overwriting(output, expand(data))
-    X, y, task = _load(data, positive, options)
-    fits = folds * repeats * len(set(names))
+        check_writable(output)
+    X, y, task = _load(data, positive, reader)
+    fits = design["folds"] * design["repeats"] * len(names)
     with fits_bar() as watch:
         result = compare(
-            X,
-            y,
-            names,
-            folds=folds,
-            repeats=repeats,
-            seed=seed,
-            watch=lambda name, done: watch(name, done, fits),
+            X, y, names, watch=lambda name, done: watch(name, done, fits), **design
         )
     if output is not None:
         write_atomically(output, result.table().encode())
@@ -59,24 +50,25 @@ def run(
         head = {"data": list(data), "task": task.to_json()}
         print(json.dumps(head | result.summary(), indent=2))
     else:
+        screen = Screen()
         _show(result, ", ".join(data), task, screen)
         if output is not None:
-            screen.print(f"Every fold: {output}", wrap=False)
+            screen.print(f"AUC of every fold: {output}", wrap=False)
     return int(any(row.error for row in result.rows))
 
 
 def _load(
-    data: Sequence[str], positive: str | None, options: dict[str, Any]
+    data: Sequence[str], positive: str | None, reader: dict[str, Any]
 ) -> tuple[Any, NDArray[np.bool_], Task]:
-    """Return features, classes and task of files, or of a named set."""
+    """Return features, classes and task of files, or of a named data set."""
     files = local_files(data)
-    source = open_data(data, **options)
-    with reading(files) as meter:
-        X, y, weight = collect(source, lambda done, n_rows: meter(done, n_rows))
+    source = open_data(data, **reader)
+    with ReadingBar(files) as bar:
+        X, y, weight = collect(source, bar)
     if weight is not None:
-        raise ValueError("compare does not take weights: every row counts once.")
+        raise ValueError("compare does not support row weights: remove weight=COLUMN.")
     if y is None:
-        raise ValueError("There are no labels to judge by: name their --label column.")
+        raise ValueError("The data have no labels: name the label column by --label.")
     task = requested_task(positive, source).settle(y)
     side = task.sides(y)
     kept = side != 0
@@ -84,66 +76,59 @@ def _load(
 
 
 def _show(result: Comparison, title: str, task: Task, screen: Screen) -> None:
-    grid = table("algorithm", "AUC", "95 % interval", "behind the best", "p", "train s")
+    grid = table("algorithm", "AUC", "95 % CI", "difference", "p", "train s")
     for row in result.rows:
         grid.add_row(*_cells(row), style="bold" if row is result.rows[0] else "")
     screen.print(title, style="bold")
-    screen.print(f"{some(result.n_rows, 'row')}, {some(result.n_features, 'feature')}")
+    screen.print(
+        f"{plural(result.n_rows, 'row')}, {plural(result.n_features, 'feature')}"
+    )
     screen.print(task.told(result.n_positives, result.n_rows))
     screen.show(grid)
     screen.print(_explanation(result), style="dim")
-    if verdict := _verdict(result):
-        screen.print(verdict)
+    if conclusion := _conclusion(result):
+        screen.print(conclusion)
     for row in result.rows:
         if row.error is not None:
             screen.warn(f"{row.algorithm} failed: {row.error}")
         for kind, count in row.warnings.items():
-            screen.warn(f"{row.algorithm}: {kind} in {some(count, 'fold')}.")
+            screen.warn(f"{row.algorithm}: {kind} in {plural(count, 'fold')}.")
 
 
 def _cells(row: Row) -> list[str]:
     if row.auc is None:
-        return [row.algorithm, "failed", "", "", "", ""]
-    cells = [
-        row.algorithm,
-        f"{row.auc.mean:.4f}",
-        f"{row.auc.low:.4f}–{row.auc.high:.4f}",
-    ]
-    if row.behind is None or row.p_holm is None:
-        cells += ["", ""]
-    else:
-        cells += [f"{row.behind.mean:+.4f}", _p(row.p_holm)]
-    return [*cells, f"{row.seconds:.3f}"]
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+        return [row.algorithm, "failed"]
+    area, limits = f"{row.auc.mean:.4f}", f"{row.auc.low:.4f}–{row.auc.high:.4f}"
+    difference = p_value = ""
+    if row.behind is not None and row.p_holm is not None:
+        difference = f"{row.behind.mean:+.4f}"
+        p_value = "< 0.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}"
+    return [row.algorithm, area, limits, difference, p_value, f"{row.seconds:.3f}"]
 
 
 def _explanation(result: Comparison) -> str:
-    times = f" × {result.repeats}" if result.repeats > 1 else ""
+    repeats = f" × {result.repeats}" if result.repeats > 1 else ""
     ranked = sum(row.auc is not None for row in result.rows)
     pairs = ranked * (ranked - 1) // 2
-    adjusted = f"; p is Holm's, for all {pairs} pairs" if pairs > 1 else ""
+    adjusted = f"; p is adjusted for all {pairs} pairs (Holm)" if pairs > 1 else ""
     return (
-        f"Means over {result.folds} stratified folds{times}. Intervals and p: the "
-        "corrected resampled t-test of Nadeau and Bengio, which allows for the overlap "
-        f"of training sets{adjusted}. Parameters are the defaults. Seconds are of one "
-        "fold, without compilation."
+        f"Means over {result.folds} stratified folds{repeats}; difference to the best "
+        "algorithm. Confidence intervals and p: corrected resampled t-test of Nadeau "
+        f"and Bengio, which allows for overlapping training sets{adjusted}. All "
+        "parameters are defaults. Seconds per fold, without compilation."
     )
 
 
-def _verdict(result: Comparison) -> str:
+def _conclusion(result: Comparison) -> str:
     ranked = [row for row in result.rows if row.auc is not None]
     if len(ranked) < 2:
         return ""
-    best, *rest = (row.algorithm for row in ranked)
-    alike = [
-        row.algorithm
-        for row in ranked[1:]
-        if row.p_holm is not None and row.p_holm >= _CLEAR
-    ]
-    if not alike:
-        return f"{best} is the best, by more than chance."
-    others = "the others" if len(alike) == len(rest) > 1 else ", ".join(alike)
-    return f"{best} is ahead, but these folds cannot tell it from {others}."
+    best, *others = ranked
+    similar = [row.algorithm for row in others if (row.p_holm or 0.0) >= _SIGNIFICANT]
+    if not similar:
+        return f"{best.algorithm} is significantly better than the others."
+    names = "the others" if len(similar) == len(others) > 1 else ", ".join(similar)
+    return (
+        f"{best.algorithm} has the highest AUC; the difference to {names} is not "
+        "significant."
+    )

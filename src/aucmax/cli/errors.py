@@ -1,4 +1,4 @@
-"""Errors and warnings of commands, told in one line each."""
+"""Errors and warnings of commands, reported in one line each."""
 
 import errno
 import os
@@ -15,18 +15,19 @@ from aucmax.cli.printable import printable
 from aucmax.storage.standard_output import whole_output
 from aucmax.tables.options import tell_command_line
 
-_NOTED = ("ConvergenceWarning", "DataWarning")
+# By name: the modules that define them are slow to import.
+_REPORTED = ("ConvergenceWarning", "DataWarning")
 _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 
 
 @contextmanager
 def errors_in_one_line(debug: bool) -> Iterator[None]:
-    """Turn what is no fault of the program into one line and an exit code."""
+    """Report errors of users and of the system in one line, with an exit code."""
     debug = debug or os.environ.get("AUCMAX_DEBUG", "0") != "0"
     before = tell_command_line(True)
     try:
         with whole_output(), warnings.catch_warnings():
-            warnings.showwarning = partial(_note, warnings.showwarning, set())
+            warnings.showwarning = partial(_report, warnings.showwarning, set())
             yield
     except KeyboardInterrupt:
         if debug:
@@ -34,39 +35,41 @@ def errors_in_one_line(debug: bool) -> Iterator[None]:
         typer.echo("Interrupted.", err=True)
         raise typer.Exit(_INTERRUPTED) from None
     except (OSError, ValueError, ImportError, MemoryError) as error:
-        if debug or _is(error, errno.EPIPE):  # a closed pipe: typer ends quietly
+        closed_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
+        if debug or closed_pipe:  # typer exits quietly if the pipe is closed
             raise
-        typer.echo(f"Error: {printable(_in_words(error))}", err=True)
-        _drop_output()
+        typer.echo(f"Error: {printable(_message(error))}", err=True)
+        _discard_output()
         raise typer.Exit(1) from None
     finally:
         tell_command_line(before)
 
 
-def _note(
-    otherwise: Any, told: set[str], message: Warning, category: type, *place: Any
+def _report(
+    default: Any, reported: set[str], message: Warning, category: type, *place: Any
 ) -> None:
-    """Tell what is odd about the data or the model, as a line for people, once."""
-    # The names, as what they are from is slow to import.
-    if issubclass(category, UnicodeWarning) or category.__name__ in _NOTED:
-        if str(message) not in told:
-            typer.echo(f"Note: {printable(str(message))}", err=True)
-            told.add(str(message))
-    else:
-        otherwise(message, category, *place)
+    """Print a warning about the data or the model as a note, once."""
+    if not (issubclass(category, UnicodeWarning) or category.__name__ in _REPORTED):
+        default(message, category, *place)
+    elif str(message) not in reported:
+        typer.echo(f"Note: {printable(str(message))}", err=True)
+        reported.add(str(message))
 
 
 def occupy_closed_streams() -> None:
-    """Open something in place of closed streams, lest a file get the number of one."""
+    """Open the null device for closed standard streams.
+
+    Otherwise, a file opened later gets the descriptor of a standard stream.
+    """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # returns the lowest free descriptor
 
 
-def _drop_output() -> None:
-    """Let go of what standard output has no room for: it would fail again at exit."""
+def _discard_output() -> None:
+    """Discard buffered output that cannot be written: it would fail again at exit."""
     if sys.stdout is None:
         return
     try:
@@ -75,22 +78,18 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _is(error: Exception, number: int) -> bool:
-    return isinstance(error, OSError) and error.errno == number
-
-
-def _in_words(error: Exception) -> str:
-    """Return what is wrong in one line, the file first if there is one."""
+def _message(error: Exception) -> str:
+    """Return the error in one line, beginning with the file if there is one."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    words = " ".join(str(error).split()) or type(error).__name__
-    if _is_ours(error):
-        return words
-    return f"{words} (aucmax --debug … shows where this comes from)"
+    text = " ".join(str(error).split()) or type(error).__name__
+    if _raised_here(error):
+        return text
+    return f"{text} (aucmax --debug … shows the traceback)"
 
 
-def _is_ours(error: Exception) -> bool:
-    """Return whether the package itself raised it, with words meant for people."""
+def _raised_here(error: Exception) -> bool:
+    """Return whether aucmax raised the error itself, with a message for users."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""``aucmax evaluate``: how well a model ranks data with labels."""
+"""``aucmax evaluate``: evaluate a model on labelled data."""
 
 import json
 from collections.abc import Sequence
@@ -8,160 +8,146 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from rich.table import Table
+
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Screen, reading, some, table
+from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
-from aucmax.storage.atomic import refuse_overwriting, refuse_twice
+from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
 from aucmax.workflows.evaluate import Evaluation, collect, evaluate
 from aucmax.workflows.score import Model
 
-_PICTURES = (".png", ".svg", ".pdf")
-_MOST_GROUPS = 30  # in a table: JSON has them all
+_FIGURES = (".png", ".svg", ".pdf")
+_MAX_GROUPS = 30  # in a table; JSON contains all
 
 
 def run(
     model: Path,
     data: Sequence[str],
+    quarantine: Path | None,
+    plot: Path | None,
+    policy: str,
+    changes: dict[str, Any],
+    as_json: bool,
     *,
     positive: str | None,
     weight: str | None,
-    options: dict[str, Any],
-    at: str | None,
-    max_fpr: float,
     by: str | None,
-    level: float,
-    plot: Path | None,
-    on_bad_line: str,
-    quarantine: Path | None,
-    as_json: bool,
+    at: str | None,
+    **measures: float,
 ) -> None:
-    """Score the data, measure, print."""
+    """Score the data, compute the measures and print them.
+
+    ``measures`` are ``max_fpr`` and ``level``.
+    """
     lengths = None if at is None else [_length(word) for word in at.split(",")]
-    check_share("--max-fpr", max_fpr)
-    check_level(level)
+    check_share("--max-fpr", measures["max_fpr"])
+    check_level(measures["level"])
     if plot is not None:
-        _check_picture(plot)
+        _check_figure(plot)
     start = perf_counter()
     ranker = Model.load_for(model, data, "evaluate")
-    local_files(data)  # a bar, if they have to be fetched
+    local_files(data)  # download a named data set, with a progress bar
     source = ranker.open(
         data,
-        keep_text=on_bad_line == "quarantine",
+        keep_text=policy == "quarantine",
         extra=() if by is None else (by,),
         weight=weight,
-        changes=options,
+        changes=changes,
     )
     refuse_twice(quarantine, plot)
     for output in (quarantine, plot):
         if output is not None:
             refuse_overwriting(output, [*source.files, model])
-    bad = BadLines(on_bad_line, quarantine)
-    with closing(bad), reading(source.files) as watch:
-        judged = collect(ranker, source, bad, watch, by, positive)
-    found = evaluate(judged, at=lengths, max_fpr=max_fpr, level=level)
-    seconds = perf_counter() - start
+    bad = BadLines(policy, quarantine)
+    with closing(bad), ReadingBar(source.files) as watch:
+        rows = collect(ranker, source, bad, watch, by, positive)
+    found = evaluate(rows, at=lengths, **measures)
     screen = Screen(quiet=as_json)
     if as_json:
         report: dict[str, Any] = {"model": str(model), "data": source.files}
         report |= found.to_json() | {"by": by, "bad_lines": bad.count}
-        report["trained_on"] = judged.learnt
-        report["seconds"] = round(seconds, 3)
+        report["trained_on"] = rows.trained_on
+        report["seconds"] = round(perf_counter() - start, 3)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
-        show(found, bad.count, by, screen)
+        _show(found, bad.count, by, screen)
     if remark := bad.remark():
         screen.warn(remark)
-    if judged.learnt:
+    if rows.trained_on:
         screen.warn(
-            f"Note: {', '.join(judged.learnt)}: these are rows that the model was "
-            "trained on. Expect less of others."
+            f"Note: the model was trained on rows of {', '.join(rows.trained_on)}: "
+            "expect a lower AUC on new data."
         )
-    if plot is not None:  # last: what goes wrong here must not cost the numbers
-        _draw(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
-        screen.print(f"Picture: {plot}", wrap=False)
+    if plot is not None:  # last, so that an error does not cost the numbers
+        _plot(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
+        screen.print(f"Figure: {plot}", wrap=False)
 
 
-def show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
-    """Print what there is to say, for people."""
-    area, level = found.auc, f"{_percent(found.level)} interval"
-    weighted = found.weight is not None
-    rows = "weight" if weighted else "rows"
-    value, low, high = with_interval(*area[:3])
-    places = decimals(area.low, area.high)  # of all measures of the ranking
-    screen.print(f"AUC {value}, {level} {low} to {high}", style="bold")
-    share = _percent(found.positives / found.rows)
-    left_out = f"; {some(bad, 'bad line')} left out" if bad else ""
+def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
+    """Print the measures for people."""
+    interval = f"{_percent(found.level)} CI"
+    rows = "rows" if found.weight is None else "weight"
+    value, low, high = with_interval(*found.auc[:3])
+    places = decimals(found.auc.low, found.auc.high)
     screen.print(
-        f"{some(found.rows, 'row')}, {found.positives:,} positive ({share}){left_out}"
+        f"AUC {value}, {_percent(found.level)} confidence interval {low} to {high}",
+        style="bold",
+    )
+    share = _percent(found.positives / found.rows)
+    skipped = f"; {plural(bad, 'malformed line')} skipped" if bad else ""
+    screen.print(
+        f"{plural(found.rows, 'row')}, {found.positives:,} positive ({share}){skipped}"
     )
     if found.weight is not None:
-        total, heavy = found.weight
+        total, positive = found.weight
         screen.print(
-            f"Weighted: the rows weigh {total:,.6g}, the positives {heavy:,.6g} "
-            f"({_percent(heavy / total)})"
+            f"Sum of weights {total:,.6g}, of the positives {positive:,.6g} "
+            f"({_percent(positive / total)})"
         )
     screen.print(
         f"Partial AUC up to a false positive rate of {_percent(found.max_fpr)}: "
         f"{found.standardised:.{places}f} (area {found.partial:.{places + 1}f})"
     )
     screen.print(
-        f"Average precision {found.average_precision:.{places}f}; precision = recall = "
-        f"{found.breakeven:.{places}f}"
+        f"Average precision {found.average_precision:.{places}f}; break-even point "
+        f"(precision = recall) {found.breakeven:.{places}f}"
     )
-    tops = table("top", rows, "precision", level, "lift", "recall")
+    tops = table("top", rows, "precision", interval, "lift", "recall")
     for top in found.tops:
+        k = f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k)
         precision, low, high = with_interval(*top.precision)
-        tops.add_row(
-            f"{top.k:,}" if isinstance(top.k, int) else _percent(top.k),
-            f"{top.rows:,.0f}",
-            precision,
-            f"{low}–{high}",
-            f"{top.lift:.3g}",
-            _percent(top.recall),
-        )
+        lift, recall = f"{top.lift:.3g}", _percent(top.recall)
+        tops.add_row(k, f"{top.rows:,.0f}", precision, f"{low}–{high}", lift, recall)
     screen.show(tops)
-    points = table("threshold for", "score ≥", "found", "false", "precision", rows)
+    points = table("threshold for", "score ≥", "TPR", "FPR", "precision", rows)
     for purpose, wanted, point in found.points:
-        of_model = purpose == "threshold"
-        points.add_row(
-            "the model's classes" if of_model else f"fpr ≤ {_percent(wanted)}",
-            "> 0" if of_model else f"{point.threshold:.5g}",
-            _percent(point.tpr),
-            _percent(point.fpr),
-            f"{point.precision:.{places}f}" if point.rows else "–",
-            f"{point.rows:,.0f}",
-        )
+        name, threshold = f"FPR ≤ {_percent(wanted)}", f"{point.threshold:.5g}"
+        if purpose == "threshold":
+            name, threshold = "predicted class", "> 0"
+        rates = _percent(point.tpr), _percent(point.fpr)
+        precision = f"{point.precision:.{places}f}" if point.rows else "–"
+        points.add_row(name, threshold, *rates, precision, f"{point.rows:,.0f}")
     screen.show(points)
-    screen.print(
-        "found: share of the positives; false: share of the negatives", style="dim"
-    )
     if by is not None:
-        screen.print()
-        screen.show(_groups(found, by, level))
-        if len(found.groups) > _MOST_GROUPS:
-            more = len(found.groups) - _MOST_GROUPS
+        screen.show(_groups(found, by, interval))
+        if (more := len(found.groups) - _MAX_GROUPS) > 0:
             screen.print(
-                f"… and {some(more, 'smaller group')}: --json has all", style="dim"
+                f"… and {plural(more, 'smaller group')}: --json prints all", style="dim"
             )
 
 
-def _groups(found: Evaluation, by: str, level: str) -> Any:
-    groups = table(by, "AUC", level, "rows", "positive")
-    for group in found.groups[:_MOST_GROUPS]:
-        only = "positives" if group.positives else "negatives"
-        area, interval = "–", f"{only} only"
+def _groups(found: Evaluation, by: str, interval: str) -> Table:
+    groups = table(by, "AUC", interval, "rows", "positive")
+    for group in found.groups[:_MAX_GROUPS]:
+        area, limits = "–", f"{'positives' if group.positives else 'negatives'} only"
         if group.auc is not None:
             area, low, high = with_interval(*group.auc[:3])
-            interval = f"{low}–{high}"
-        groups.add_row(
-            group.name,
-            area,
-            interval,
-            f"{group.rows:,}",
-            f"{group.positives:,}",
-        )
+            limits = f"{low}–{high}"
+        counts = f"{group.rows:,}", f"{group.positives:,}"
+        groups.add_row(group.name, area, limits, *counts)
     return groups
 
 
@@ -173,7 +159,7 @@ def _length(word: str) -> int | float:
         return float(word) if "." in word or "e" in word.lower() else int(word)
     except ValueError:
         raise ValueError(
-            f"--at {word}: it has to be a number of rows, as 100, or a share, as 0.01."
+            f"--at {word}: expected a number of rows (100) or a share (0.01 or 1%)."
         ) from None
 
 
@@ -181,26 +167,24 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %" if share < 0.9995 else f"{100.0 * share:.5g} %"
 
 
-def _check_picture(path: Path) -> None:
-    """Raise an error now if there would be one when all is read."""
-    if path.suffix.lower() not in _PICTURES:
-        raise ValueError(f"--plot {path}: a picture ends in {', '.join(_PICTURES)}.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: there is no such folder.")
+def _check_figure(path: Path) -> None:
+    """Raise an error before the data are read if the figure cannot be written."""
+    if path.suffix.lower() not in _FIGURES:
+        raise ValueError(f"--plot {path}: the name must end in {', '.join(_FIGURES)}.")
+    check_writable(path)
     if find_spec("matplotlib") is None:
-        raise ImportError("A picture needs matplotlib: pip install 'aucmax[plot]'")
+        raise ImportError("--plot needs matplotlib: pip install 'aucmax[plot]'")
 
 
-def _draw(found: Evaluation, name: str, title: str, path: Path) -> None:
+def _plot(found: Evaluation, name: str, title: str, path: Path) -> None:
     from aucmax.metrics.curves import roc_points
     from aucmax.report.roc import Curve, roc_figure, save_figure
 
     fpr, tpr, _ = roc_points(found.ranking)
-    area = found.drawn
-    curve = Curve(name, fpr, tpr, area.value, area.low, area.high)
+    curve = Curve(name, fpr, tpr, *found.auc_95[:3])
     try:
         save_figure(roc_figure([curve], title), path)
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        raise ValueError(f"{path} could not be drawn: {error}") from error
+        raise ValueError(f"Cannot plot {path}: {error}") from error

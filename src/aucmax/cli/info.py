@@ -1,4 +1,4 @@
-"""``aucmax info``: what is in a model file."""
+"""``aucmax info``: describe a model file."""
 
 import json
 from datetime import datetime
@@ -10,13 +10,13 @@ import numpy as np
 from rich.table import Table
 
 from aucmax.base.expression import ScoreExpression
-from aucmax.cli.screen import (
+from aucmax.cli.terminal import (
     Screen,
     columns_table,
-    judgement,
+    held_out_auc,
+    importance_table,
     leaderboard,
     table,
-    worth,
 )
 from aucmax.io.feature_scales import Spreads
 from aucmax.metrics.decimals import with_interval
@@ -24,39 +24,38 @@ from aucmax.storage.model_file import VERSION
 from aucmax.tables.hashed_names import Word
 from aucmax.workflows.score import Model
 
-_MOST_WEIGHTS = 10
+_MAX_WEIGHTS = 10
+_SCALAR = bool | int | float | str
 
 
 def run(model: Path, as_json: bool) -> None:
-    """Print what a model file says."""
+    """Print the contents of a model file."""
     found = describe(model)
     if as_json:
         print(json.dumps(_without_nan(found), indent=2, allow_nan=False))
     else:
-        show(found, Screen())
+        _show(found, Screen())
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return what a model file says, for JSON."""
+    """Return the contents of a model file, for JSON."""
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
-    formula = _formula(estimator)
+    reader = recipe.get("input", {})
+    formula = _expression(estimator)
     board = getattr(estimator, "leaderboard_", None)
-    columns = getattr(estimator, "importances_", None)
+    importances = getattr(estimator, "importances_", None)
     units, about = formula.units, path.stat()
+    # The file's time: a date inside would make training irreproducible.
+    written = datetime.fromtimestamp(about.st_mtime).astimezone()
     return {
         "model": str(path),
         "bytes": about.st_size,
-        # Of the file: a date in it would make two files of one training.
-        "written": datetime.fromtimestamp(about.st_mtime)
-        .astimezone()
-        .isoformat(timespec="seconds"),
+        "written": written.isoformat(timespec="seconds"),
         "format_version": VERSION,  # the only one that can be loaded
         "class": type(estimator).__name__,
         "parameters": {
-            name: value
-            if isinstance(value, bool | int | float | str | None)
-            else str(value)
+            name: value if isinstance(value, _SCALAR | None) else str(value)
             for name, value in estimator.get_params(deep=False).items()
         },
         "task": str(model.task()),
@@ -67,24 +66,22 @@ def describe(path: Path) -> dict[str, Any]:
         "n_iter": estimator.n_iter_,
         "goes_on": estimator.resumable,
         "leaderboard": [line._asdict() for line in board] if board else None,
-        "importances": [line._asdict() for line in columns] if columns else None,
+        "importances": [one._asdict() for one in importances] if importances else None,
         "input": {
-            name: value
-            for name, value in recipe.get("input", {}).items()
-            if isinstance(value, bool | int | float | str)
+            name: value for name, value in reader.items() if isinstance(value, _SCALAR)
         },
         "chosen": _chosen(estimator),
         "auc": getattr(estimator, "auc_", None),
         "training": recipe.get("training"),
         "judged": recipe.get("judged"),
-        "columns": recipe.get("input", {}).get("roles") or None,
+        "columns": reader.get("roles") or None,
         "intercept": formula.intercept,
-        "largest_weights": _largest(formula, model),
+        "largest_weights": _largest_weights(formula, model),
     }
 
 
 def _without_nan(value: Any) -> Any:
-    """Return a value with None for each number that JSON cannot hold."""
+    """Replace numbers that JSON cannot represent by None."""
     if isinstance(value, dict):
         return {key: _without_nan(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -93,87 +90,86 @@ def _without_nan(value: Any) -> Any:
 
 
 def _chosen(estimator: Any) -> dict[str, Any] | None:
-    """Return what cross-validation has chosen, and its AUC on the folds left out."""
+    """Return the parameters chosen by cross-validation, with their AUC."""
     learner = getattr(estimator, "learner_", estimator)
     try:
         scores = learner.scores_
         means = scores.mean(axis=1)
-        best = int(means.argmax())
-        folds, error = scores.shape[1], None
-        if folds > 1:
-            error = float(scores[best].std(ddof=1) / np.sqrt(folds))
+        best, folds = int(means.argmax()), scores.shape[1]
+        error = float(scores[best].std(ddof=1) / np.sqrt(folds)) if folds > 1 else None
         found = {
             "loss": getattr(learner, "loss_", None),
             "l2": float(learner.l2_),
             "auc": float(means[best]),
             "error": error,
         }
-    # It has chosen nothing, or a file holds something else than what was found.
+    # Nothing was chosen, or the arrays of the file have unexpected shapes.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
     numbers = [value for value in found.values() if isinstance(value, float)]
     return found if all(map(isfinite, numbers)) else None
 
 
-def _largest(formula: ScoreExpression, model: Model) -> list[dict[str, Any]]:
-    """Return the weights with the most say: by weight times spread, if it is known.
+def _largest_weights(formula: ScoreExpression, model: Model) -> list[dict[str, Any]]:
+    """Return the largest weights, times feature scales if these are known.
 
-    The weight of a hashed feature is that of its most frequent word, if it is known.
+    A hashed feature has the name and the sign of its most frequent value, if known.
     """
     (indices, weights), recipe = formula.slopes(), model.recipe or {}
-    spread, words = Spreads.told(recipe).among(indices), Word.told(recipe)
-    known = bool(spread.any())
-    say = weights * spread if known else weights
-    some = np.flatnonzero(say)
-    largest = some[np.argsort(-np.abs(say[some]), kind="stable")[:_MOST_WEIGHTS]]
+    scales, hashed = Spreads.told(recipe).among(indices), Word.told(recipe)
+    known = bool(scales.any())
+    influence = weights * scales if known else weights
+    used = np.flatnonzero(influence)
+    order = np.argsort(-np.abs(influence[used]), kind="stable")
+    largest = used[order[:_MAX_WEIGHTS]]
     entries = []
     names = model.names(indices[largest].tolist())
-    for k, known_as in zip(largest, names, strict=True):
+    for k, default in zip(largest, names, strict=True):
         index = int(indices[k])
-        _, sign, name = words.get(index, Word(index, 1, known_as))
+        _, sign, name = hashed.get(index, Word(index, 1, default))
         entries.append(
             {
                 "feature": name,
                 "index": index,
                 "weight": sign * float(weights[k]),
-                "spread": float(spread[k]) if known else None,
-                "standardised": sign * float(say[k]) if known else None,
+                "spread": float(scales[k]) if known else None,
+                "standardised": sign * float(influence[k]) if known else None,
             }
         )
     return entries
 
 
-def _formula(estimator: Any) -> ScoreExpression:
-    """Return the score as a formula, without weights if it is more than one."""
+def _expression(estimator: Any) -> ScoreExpression:
+    """Return the score expression; one without weights if there is none."""
     expression: ScoreExpression | None = estimator.expression()
     return ScoreExpression(0.0, np.zeros(0)) if expression is None else expression
 
 
-def show(found: dict[str, Any], screen: Screen) -> None:
-    """Print it for people."""
-    screen.print(f"{found['model']}", style="bold", wrap=False)
-    given = ", ".join(f"{name}={value}" for name, value in found["parameters"].items())
-    classes = " and ".join(map(str, found["classes"]))
-    training = found["training"]
-    lines = {
-        "class": found["class"],
-        "parameters": given,
-        "chosen": found["chosen"] and _choice(**found["chosen"]),
-        "AUC": found["auc"] and _area(*found["auc"]),
-        "positive": found["task"] if training else f"{found['task']} ({classes})",
-        "features": f"{found['features']:,}"
-        + (f", {found['nonzero']:,} weights are not zero" if found["nonzero"] else ""),
-        "trained": _list(training or {}) or "in Python: the file does not say on what",
-        "judged": found["judged"] and judgement(found["judged"]),
-        "input": _list(found["input"]),
-        "file": f"{found['bytes']:,} bytes, format version {found['format_version']}",
-        "written": found["written"].replace("T", " "),
-    }
+def _show(found: dict[str, Any], screen: Screen) -> None:
+    """Print the contents for people."""
+    screen.print(found["model"], style="bold", wrap=False)
+    training, trainable = found["training"], found["goes_on"]
+    features = f"{found['features']:,}"
     if found["units"] is not None:
         kind, count = found["units"]
-        lines["features"] = f"{found['features']:,}, then {count:,} of a {kind} map"
-    if found["goes_on"]:
-        lines["file"] += ", can be trained on"
+        features += f", mapped to {count:,} {kind} features"
+    elif found["nonzero"]:
+        features += f", {found['nonzero']:,} nonzero weights"
+    classes = " and ".join(map(str, found["classes"]))
+    lines = {
+        "class": found["class"],
+        "parameters": ", ".join(f"{k}={v}" for k, v in found["parameters"].items()),
+        "chosen": found["chosen"] and _choice(**found["chosen"]),
+        "AUC": found["auc"] and _cross_validated(*found["auc"][:3]),
+        "positive": found["task"] if training else f"{found['task']} ({classes})",
+        "features": features,
+        "training": _listed(training or {}) or "in Python; training data not recorded",
+        "evaluation": found["judged"] and held_out_auc(found["judged"]),
+        "input": _listed(found["input"]),
+        "file": f"{found['bytes']:,} bytes, format version {found['format_version']}"
+        + (", training can be continued" if trainable else ""),
+        "written": found["written"].replace("T", " "),
+    }
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -186,38 +182,33 @@ def show(found: dict[str, Any], screen: Screen) -> None:
     if found["leaderboard"]:
         screen.show(leaderboard(found["leaderboard"]))
     if found["importances"]:
-        screen.show(worth(found["importances"]))
-    if not found["largest_weights"]:
-        return
-    screen.show(_weights_table(found["largest_weights"]))
+        screen.show(importance_table(found["importances"]))
+    if found["largest_weights"]:
+        screen.show(_weights_table(found["largest_weights"]))
 
 
 def _weights_table(entries: list[dict[str, Any]]) -> Table:
-    if entries[0]["standardised"] is None:
-        grid = table("largest weights: feature", "weight")
-        for entry in entries:
-            grid.add_row(entry["feature"], f"{entry['weight']:.6g}")
-        return grid
-    grid = table("most say in the score: feature", "weight × spread", "weight")
+    scaled = entries[0]["standardised"] is not None
+    grid = table("feature", "weight", *["weight × standard deviation"] * scaled)
     for entry in entries:
-        say, weight = f"{entry['standardised']:+.4g}", f"{entry['weight']:.6g}"
-        grid.add_row(entry["feature"], say, weight)
+        influence = [f"{entry['standardised']:+.4g}"] if scaled else []
+        grid.add_row(entry["feature"], f"{entry['weight']:.6g}", *influence)
     return grid
 
 
-def _area(value: float, low: float, high: float, _: float) -> str:
-    area, least, most = with_interval(value, low, high)
-    return f"{area} ({least} to {most}) on rows that it had not seen"
+def _cross_validated(value: float, low: float, high: float) -> str:
+    texts = with_interval(value, low, high)
+    return "{}, 95 % confidence interval {} to {}, cross-validated".format(*texts)
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:
-    words = "" if loss is None else f"{loss.replace('_', ' ')} loss, "
-    sure = "" if error is None else f" ± {error:.4f}"
-    return f"{words}l2 = {l2:.4g}: AUC {auc:.4f}{sure} on the folds left out"
+    name = "" if loss is None else f"{loss.replace('_', ' ')} loss, "
+    uncertainty = "" if error is None else f" ± {error:.4f}"
+    return f"{name}l2 = {l2:.4g}: AUC {auc:.4f}{uncertainty} on held-out folds"
 
 
-def _list(values: dict[str, Any]) -> str:
-    """Return what a recipe says, whatever that is."""
+def _listed(values: dict[str, Any]) -> str:
+    """Return "name: value, name: value"."""
     return ", ".join(
         f"{name.replace('_', ' ')}: {_word(value)}"
         for name, value in values.items()

@@ -1,8 +1,8 @@
-"""Text from data and model files, safe to print."""
+"""Safe printing of text from data and model files."""
 
 
 def printable(text: str) -> str:
-    r"""Return text in which control characters are escaped, as ``\x1b``.
+    r"""Escape control characters, as ``\x1b``.
 
     A column name could otherwise move the cursor, or write to the clipboard.
     """

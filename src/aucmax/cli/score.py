@@ -1,4 +1,4 @@
-"""``aucmax score``: the data with a column of scores."""
+"""``aucmax score``: append a column of scores to data."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from aucmax.cli.datasets import local_files
-from aucmax.cli.screen import Screen, reading, seconds, some
+from aucmax.cli.terminal import ReadingBar, Screen, duration, plural
 from aucmax.io.compression import expand
 from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.atomic import refuse_overwriting, refuse_twice
@@ -21,37 +21,37 @@ def run(
     model: Path,
     data: Sequence[str],
     output: Path | None,
-    options: dict[str, Any],
-    on_bad_line: str,
+    changes: dict[str, Any],
+    policy: str,
     quarantine: Path | None,
     as_json: bool,
 ) -> None:
-    """Score the data; say how it went if scores go to a file."""
+    """Score the data; print a summary if the scores go to a file."""
     start = perf_counter()
     if output == Path("-"):
         output = None
     if output is None and as_json:
-        raise ValueError("--json tells how it went; the scores want a file: -o FILE.")
+        raise ValueError("--json prints a summary: write the scores with -o FILE.")
     if output is not None:
         refuse_overwriting(output, [model])
     refuse_twice(output, quarantine)
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
-    local_files(data)  # a bar, if they have to be fetched
+    local_files(data)  # download a named data set, with a progress bar
     ranker = Model.load_for(model, data, "score")
-    bad = BadLines(on_bad_line, quarantine)
-    # A bar between lines that go to the same terminal is of no use.
+    bad = BadLines(policy, quarantine)
+    # No progress bar between scores that go to the same terminal.
     shown = output is not None or not (sys.stdout and sys.stdout.isatty())
-    watch = partial(reading, label="Scoring", shown=shown)
     with closing(bad):
-        rows = write_scores(ranker, data, output, bad, watch, options)
-    screen, time = Screen(quiet=as_json), perf_counter() - start
+        watch = partial(ReadingBar, label="Scoring", shown=shown)
+        rows = write_scores(ranker, data, output, bad, watch, changes)
+    screen, seconds = Screen(quiet=as_json), perf_counter() - start
     if as_json:
         found = {"output": str(output), "rows": rows, "bad_lines": bad.count}
-        print(json.dumps(found | {"seconds": round(time, 3)}, indent=2))
+        print(json.dumps(found | {"seconds": round(seconds, 3)}, indent=2))
     elif output is not None:
         screen.print(
-            f"{some(rows, 'row')} scored in {seconds(time)}: {output}", wrap=False
+            f"{plural(rows, 'row')} scored in {duration(seconds)}: {output}", wrap=False
         )
     if remark := bad.remark("given no score" if bad.in_place else "left out"):
         screen.warn(remark)

@@ -1,4 +1,4 @@
-"""The same models from rows that are spread over a Dask cluster.
+"""Training and evaluation on a Dask cluster; rows stay on the workers.
 
 ::
 
@@ -7,8 +7,8 @@
     model = cluster.fit(LeastSquaresAUC(), X, y)  # Dask arrays or data frames
     model.save("model.aucmax")
 
-Whoever has a ``dask.distributed.Client`` has the workers of its cluster do it; without
-one, Dask's threads do. What comes back is an ordinary estimator.
+With a ``dask.distributed.Client`` the work runs on its cluster, without one in Dask's
+local threads. ``fit`` returns an ordinary estimator.
 """
 
 try:
@@ -18,6 +18,6 @@ except ImportError:
 
 from aucmax.cluster.files import fit_files
 from aucmax.cluster.fitting import fit
-from aucmax.cluster.metrics import auc, auc_interval, decision_function
+from aucmax.cluster.scores import auc, auc_interval, decision_function
 
 __all__ = ["auc", "auc_interval", "decision_function", "fit", "fit_files"]

@@ -1,9 +1,8 @@
-"""Training from files that all workers can read, each its own part.
+"""Training from files that all workers can read.
 
-The first rows say how columns become features and which labels are positive, as in
-:mod:`aucmax.workflows.train`; with that recipe, workers read spans of rows. A span of
-Parquet is some row groups of a file, whose sizes are known; of other formats, it is a
-file.
+The client reads the first rows and decides how columns become features and which labels
+are positive, as in :mod:`aucmax.workflows.train`. The workers then read spans of rows:
+some row groups of a Parquet file, or a whole file of another format.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import dask
 import numpy as np
 from dask.delayed import delayed
 
-from aucmax.cluster.blocks import Block, Table, Watch, checked, summed
-from aucmax.cluster.fitting import fit_table, how_to_fit
+from aucmax.cluster.distributed_rows import (
+    Block,
+    DistributedRows,
+    PassCallback,
+    checked_block,
+)
+from aucmax.cluster.fitting import find_fit, fit_rows
 from aucmax.cluster.versions import check_versions
 from aucmax.io.batch import Batch, labelled
 from aucmax.io.chunk import Chunk, Position, Source
@@ -30,18 +35,18 @@ from aucmax.workflows.plan import Plan
 from aucmax.workflows.run import begin, first_chunks, influential_scales, requested_task
 from aucmax.workflows.train import Result
 
-_SPAN_BYTES = 1 << 27  # of rows, as numbers, that one task reads
-_PLACES = 1 << 40  # rows that a file may have, where nobody has counted
-_FEW_FEATURES = 1000  # up to here, class covariances cost little
+_SPAN_BYTES = 1 << 27  # of dense float64 rows that one task reads
+_MAX_ROWS = 1 << 40  # of a file: spaces the row numbers of files of unknown length
+_FEW_FEATURES = 1000  # up to here, class covariances are cheap
 
 
 class Span(NamedTuple):
-    """Rows of a file."""
+    """Rows ``first`` to ``stop`` of a file."""
 
     file: str
     first: int
-    last: int | None  # one past it, if that is known
-    start: int  # the place of the first among all rows
+    stop: int | None  # None if the length of the file is unknown
+    start: int  # number of the first row among all rows
 
 
 def fit_files(
@@ -50,7 +55,7 @@ def fit_files(
     *,
     label: str | int | None = None,
     positive: str | None = None,
-    watch: Watch | None = None,
+    watch: PassCallback | None = None,
     **reader: Any,
 ) -> Any:
     """Fit an estimator to files that all workers of a cluster can read.
@@ -60,72 +65,75 @@ def fit_files(
     estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM or BAMCV
         As for :func:`fit`.
     paths : str or list of str
-        Files, folders or patterns, as "part-*.parquet". Parquet files are shared out by
-        row groups, others file by file.
+        Files, folders or patterns such as "part-*.parquet". Parquet files are divided
+        by row groups, others by file.
     label : str or int, default=None
-        The column of the labels.
+        Label column (name or 0-based index).
     positive : str, default=None
-        The labels to rank high, with commas, as for ``aucmax train``; by default what
-        the first rows say.
+        Positive labels, separated by commas, as for ``aucmax train``; by default
+        guessed from the first rows.
     watch : callable, default=None
-        Is told the number of passes over the rows, after each.
+        Called after each pass over the rows with the number of passes so far.
     **reader
-        Options of the reader, as for ``aucmax train --input``.
+        Reader options, as for ``aucmax train --input``.
 
     Returns
     -------
     estimator
-        The same, fitted, with classes False and True; it takes data frames that have
+        The fitted estimator, with classes False and True; it accepts data frames with
         the columns of the files.
 
     Notes
     -----
-    What has to be learnt of all rows before there are features, as means to impute and
-    one-hot categories, is read once by this process alone; with ``missing="zero"`` and
-    ``encode="hash"`` there is nothing to learn.
+    Encodings that depend on all rows, such as means for imputation and one-hot
+    categories, are computed by the client in one pass of its own. The options
+    ``missing="zero"`` and ``encode="hash"`` avoid it.
     """
-    how = how_to_fit(estimator)
+    fitting = find_fit(estimator)
     names = [paths] if isinstance(paths, str) else list(paths)
     source = open_data(names, label=label, **reader)
     first = _first(source)
     task = requested_task(positive, source).settle(first.y)
-    fit_table(estimator, how, _table(source, task, watch))
+    fit_rows(estimator, fitting, _distributed_rows(source, task, watch))
     recipe = source.recipe()
     if recipe["format"] in ("csv", "parquet"):
-        from aucmax.io.frame import FrameEncoder  # which needs pyarrow
+        from aucmax.io.frame import FrameEncoder  # needs pyarrow
 
         estimator.encoder_ = FrameEncoder(recipe)
     return estimator
 
 
 def _first(source: Source) -> Chunk:
-    """Return the first rows, with labels."""
+    """Return the first labelled rows."""
     seen = list(first_chunks(source.chunks()))
     if not seen or seen[-1].X.shape[0] == 0:
-        raise ValueError(f"There is no row in {', '.join(source.files)}.")
+        raise ValueError(f"No rows in {', '.join(source.files)}.")
     if seen[-1].y is None:
-        raise ValueError("There are no labels to learn from: name their label column.")
+        raise ValueError("The files have no labels: name the label column by label=.")
     return seen[-1]
 
 
-def _table(source: Source, task: Task, watch: Watch | None = None) -> Table:
-    """Return the rows of all files, that nobody has read."""
+def _distributed_rows(
+    source: Source, task: Task, watch: PassCallback | None = None
+) -> DistributedRows:
+    """Return the rows of all files, to be read by the workers."""
     check_versions()
     if source.n_features is None:
         raise ValueError(
-            "How many features there are is not known before all rows are read: say "
-            "so by the option n_features of the reader."
+            "The number of features is unknown before all rows are read: set the "
+            "reader option n_features."
         )
     spans = list(_spans(source))
-    recipe, told, width = source.recipe(), task.to_json(), source.n_features
+    recipe, labels, n_features = source.recipe(), task.to_json(), source.n_features
     make = delayed(_block, pure=False)
-    blocks = [make(span, recipe, told, width) for span in spans]
-    if all(span.last is not None for span in spans):
-        n_rows = sum(span.last - span.first for span in spans if span.last is not None)
+    blocks = [make(span, recipe, labels, n_features) for span in spans]
+    if all(span.stop is not None for span in spans):
+        n_rows = sum(span.stop - span.first for span in spans if span.stop is not None)
     else:
-        n_rows = summed([delayed(_count, pure=False)(block) for block in blocks])
+        n_rows = sum(dask.compute(*[delayed(_count, pure=False)(b) for b in blocks]))
     weighted = recipe.get("weight") is not None
-    return Table(blocks, np.array([False, True]), n_rows, weighted, None, watch)
+    classes = np.array([False, True])
+    return DistributedRows(blocks, classes, n_rows, weighted, None, watch)
 
 
 def _count(block: Block) -> int:
@@ -138,16 +146,16 @@ def _spans(source: Source) -> Iterator[Span]:
     for number, file in enumerate(source.files):
         groups = _group_sizes(file) if source.recipe()["format"] == "parquet" else None
         if groups is None:
-            yield Span(file, 0, None, number * _PLACES)
+            yield Span(file, 0, None, number * _MAX_ROWS)
             continue
-        first = last = 0
+        first = stop = 0
         for rows in groups:
-            if last > first and last + rows - first > size:
-                yield Span(file, first, last, start + first)
-                first = last
-            last += rows
-        yield Span(file, first, last, start + first)
-        start += last
+            if stop > first and stop + rows - first > size:
+                yield Span(file, first, stop, start + first)
+                first = stop
+            stop += rows
+        yield Span(file, first, stop, start + first)
+        start += stop
 
 
 def _group_sizes(file: str) -> list[int] | None:
@@ -158,37 +166,37 @@ def _group_sizes(file: str) -> list[int] | None:
 
 
 def _block(
-    span: Span, recipe: dict[str, Any], told: dict[str, Any], width: int
+    span: Span, recipe: dict[str, Any], labels: dict[str, Any], n_features: int
 ) -> Block:
     """Read the rows of a span."""
-    task = Task.from_json(told)
-    source = reopen([span.file], recipe, n_features=width)
+    task = Task.from_json(labels)
+    source = reopen([span.file], recipe, n_features=n_features)
     parts = []
-    if span.last != span.first:
+    if span.stop != span.first:
         for chunk in source.chunks(Position(0, span.first, span.first)):
             batch, bad = labelled(chunk, task)
             if bad:
                 more = f" (and {len(bad) - 1:,} more nearby)" if bad[1:] else ""
                 raise ValueError(f"{bad[0]}{more}")
-            if span.last is not None and chunk.after.offset > span.last:
-                raise ValueError(f"{span.file} has changed while it was read.")
-            parts.append(batch._replace(X=widened(batch.X, width)))
-            if chunk.after.offset == span.last:
+            if span.stop is not None and chunk.after.offset > span.stop:
+                raise ValueError(f"{span.file} changed while it was read: train again.")
+            parts.append(batch._replace(X=widened(batch.X, n_features)))
+            if chunk.after.offset == span.stop:
                 break
     if not parts:
-        return checked(np.empty((0, width)), np.empty(0), span.start)
+        return checked_block(np.empty((0, n_features)), np.empty(0), span.start)
     X, positive, weight = Batch.of(parts)
     signed = np.where(positive, 1.0, -1.0)
     if weight is not None:
         signed *= weight
     try:
-        return checked(X, signed, span.start)
+        return checked_block(X, signed, span.start)
     except ValueError as error:
         raise ValueError(f"{span.file}, from row {span.first}: {error}") from error
 
 
-def train(plan: Plan, output: Path, watch: Watch | None = None) -> Result:
-    """Train as planned on a cluster, and write the model to ``output``."""
+def train(plan: Plan, output: Path, watch: PassCallback | None = None) -> Result:
+    """Train by a plan on a cluster, and write the model to ``output``."""
     check_writable(output)
     with sole_writer(output):
         if plan.algorithm in ("auto", FAST):
@@ -196,11 +204,11 @@ def train(plan: Plan, output: Path, watch: Watch | None = None) -> Result:
             plan = replace(plan, algorithm="BAM" if wide else "LeastSquaresAUCCV")
         run = begin(plan)
         refuse_overwriting(output, run.source.files)
-        how = how_to_fit(run.estimator)
-        table = _table(run.source, run.task, watch)
-        fit_table(run.estimator, how, table)
-        run.progress.rows = table.n_rows
-        run.progress.positives = int(table.counts[0])
+        fitting = find_fit(run.estimator)
+        rows = _distributed_rows(run.source, run.task, watch)
+        fit_rows(run.estimator, fitting, rows)
+        run.progress.rows = rows.n_rows
+        run.progress.positives = int(rows.class_counts[0])
         run.spreads = influential_scales(run)
         recipe = run.recipe()
         recipe["training"]["passes"] = None

@@ -1,12 +1,15 @@
-"""Which estimators can be fitted on a cluster, and how."""
+"""Fit estimators to Dask collections."""
 
 from collections.abc import Callable
 from typing import Any
 
-from aucmax.cluster.blocks import Table, Watch, spread_out
-from aucmax.cluster.moments import fit_least_squares, fit_least_squares_cv
-from aucmax.cluster.newton import fit_bam, fit_bam_cv
-from aucmax.cluster.streams import fit_stream
+import dask
+
+from aucmax.cluster.distributed_rows import DistributedRows, PassCallback
+from aucmax.cluster.fit_bam import fit_bam, fit_bam_cv
+from aucmax.cluster.fit_least_squares import fit_least_squares, fit_least_squares_cv
+from aucmax.cluster.fit_stream import fit_stream
+from aucmax.cluster.partitions import distributed_rows
 from aucmax.linear.bam import BAM
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
@@ -15,7 +18,9 @@ from aucmax.online.oam import OAM
 from aucmax.online.psam import PSAM
 from aucmax.online.spam import SPAM
 
-FITS: dict[type, Callable[[Any, Table], None]] = {
+Fit = Callable[[Any, DistributedRows], None]
+
+_FITS: dict[type, Fit] = {
     LeastSquaresAUC: fit_least_squares,
     LeastSquaresAUCCV: fit_least_squares_cv,
     BAM: fit_bam,
@@ -32,56 +37,59 @@ def fit(
     y: Any,
     sample_weight: Any = None,
     *,
-    watch: Watch | None = None,
+    watch: PassCallback | None = None,
 ) -> Any:
-    """Fit an estimator to rows that are spread over a cluster.
+    """Fit an estimator to rows on a Dask cluster.
 
     Parameters
     ----------
     estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM, BAMCV, SPAM, OAM or PSAM
-        What to fit. ``cv`` has to be a number: a row's fold follows from a hash of its
-        place among all rows. The last three learn row by row: here one pass, by one
-        learner a partition, whose weights are averaged. That is another model than one
-        machine's, and wants rows in mixed order and partitions of a thousand or more.
+        The estimator to fit. ``cv`` must be a number of folds: the fold of a row is a
+        hash of its row number. SPAM, OAM and PSAM train one learner per partition in
+        one pass and average the weights. That is not the model of a single machine; it
+        needs rows in random order and partitions of 1000 rows or more.
     X : dask array or data frame, or list of blocks
-        The rows. Blocks may be delayed; they are matrices, dense or CSR, or data
-        frames. Any may be empty or of one class.
+        The rows. Blocks are matrices, dense or CSR, or data frames, and can be delayed.
+        A block can be empty or have one class only.
     y : dask array or series, or list of blocks
-        The labels, partitioned as X is; arrays of known chunks are made so.
+        The labels, partitioned as X; arrays of known chunks are rechunked.
     sample_weight : as y, default=None
-        Weights of the rows.
+        Row weights.
     watch : callable, default=None
-        Is told the number of passes over the rows, after each.
+        Called after each pass over the rows with the number of passes so far.
 
     Returns
     -------
     estimator
-        The same, fitted: as ``estimator.fit`` would have done it, up to rounding; but
-        for the learners of streams, which cannot go on learning either.
+        The fitted estimator, equal to ``estimator.fit`` on all rows up to rounding,
+        except for SPAM, OAM and PSAM, which cannot continue training either.
     """
-    how = how_to_fit(estimator)
-    table = spread_out(X, y, sample_weight, watch)
-    return fit_table(estimator, how, table)
+    fitting = find_fit(estimator)
+    return fit_rows(estimator, fitting, distributed_rows(X, y, sample_weight, watch))
 
 
-def how_to_fit(estimator: Any) -> Callable[[Any, Table], None]:
-    """Return how, or raise an error if an estimator cannot be fitted on a cluster."""
-    how = FITS.get(type(estimator))
-    if how is None:
-        known = ", ".join(kind.__name__ for kind in FITS)
+def find_fit(estimator: Any) -> Fit:
+    """Validate the estimator and return the function that fits it on a cluster."""
+    found = _FITS.get(type(estimator))
+    if found is None:
+        known = ", ".join(kind.__name__ for kind in _FITS)
         raise TypeError(
-            f"{type(estimator).__name__} cannot be fitted on a cluster; {known} can."
+            f"{type(estimator).__name__} cannot be fitted on a cluster; use one of "
+            f"{known}."
         )
     estimator._validate_params()
-    return how
+    return found
 
 
-def fit_table(estimator: Any, how: Callable[[Any, Table], None], table: Table) -> Any:
-    """Fit to the rows of a table."""
-    estimator.classes_, estimator.n_features_in_ = table.classes, table.width
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-    if table.names is not None:
-        estimator.feature_names_in_ = table.names
-    how(estimator, table)
+def fit_rows(estimator: Any, fitting: Fit, rows: DistributedRows) -> Any:
+    """Fit to distributed rows."""
+    estimator.classes_, estimator.n_features_in_ = rows.classes, rows.n_features
+    estimator.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+    if rows.names is not None:
+        estimator.feature_names_in_ = rows.names
+    # Vectors as long as the rows are part of the graphs on purpose. The setting is
+    # global, so it is made here and not in the threads of cross-validation.
+    limit = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    with dask.config.set(limit):
+        fitting(estimator, rows)
     return estimator

@@ -1,4 +1,4 @@
-"""Whether workers can do what they are asked: the same version of this library."""
+"""Check that the workers have the same version of aucmax as the client."""
 
 import sys
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import aucmax
 
 
-def client() -> Any:
-    """Return the client of the cluster at hand; None if Dask works in this process."""
+def current_client() -> Any:
+    """Return the default Dask client, or None if Dask runs in this process."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
-        return None  # who has not imported it has no cluster
+        return None  # a client needs the import
     try:
         return distributed.default_client()
     except ValueError:
@@ -23,11 +23,11 @@ def _version() -> str:
 
 def check_versions() -> None:
     """Raise an error if a worker has another version of aucmax, or none."""
-    here = client()
-    if here is None:
+    client = current_client()
+    if client is None:
         return
-    for worker, found in here.run(_version, on_error="return").items():
-        # Dask makes a plain Exception of what fails before the function is known.
+    for worker, found in client.run(_version, on_error="return").items():
+        # Dask raises a plain Exception if the function cannot be unpickled.
         if isinstance(found, Exception) and "No module named 'aucmax" in str(found):
             raise RuntimeError(
                 f"Worker {worker} has no aucmax ({found}): pip install "
@@ -37,6 +37,6 @@ def check_versions() -> None:
             raise found
         if found != aucmax.__version__:
             raise RuntimeError(
-                f"Worker {worker} has aucmax {found}, and this process has "
-                f"{aucmax.__version__}: they must be the same."
+                f"Worker {worker} has aucmax {found}, but this process has "
+                f"{aucmax.__version__}: install the same version on both."
             )

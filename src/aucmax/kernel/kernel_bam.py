@@ -26,8 +26,9 @@ from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.nystroem import kernel_of
 from aucmax.kernel.row_blocks import by_blocks
 from aucmax.kernel.scaling import SCALING, Scaling, fitted, only
-from aucmax.linear.bam import LOSSES, cut_short, solver
-from aucmax.linear.solvers.newton import Coordinates, Objective, together
+from aucmax.linear.bam import LOSSES, cut_short, minimise
+from aucmax.linear.solvers.matrix import LocalMatrix
+from aucmax.linear.solvers.newton import Coordinates, Objective
 from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
@@ -190,11 +191,14 @@ class KernelBAM(Ranker):
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
             share = shares(signed)
             objective = Objective(
-                L, share, LOSSES[self.loss], self._ridge(signed), np.zeros(n)
+                LocalMatrix(L, n),
+                share,
+                LOSSES[self.loss],
+                self._ridge(signed),
+                np.zeros(n),
             )
             plain = Coordinates(np.full(n, 0.5), np.ones(n, dtype=np.bool_), 0.0)
-            one = solver(objective, plain, self.tol, self.max_iter)
-            (found,) = together(L, n, [one])
+            found = minimise(objective, plain, self.tol, self.max_iter)
             self.dual_coef_ = solve_triangular(
                 L, found.w, lower=True, trans="T", check_finite=False
             )
@@ -202,7 +206,7 @@ class KernelBAM(Ranker):
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)
         means = np.maximum(share, 0.0), np.maximum(-share, 0.0)
-        scores = found.place.scores
+        scores = found.iterate.scores
         self.intercept_ = np.array([-0.5 * sum(float(m @ scores) for m in means)])
         return self
 

@@ -11,9 +11,8 @@ backtracking on the scores; conjugate gradients are preconditioned by the class
 covariances or, with many features, by their diagonal.
 """
 
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,17 +25,16 @@ from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Rows, n_rows, n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import (
     Coordinates,
     FullCoordinates,
+    Iterate,
     Minimum,
     Objective,
-    Place,
     Ridge,
-    Solver,
     descend,
-    together,
 )
 from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
@@ -72,7 +70,7 @@ class FeatureStatistics:
 
     def __init__(
         self,
-        X: Rows,
+        X: Matrix,
         varies: NDArray[np.bool_],
         weight: Float,
         mean: Float,
@@ -106,21 +104,21 @@ class FeatureStatistics:
         return Objective(self.X, share, LOSSES[loss], 0.0, self.mean.mean(axis=0))
 
 
-def solver(
+def minimise(
     objective: Objective,
     at: Coordinates,
     tol: float,
     max_iter: int,
-    start: Place | None = None,
-) -> Solver[Minimum]:
+    start: Iterate | None = None,
+) -> Minimum:
     """Minimise J; for the sigmoid, start from the minimum of the logistic loss."""
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
         easy = objective.with_loss(POINTS["logistic"])
-        near = yield from descend(easy, at, _START_TOL, max_iter)
+        near = descend(easy, at, _START_TOL, max_iter)
         first = near.n_iter
-        start = yield from objective.place(near.w)
-    best = yield from descend(objective, at, tol, max(max_iter - first, 1), start)
+        start = objective.iterate(near.w)
+    best = descend(objective, at, tol, max(max_iter - first, 1), start)
     return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 
@@ -143,35 +141,30 @@ def feature_statistics(
 ) -> FeatureStatistics:
     """Return the feature statistics, or raise an error if sums overflow."""
     n, d = n_rows(rows), ranker.n_features_in_
+    matrix = LocalMatrix(rows, d)
     if with_covariances(n, d, n_values(rows)):
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
-        return from_covariances(FeatureStatistics, rows, moments)
+        return from_covariances(matrix, moments)
     known = ranker._tally(X, rows, signed)
-    system = AllPairs(rows, signed, known)
-    return from_class_moments(FeatureStatistics, rows, known, system)
+    return from_class_moments(known, AllPairs(matrix, signed, known))
 
 
-Statistics = TypeVar("Statistics", bound=FeatureStatistics)
-
-
-def from_covariances(kind: type[Statistics], rows: Any, moments: Moments) -> Statistics:
+def from_covariances(X: Matrix, moments: Moments) -> FeatureStatistics:
     """Return the statistics of features whose covariances are known."""
     H, _, varies = moments.quadratic()
     scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
     weight, mean = moments.weight, moments.mean
     variance, share = (x / weight[:, np.newaxis] for x in (scatter, moments.nonzero))
-    stats = kind(rows, varies, weight, mean, variance, share)
+    stats = FeatureStatistics(X, varies, weight, mean, variance, share)
     stats.H = H
     return stats
 
 
-def from_class_moments(
-    kind: type[Statistics], rows: Any, moments: ClassMoments, system: AllPairs
-) -> Statistics:
+def from_class_moments(moments: ClassMoments, system: AllPairs) -> FeatureStatistics:
     """Return the statistics of features that are too many for covariances."""
     weight, _, mean, variance, share = moments
-    stats = kind(rows, system.varies, weight, mean, variance, share)
+    stats = FeatureStatistics(system.X, system.varies, weight, mean, variance, share)
     stats.system = system
     return stats
 
@@ -309,20 +302,10 @@ class BAM(LinearRanker):
         """
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         stats = feature_statistics(self, X, rows, signed)
-        objective = stats.objective(shares(signed), self.loss)
-        return self._minimise(
-            stats,
-            objective,
-            lambda solvers: together(rows, self.n_features_in_, solvers),
-        )
+        return self._minimise(stats, shares(signed))
 
-    def _minimise(
-        self,
-        stats: FeatureStatistics,
-        objective: Objective,
-        run: Callable[[list[Solver[Minimum]]], list[Minimum]],
-    ) -> Self:
-        """Minimise J; ``run`` computes the products that solvers ask for."""
+    def _minimise(self, stats: FeatureStatistics, share: Float) -> Self:
+        """Minimise J over the rows of nonzero ``share``."""
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(
@@ -335,8 +318,8 @@ class BAM(LinearRanker):
                 else float(self.l2)
             )
             at = stats.coordinates(l2)
-            one = solver(objective.with_ridge(l2), at, self.tol, self.max_iter)
-            (found,) = run([one])
+            objective = stats.objective(share, self.loss).with_ridge(l2)
+            found = minimise(objective, at, self.tol, self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)

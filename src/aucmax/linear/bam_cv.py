@@ -13,7 +13,7 @@ are many (a9a). As few rows cannot decide this, the standard deviations are used
 the other scale is clearly better.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,16 +26,15 @@ from aucmax.base.folds import area, folds, left_out, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Index
-from aucmax.core.threads import one_blas_thread
+from aucmax.core.threads import in_threads, one_blas_thread, one_thread
 from aucmax.linear.bam import (
     LOSSES,
     FeatureStatistics,
     cut_short,
     feature_statistics,
-    solver,
+    minimise,
 )
 from aucmax.linear.bam_scaled import ScaledStatistics, is_better, standard_deviations
-from aucmax.linear.solvers.newton import Solver, together
 from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
@@ -60,10 +59,9 @@ class Fold(NamedTuple):
         here[self.train] = self.signed[self.train]
         return shares(here)
 
-    def area(self, scores: Float) -> Solver[float]:
+    def area(self, scores: Float) -> float:
         """Return the AUC on the held-out rows."""
         return area(scores[self.test], self.signed[self.test], self.weighted)
-        yield  # on a cluster, it has to be asked for
 
 
 class Path(NamedTuple):
@@ -73,9 +71,6 @@ class Path(NamedTuple):
     areas: list[float]  # AUC on the held-out rows
     n_iter: int  # largest number of steps of a penalty
     left: float  # largest gradient norm at which max_iter ended the search
-
-
-Run = Callable[[list[Solver[Path]]], list[Path]]
 
 
 class BAMCV(LinearRanker):
@@ -152,8 +147,9 @@ class BAMCV(LinearRanker):
     if no linear ranker fits well: test AUC 0.831 instead of 0.828 on a split of
     covtype_sample, 0.681 instead of 0.675 on halves of higgs_sample.
 
-    Memory, beside X, is about a hundred numbers per row, as six minima are sought at a
-    time, and d² numbers per penalty if covariances are used (at most 1024 features).
+    Paths of different folds and losses run in threads, one per core. Memory, beside X,
+    is about twenty numbers per row and thread, and d² numbers per penalty if
+    covariances are used (at most 1024 features).
 
     References
     ----------
@@ -218,32 +214,23 @@ class BAMCV(LinearRanker):
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        return self._search(
-            stats,
-            parts,
-            shares(signed),
-            lambda solvers: together(rows, self.n_features_in_, solvers),
-        )
+        return self._search(stats, parts, shares(signed))
 
     def _search(
-        self, stats: FeatureStatistics, parts: Sequence[Any], everything: Any, run: Run
+        self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
     ) -> Self:
-        """Choose scale, loss and penalty; ``run`` computes the products for solvers.
-
-        ``parts`` are folds such as :class:`Fold`, ``everything`` the shares of all
-        rows.
-        """
+        """Choose scale, loss and penalty; ``everything`` are shares of all rows."""
         losses, scales = self._losses(), self._scales(stats)
         with one_blas_thread():
             # The first loss chooses the scale for all.
             first = losses[:1] if len(scales) > 1 else losses
-            areas, left = self._areas(scales, first, parts, run)
+            areas, left = self._areas(scales, first, parts)
             best = int(len(scales) > 1 and is_better(areas[1], areas[0]))
             scaled = scales[best]
-            (rest,), more = self._areas([scaled], losses[len(first) :], parts, run)
+            (rest,), more = self._areas([scaled], losses[len(first) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.penalty_path)
-            (path,) = run([self._path(scaled, self.loss_, l2s, None, everything)])
+            path = self._path(scaled, self.loss_, l2s, None, everything)
         # One warning for all fits, with the largest gradient.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
@@ -276,19 +263,22 @@ class BAMCV(LinearRanker):
         self,
         scales: list[ScaledStatistics],
         losses: list[str],
-        parts: Sequence[Any],
-        run: Run,
+        parts: Sequence[Fold],
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, stats.penalty_path) for stats in scales]
-        paths = run(
-            [
-                self._path(stats, loss, path, fold)
-                for stats, path in zip(scales, l2s, strict=True)
-                for loss in losses
-                for fold in parts
-            ]
-        )
+        jobs = [
+            (stats, loss, path, fold)
+            for stats, path in zip(scales, l2s, strict=True)
+            for loss in losses
+            for fold in parts
+        ]
+
+        def one(job: tuple[ScaledStatistics, str, Float, Fold]) -> Path:
+            with one_thread():  # one per path, not more within it
+                return self._path(*job)
+
+        paths = list(in_threads(one, jobs))
         areas = np.array([path.areas for path in paths])
         shape = len(scales), len(losses), len(parts), len(l2s[0])
         left = max((path.left for path in paths), default=0.0)
@@ -299,9 +289,9 @@ class BAMCV(LinearRanker):
         stats: ScaledStatistics,
         loss: str,
         l2s: Float,
-        fold: Any,
-        everything: Any = None,
-    ) -> Solver[Path]:
+        fold: Fold | None,
+        everything: Float | None = None,
+    ) -> Path:
         """Return the minima for all penalties, each starting from the one before."""
         tol = max(self.tol, _FOLD_TOL) if fold else self.tol
         share = fold.shares() if fold else everything
@@ -310,11 +300,11 @@ class BAMCV(LinearRanker):
         for l2 in l2s.tolist():
             ridge = l2 * stats.square
             with_ridge, at = objective.with_ridge(ridge), stats.coordinates(ridge)
-            one = yield from solver(with_ridge, at, tol, self.max_iter, start)
-            start = one.place
+            one = minimise(with_ridge, at, tol, self.max_iter, start)
+            start = one.iterate
             path.weights.append(one.w)
             if fold:
-                path.areas.append((yield from fold.area(start.scores)))
+                path.areas.append(fold.area(start.scores))
             path = path._replace(
                 n_iter=max(path.n_iter, one.n_iter),
                 left=max(path.left, cut_short(one, tol, self.max_iter)),

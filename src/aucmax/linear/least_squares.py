@@ -27,6 +27,7 @@ from aucmax.base.ranker import LinearRanker, midway, ridge_of
 from aucmax.core.rows import Float, Rows, n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
 
@@ -171,7 +172,8 @@ class LeastSquaresAUC(LinearRanker):
             self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
         known = self._tally(X, rows, signed)
-        return self._solve_implicitly(AllPairs(rows, signed, known), known)
+        matrix = LocalMatrix(rows, self.n_features_in_)
+        return self._solve_implicitly(AllPairs(matrix, signed, known), known)
 
     def _solve_implicitly(self, system: AllPairs, moments: ClassMoments) -> Self:
         found = system.solve(ridge_of(self.l2, moments), self.tol, self.max_iter)

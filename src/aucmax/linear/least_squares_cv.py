@@ -29,6 +29,7 @@ from aucmax.core.rows import Float, Index, Rows
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.least_squares import without_moments
 from aucmax.linear.solvers.covariances import Moments, gather
+from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.normal_equations import (
     Solution,
@@ -217,7 +218,8 @@ class LeastSquaresAUCCV(LinearRanker):
         self, X: Any, rows: Rows, signed: Float, weighted: bool
     ) -> Self:
         whole = self._tally(X, rows, signed)
-        system = AllPairs(rows, signed, whole)
+        matrix = LocalMatrix(rows, self.n_features_in_)
+        system = AllPairs(matrix, signed, whole)
         scale = self._scale(whole.weight, whole.nonzero_share, system.diagonal)
         with one_blas_thread():
             high = 2.0 * system.largest(1.0 / scale)
@@ -230,7 +232,7 @@ class LeastSquaresAUCCV(LinearRanker):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
                 moments = measure(rows, here, self.n_features_in_)
-                paths.append(_krylov_path(AllPairs(rows, here, moments), l2s, scale))
+                paths.append(_krylov_path(AllPairs(matrix, here, moments), l2s, scale))
                 scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
             table = np.column_stack(scores)
             paths.append(_krylov_path(system, l2s, scale))

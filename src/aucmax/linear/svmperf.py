@@ -25,12 +25,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.penalty import default_ridge
 from aucmax.base.ranker import LinearRanker
-from aucmax.core.products import times
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.cutting_planes import Planes
+from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
-from aucmax.linear.solvers.newton import Objective, Ridge, together
+from aucmax.linear.solvers.newton import Objective, Ridge
 from aucmax.losses.pairwise import Hinge, shares
 from aucmax.storage.storable import Spec
 
@@ -108,15 +108,14 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
     for _ in range(max_iter):
         loss = cut.loss
         planes.add(
-            together(o.X, d, [o.back(loss.slope)])[0],
+            o.gradient(loss.slope),
             loss.value - float(np.sum(loss.slope * cut.scores)),
         )
         w, bound = planes.solve()
         if not np.isfinite(bound):
             break
-        scores = times(o.X, w) - float(np.sum(o.ref * w))
-        scores = scores if o.all else scores[o.present]
-        least = Iterate(o, w, scores)
+        scores = o.X.times(w) - float(np.sum(o.ref * w))
+        least = Iterate(o, w, o.select(scores))
         best = search(best, least)
         history.append(best.J)
         bounds.append(max(bound, bounds[-1]))
@@ -230,7 +229,8 @@ class SVMPerf(LinearRanker):
         """Fit the ranker; parameters as in :meth:`BAM.fit`."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = self._tally(X, rows, signed)
-        pairs = AllPairs(rows, signed, moments)
+        matrix = LocalMatrix(rows, self.n_features_in_)
+        pairs = AllPairs(matrix, signed, moments)
         share = shares(signed)
         # Rows of weight zero may hold any values.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
@@ -243,7 +243,7 @@ class SVMPerf(LinearRanker):
             )
             ridge = np.maximum(l2, _LEAST * pairs.diagonal)
             unit = 1.0 / np.sqrt(np.where(pairs.varies, ridge, np.inf))
-            objective = Objective(rows, share, Hinge, ridge, pairs.mean.mean(axis=0))
+            objective = Objective(matrix, share, Hinge, ridge, pairs.mean.mean(axis=0))
             found = minimise(objective, unit, float(self.tol), self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gap_ = found.gap

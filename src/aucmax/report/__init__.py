@@ -1,1 +1,1 @@
-"""Pictures of results; they draw what they are given and measure nothing."""
+"""Figures of results that are computed elsewhere."""

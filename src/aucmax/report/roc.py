@@ -1,6 +1,6 @@
-"""ROC curves as a picture.
+"""Plots of ROC curves.
 
-Figures are made without pyplot: no global state is touched, and no display is needed.
+Figures are made without pyplot: no global state is changed, and no display is needed.
 """
 
 import warnings
@@ -12,50 +12,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from aucmax.metrics import AUCInterval, roc_curve
 from aucmax.metrics.decimals import with_interval
 from aucmax.storage.atomic import write_atomically
 
-# Okabe and Ito's colours, told apart by the colour-blind too; no yellow on white.
+# Okabe and Ito's colours, safe for colour-blind readers, without yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_LONGEST = 90  # letters of a headline
-# Good models have almost the same curve: dashes let the one below show through.
+# Good models have nearly equal curves: dashes show the one below.
 DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
+_MAX_TITLE = 90  # characters
 
 
 class Curve(NamedTuple):
-    """A ROC curve with its area."""
+    """A ROC curve with its AUC and the 95 % confidence interval."""
 
     name: str
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
     auc: float
-    low: float  # ends of its 95 % interval
+    low: float
     high: float
-
-    @classmethod
-    def of(
-        cls, name: str, y: ArrayLike, score: ArrayLike, area: AUCInterval
-    ) -> "Curve":
-        """Return the curve of some scores, whose area is known."""
-        fpr, tpr, _ = roc_curve(y, score)
-        return cls(name, fpr, tpr, area.value, area.low, area.high)
 
 
 def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> Any:
-    """Draw ROC curves, once as usual and once with a logarithmic false positive rate.
+    """Plot ROC curves, with a linear and a logarithmic false positive rate.
 
     Parameters
     ----------
     curves : sequence of Curve
-        The legend lists them by falling AUC.
+        The legend lists them by decreasing AUC.
     title : str
-        Headline.
+        Title of the figure.
     least_fpr : float, default=1e-4
-        Where the logarithmic axis begins. When positives are rare, that end of the
-        curve is the one that is used.
+        Start of the logarithmic axis, which shows the top of the ranking.
 
     Returns
     -------
@@ -65,49 +55,45 @@ def roc_figure(curves: Sequence[Curve], title: str, least_fpr: float = 1e-4) -> 
     figure = Figure(figsize=(11.0, 5.6), layout="constrained")
     headline(figure, title)
     linear, logarithmic = figure.subplots(1, 2)
+    linear.set(xlim=(0.0, 1.0), title="All rows", aspect="equal")
+    logarithmic.set(xscale="log", xlim=(least_fpr, 1.0), title="Top of the ranking")
+    logarithmic.set_box_aspect(1)
     chance = np.geomspace(least_fpr, 1.0, 200)
+    by_auc = sorted(curves, key=lambda curve: -curve.auc)
     for axes in (linear, logarithmic):
         axes.plot(chance, chance, color="0.6", linewidth=1.0, linestyle="dotted")
-    by_area = sorted(curves, key=lambda curve: -curve.auc)
-    for curve, colour, dashes in zip(
-        by_area, cycle(COLOURS), cycle(DASHES), strict=False
-    ):
-        area, low, high = with_interval(curve.auc, curve.low, curve.high)
-        label = f"{area} ({low}–{high})  {curve.name}"
-        for axes in (linear, logarithmic):
+        looks = zip(by_auc, cycle(COLOURS), cycle(DASHES), strict=False)
+        for curve, colour, dashes in looks:
+            area, low, high = with_interval(curve.auc, curve.low, curve.high)
             axes.plot(
                 curve.fpr,
                 curve.tpr,
                 color=colour,
                 linestyle=dashes,
                 linewidth=1.7,
-                label=label,
+                label=f"{area} ({low}–{high})  {curve.name}",
             )
-    linear.set(xlim=(0.0, 1.0), title="All rows", aspect="equal")
+        dress_roc(axes)
     legend = linear.legend(
         loc="lower right",
         fontsize=8.5,
-        title="AUC (95 % interval)",
+        title="AUC (95 % confidence interval)",
         title_fontsize=8.5,
         alignment="left",
         framealpha=0.95,
     )
     take_literally(legend.get_texts())
-    logarithmic.set(xscale="log", xlim=(least_fpr, 1.0), title="The top of the ranking")
-    logarithmic.set_box_aspect(1)
-    for axes in (linear, logarithmic):
-        dress_roc(axes)
     return figure
 
 
 def headline(figure: Any, title: str) -> None:
-    """Put a title above, whatever is in it: names of files have all kinds of signs."""
-    text = title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"
+    """Set the title of a figure; it may contain any characters."""
+    text = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
     take_literally([figure.suptitle(text, fontsize=13, fontweight="bold")])
 
 
 def take_literally(texts: Iterable[Any]) -> None:
-    """Let dollars be dollars, not formulas, and bytes that are no text be marks."""
+    """Show dollar signs as such, not as formulas, and replace invalid characters."""
     for text in texts:
         text.set_parse_math(False)
         text.set_text(text.get_text().encode(errors="replace").decode())
@@ -115,11 +101,14 @@ def take_literally(texts: Iterable[Any]) -> None:
 
 def dress_roc(axes: Any) -> None:
     """Label the axes of a ROC curve."""
-    axes.set_ylim(0.0, 1.0)
-    axes.set_xlabel("False positive rate")
-    axes.set_ylabel("True positive rate")
+    axes.set(ylim=(0.0, 1.0), xlabel="False positive rate", ylabel="True positive rate")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda share, _: f"{100.0 * share:g} %")
+    style_axes(axes)
+
+
+def style_axes(axes: Any) -> None:
+    """Draw a light grid below the lines, and no frame at the top and right."""
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.title.set_fontsize(11)
@@ -127,10 +116,10 @@ def dress_roc(axes: Any) -> None:
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
-    """Write ``figure`` to ``path``, whole or not at all, as its name says."""
-    picture = BytesIO()
+    """Write a figure atomically, in the format of the file name's ending."""
+    content = BytesIO()
     with warnings.catch_warnings():
-        # A sign that the font lacks becomes a box; there is nothing to do about it.
+        # A character that the font lacks becomes a box.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        figure.savefig(picture, format=Path(path).suffix[1:].lower(), dpi=150)
-    write_atomically(path, picture.getvalue())
+        figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=150)
+    write_atomically(path, content.getvalue())

@@ -1,15 +1,15 @@
-r"""Several algorithms on one data set: stratified folds, defensible differences.
+r"""Comparison of algorithms by cross-validation, with tests of the differences.
 
-The AUCs of J folds are not independent, as their training sets overlap; the usual
-t-test takes them to be so and finds differences that are none. Nadeau and Bengio [1]_
-put the overlap into the variance: for values :math:`v_j` with mean :math:`\bar v`
+The AUCs of J folds are not independent, because their training sets overlap; the usual
+t-test ignores this and finds too many differences. Nadeau and Bengio [1]_ correct the
+variance for the overlap: for values :math:`v_j` with mean :math:`\bar v`
 
 .. math:: t = \frac{\bar v}{\sqrt{(1/J + n_{test} / n_{train})\, s_v^2}}
 
-has about a t distribution with J - 1 degrees of freedom. This is used for the mean AUC
-and for the paired differences to the best algorithm. Which one is the best is found on
-the same folds, so that each of its comparisons is one out of all pairs that might have
-been made: p-values are Holm's [2]_ over all pairs.
+has approximately a t distribution with J - 1 degrees of freedom. This is used for the
+mean AUC and for the paired differences to the best algorithm. The best algorithm is
+chosen on the same folds, so each comparison with it is one of all pairs: p-values are
+adjusted for all pairs by Holm's method [2]_.
 
 References
 ----------
@@ -21,6 +21,7 @@ References
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import combinations
@@ -44,16 +45,16 @@ from aucmax.metrics import auc
 from aucmax.workflows.choose import build as build_named
 
 DEFAULT = ("SPAM", "LeastSquaresAUCCV", "BAMCV", "balanced-logistic")
-RIVALS = ("balanced-logistic", "lightgbm")
+BASELINES = ("balanced-logistic", "lightgbm")
 
-_DENSE_SHARE = 0.3  # of values that are not zero: from here on, CSR costs more
+_DENSE_SHARE = 0.3  # of nonzero values, above which CSR costs more than dense
 _DENSE_BYTES = 1 << 30
-_MOST_STEPS = 10_000  # of logistic regression, so that it gets to its minimum
-_FEW = 30  # rows of a class that are enough to compile on
+_MAX_STEPS = 10_000  # of logistic regression, enough to converge
+_COMPILE_ROWS = 30  # of each class
 
 
 class Trial(NamedTuple):
-    """An algorithm on a fold."""
+    """The result of one algorithm on one fold."""
 
     algorithm: str
     repeat: int
@@ -61,11 +62,11 @@ class Trial(NamedTuple):
     train_rows: int
     test_rows: int
     auc: float
-    seconds: float  # to train
+    seconds: float  # of training
 
 
 class Estimate(NamedTuple):
-    """A mean over folds, with its 95 % interval and a test of zero."""
+    """A mean over folds, with its 95 % confidence interval and a test of zero."""
 
     mean: float
     low: float
@@ -74,19 +75,19 @@ class Estimate(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What came out for an algorithm."""
+    """The result of one algorithm."""
 
     algorithm: str
     auc: Estimate | None  # None if it failed
-    seconds: float  # to train, mean of the folds
-    behind: Estimate | None  # AUC minus that of the best; None for the best itself
-    p_holm: float | None  # of ``behind``, as one of all pairs
-    warnings: Mapping[str, int]  # in how many folds
+    seconds: float  # of training, mean over folds
+    behind: Estimate | None  # AUC minus that of the best; None for the best
+    p_holm: float | None  # of ``behind``, adjusted for all pairs
+    warnings: Mapping[str, int]  # number of folds for each category
     error: str | None
 
 
 class Comparison(NamedTuple):
-    """Algorithms on the same folds, the best one first."""
+    """Algorithms on the same folds, best first."""
 
     rows: list[Row]
     trials: list[Trial]
@@ -98,7 +99,7 @@ class Comparison(NamedTuple):
     seed: int
 
     def summary(self) -> dict[str, Any]:
-        """Return all of it, for JSON."""
+        """Return the results for JSON."""
         return {
             "rows": self.n_rows,
             "features": self.n_features,
@@ -111,7 +112,7 @@ class Comparison(NamedTuple):
                 {
                     "name": row.algorithm,
                     "auc": _interval(row.auc),
-                    "train_seconds": _number(row.seconds),
+                    "train_seconds": None if row.auc is None else row.seconds,
                     "behind_best": _interval(row.behind),
                     "p_value": None if row.behind is None else row.behind.p_value,
                     "p_holm": row.p_holm,
@@ -124,7 +125,7 @@ class Comparison(NamedTuple):
         }
 
     def table(self) -> str:
-        """Return a line of CSV for each trial, under the names of the columns."""
+        """Return the trials as CSV."""
         lines = [",".join(Trial._fields)]
         lines += [",".join(str(value) for value in trial) for trial in self.trials]
         return "\n".join(lines) + "\n"
@@ -140,71 +141,55 @@ def compare(
     seed: int = 0,
     watch: Callable[[str, int], None] = lambda algorithm, done: None,
 ) -> Comparison:
-    """Train every algorithm on the same folds and compare their AUCs.
+    """Compare algorithms by their AUC on the same stratified folds, best first.
 
-    Parameters
-    ----------
-    X : array or CSR of shape (n_rows, n_features)
-        Features. CSR that is hardly sparse is made dense, for all algorithms alike.
-    y : array of bool of shape (n_rows,)
-        Which rows are positive.
-    algorithms : sequence of str
-        Names of estimators of aucmax, "balanced-logistic" (logistic regression with
-        balanced class weights on standardised features, to its minimum) or "lightgbm"
-        (LightGBM as it comes), each with its default parameters.
-    folds, repeats : int
-        The rows are cut into ``folds`` parts with the same share of positives,
-        ``repeats`` times.
-    seed : int, default=0
-        Of the folds and of all algorithms.
-    watch : callable
-        Is told which algorithm is at work, and how many fits are done, of all
-        algorithms on all folds.
-
-    Returns
-    -------
-    Comparison
-        Best first. An algorithm that fails has its ``error`` and no AUC.
+    ``algorithms`` are names of aucmax estimators, "balanced-logistic" (logistic
+    regression with balanced class weights on standardised features) or "lightgbm", each
+    with its default parameters. ``watch`` is called with the name of the current
+    algorithm and the number of fits done. An algorithm that fails has an ``error`` and
+    no AUC.
     """
     names = list(dict.fromkeys(map(full_name, algorithms)))
     least = int(min(y.sum(), len(y) - y.sum()))
     if folds < 2 or repeats < 1:
-        raise ValueError("There must be two folds at least, and one repeat.")
+        raise ValueError("compare needs at least two folds and one repeat.")
     if least < folds:
         raise ValueError(
-            f"There are only {least:,} rows of the smaller class, too few for {folds} "
-            "folds with both classes."
+            f"The smaller class has only {least:,} rows, too few for {folds} folds: "
+            "use fewer folds."
         )
-    X = _suited(X)
+    X = _in_cheaper_layout(X)
     splitter = RepeatedStratifiedKFold(
         n_splits=folds, n_repeats=repeats, random_state=seed
     )
     splits = list(splitter.split(np.zeros(len(y)), y))
-    trials, problems, errors = [], {}, {}
+    trials: list[Trial] = []
+    caught = {name: Counter[str]() for name in names}  # categories of warnings
+    errors: dict[str, str] = {}
     for i, name in enumerate(names):
-        before = i * len(splits)
-        watch(name, before)
+        done = i * len(splits)
+        watch(name, done)
         model = build(name, seed, sparse.issparse(X))
-        noted: dict[str, int] = {}
-        problems[name] = noted
         try:
             _compile(model, X, y)
-            for trial in _trials(name, model, X, y, splits, folds, noted):
+            for trial in _trials(name, model, X, y, splits, folds, caught[name]):
                 trials.append(trial)
-                watch(name, before + trial.repeat * folds + trial.fold + 1)
+                done += 1
+                watch(name, done)
         except (ArithmeticError, MemoryError, RuntimeError, ValueError) as error:
             errors[name] = f"{type(error).__name__}: {error}"
             trials = [trial for trial in trials if trial.algorithm != name]
-    rows = _ranked(names, trials, problems, errors)
+    rows = _ranked(names, trials, caught)
+    rows += [Row(n, None, np.nan, None, None, caught[n], errors[n]) for n in errors]
     return Comparison(
         rows, trials, X.shape[0], X.shape[1], int(y.sum()), folds, repeats, seed
     )
 
 
 def corrected_t(values: NDArray[np.float64], overlap: float) -> Estimate:
-    """Return the mean of values from folds, its interval, and p of a mean of zero.
+    """Return the mean of values from folds, with its confidence interval and p-value.
 
-    ``overlap`` is the number of test rows by that of training rows.
+    ``overlap`` is the number of test rows divided by that of training rows.
     """
     n = len(values)
     mean = float(np.mean(values))
@@ -217,7 +202,7 @@ def corrected_t(values: NDArray[np.float64], overlap: float) -> Estimate:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number, by Holm's method."""
+    """Return p-values adjusted by Holm's method."""
     n = len(p_values)
     adjusted, largest = [0.0] * n, 0.0
     for rank, i in enumerate(sorted(range(n), key=p_values.__getitem__)):
@@ -227,8 +212,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def full_name(name: str) -> str:
-    """Return an algorithm's name as it is spelt."""
-    if name.lower() not in RIVALS:
+    """Return the exact name of an algorithm; case does not matter."""
+    if name.lower() not in BASELINES:
         return registry.full_name(name)
     if name.lower() == "lightgbm" and find_spec("lightgbm") is None:
         raise ValueError("lightgbm is not installed: pip install lightgbm")
@@ -239,7 +224,7 @@ def build(name: str, seed: int, is_sparse: bool) -> Any:
     """Return an algorithm with its default parameters."""
     if name == "balanced-logistic":
         scaler = _sparse_scaler() if is_sparse else StandardScaler()
-        logistic = LogisticRegression(class_weight="balanced", max_iter=_MOST_STEPS)
+        logistic = LogisticRegression(class_weight="balanced", max_iter=_MAX_STEPS)
         return make_pipeline(scaler, logistic)
     if name == "lightgbm":
         from lightgbm import LGBMClassifier
@@ -249,33 +234,25 @@ def build(name: str, seed: int, is_sparse: bool) -> Any:
 
 
 def _sparse_scaler() -> Any:
-    """Return what standardises CSR, and centres the features that are seldom zero.
+    """Return a scaler for CSR that centres the features that are rarely zero.
 
-    Of a table these are its numbers: without it, a year would be 2020 deviations off,
-    and no solver would come to an end. To centre the others would fill the matrix.
+    Without centring, numeric columns such as a year keep solvers from converging.
+    Centring the other features would make the matrix dense.
     """
-    to_dense = FunctionTransformer(_dense, accept_sparse=True)
-    often = make_pipeline(to_dense, StandardScaler())
-    rare = StandardScaler(with_mean=False)
-    parts = [("often", often, _often), ("rare", rare, _rare)]
+    to_dense = FunctionTransformer(sparse.csr_array.toarray, accept_sparse=True)
+    centred = make_pipeline(to_dense, StandardScaler())
+    scaled = StandardScaler(with_mean=False)
+    parts = [("dense", centred, _is_dense), ("rare", scaled, lambda X: ~_is_dense(X))]
     return ColumnTransformer(parts, sparse_threshold=1.0)
 
 
-def _dense(X: Any) -> Any:
-    return X.toarray()
-
-
-def _often(X: Any) -> NDArray[Any]:
-    """Return the features that are not zero in most rows."""
+def _is_dense(X: Any) -> NDArray[np.bool_]:
+    """Return which features are nonzero in most rows."""
     counts = np.bincount(X.indices, minlength=X.shape[1])
-    return np.flatnonzero(2 * counts > X.shape[0])
+    return np.asarray(2 * counts > X.shape[0])
 
 
-def _rare(X: Any) -> NDArray[Any]:
-    return np.setdiff1d(np.arange(X.shape[1]), _often(X))
-
-
-def _suited(X: Any) -> Any:
+def _in_cheaper_layout(X: Any) -> Any:
     """Return X dense if that is cheaper than CSR."""
     if not sparse.issparse(X):
         return X
@@ -286,8 +263,8 @@ def _suited(X: Any) -> Any:
 
 
 def _compile(model: Any, X: Any, y: NDArray[np.bool_]) -> None:
-    """Fit a few rows, so that no fold pays for compilation."""
-    few = np.concatenate([np.flatnonzero(y)[:_FEW], np.flatnonzero(~y)[:_FEW]])
+    """Fit a few rows, to keep compilation out of the times of the folds."""
+    few = np.concatenate([np.flatnonzero(side)[:_COMPILE_ROWS] for side in (y, ~y)])
     with warnings.catch_warnings(action="ignore"):
         clone(model).fit(X[few], y[few])
 
@@ -299,9 +276,9 @@ def _trials(
     y: NDArray[np.bool_],
     splits: Sequence[tuple[NDArray[Any], NDArray[Any]]],
     folds: int,
-    noted: dict[str, int],
+    categories: Counter[str],
 ) -> Iterator[Trial]:
-    """Yield the folds of one algorithm; count the kinds of warnings."""
+    """Yield the trials of one algorithm; count the categories of warnings."""
     for i, (train, test) in enumerate(splits):
         X_train, y_train, X_test = X[train], y[train], X[test]
         with warnings.catch_warnings(record=True, action="always") as caught:
@@ -310,8 +287,7 @@ def _trials(
             fresh.fit(X_train, y_train)
             seconds = perf_counter() - start
             scores = _scores(fresh, X_test)
-        for kind in {warning.category.__name__ for warning in caught}:
-            noted[kind] = noted.get(kind, 0) + 1
+        categories.update({warning.category.__name__ for warning in caught})
         area = float(auc(y[test], scores))
         repeat, fold = divmod(i, folds)
         yield Trial(name, repeat, fold, len(train), len(test), area, seconds)
@@ -326,47 +302,30 @@ def _scores(model: Any, X: Any) -> NDArray[Any]:
 def _ranked(
     names: Sequence[str],
     trials: Sequence[Trial],
-    problems: Mapping[str, Mapping[str, int]],
-    errors: Mapping[str, str],
+    caught: Mapping[str, Mapping[str, int]],
 ) -> list[Row]:
-    """Return the algorithms, best first, each compared with the best."""
-    mine = {name: [one for one in trials if one.algorithm == name] for name in names}
-    areas = {
-        name: np.array([one.auc for one in mine[name]])
-        for name in names
-        if name not in errors
-    }
-    if not areas:
-        return [Row(n, None, np.nan, None, None, problems[n], errors[n]) for n in names]
-    overlap = float(np.mean([one.test_rows / one.train_rows for one in trials]))
-    order = sorted(areas, key=lambda name: -float(areas[name].mean()))
-    pairs = list(combinations(order, 2))
+    """Return the algorithms that have trials, best first, compared with the best."""
+    own = {name: [one for one in trials if one.algorithm == name] for name in names}
+    aucs = {name: np.array([t.auc for t in found]) for name, found in own.items()}
+    order = sorted(filter(own.get, names), key=lambda name: -float(aucs[name].mean()))
+    overlap = float(np.mean([t.test_rows / t.train_rows for t in trials] or [0.0]))
     tests = {
-        (first, second): corrected_t(areas[second] - areas[first], overlap)
-        for first, second in pairs
+        (better, worse): corrected_t(aucs[worse] - aucs[better], overlap)
+        for better, worse in combinations(order, 2)
     }
-    adjusted = dict(zip(pairs, holm([t.p_value for t in tests.values()]), strict=True))
+    adjusted = dict(zip(tests, holm([t.p_value for t in tests.values()]), strict=True))
     rows = []
     for name in order:
-        estimate = corrected_t(areas[name], overlap)
-        within = estimate._replace(
-            low=max(0.0, estimate.low), high=min(1.0, estimate.high)
-        )
-        seconds = float(np.mean([one.seconds for one in mine[name]]))
+        area = corrected_t(aucs[name], overlap)
+        area = area._replace(low=max(0.0, area.low), high=min(1.0, area.high))
+        seconds = float(np.mean([trial.seconds for trial in own[name]]))
         pair = order[0], name
-        behind, p = tests.get(pair), adjusted.get(pair)
-        rows.append(Row(name, within, seconds, behind, p, problems[name], None))
-    failed = [name for name in names if name in errors]
-    return rows + [
-        Row(n, None, np.nan, None, None, problems[n], errors[n]) for n in failed
-    ]
+        behind, p_holm = tests.get(pair), adjusted.get(pair)
+        rows.append(Row(name, area, seconds, behind, p_holm, caught[name], None))
+    return rows
 
 
 def _interval(estimate: Estimate | None) -> dict[str, float] | None:
     if estimate is None:
         return None
     return {"value": estimate.mean, "low": estimate.low, "high": estimate.high}
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value

@@ -1,7 +1,7 @@
-"""How good a model is on data with labels: everything from one sort of the scores.
+"""Evaluation of a model on labelled data, from one sort of the scores.
 
-Of the data, only the score of each row is kept, whether it is positive, and its weight
-if there are weights. Lengths and counts of rows are sums of weights then.
+Only the score, class and weight of each row are kept in memory. With weights, lengths
+of lists and counts of rows are sums of weights.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,25 +31,25 @@ from aucmax.metrics.top import (
 from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, Scores, scored
 
-LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # lengths, if nobody names any
-RATES = (0.01, 0.05, 0.1)  # false positive rates that people ask for
+LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # default lengths of lists
+RATES = (0.01, 0.05, 0.1)  # false positive rates of the operating points
 
 
-class Judged(NamedTuple):
-    """The rows of some data, as far as they are needed."""
+class ScoredRows(NamedTuple):
+    """Scores, labels and weights of the evaluated rows."""
 
     scores: Scores
     positive: Positive
-    group: NDArray[np.int32] | None  # the place of each row's group in ``groups``
+    group: NDArray[np.int32] | None  # index into ``groups``
     groups: list[str]
-    weight: Scores | None  # of each row, if the data have weights
-    learnt: list[str]  # files with rows that the model was trained on, as far as known
+    weight: Scores | None
+    trained_on: list[str]  # files with rows of the training data, as far as known
 
 
 class Top(NamedTuple):
-    """The head of the ranking."""
+    """The top of the ranking."""
 
-    k: int | float  # as asked for
+    k: int | float  # as requested
     rows: float
     precision: PrecisionInterval
     lift: float
@@ -57,16 +57,16 @@ class Top(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The rows that have one value in a column."""
+    """The rows with one value in a column."""
 
     name: str
     rows: int
     positives: int
-    auc: AUCInterval | None  # None if all are of one class
+    auc: AUCInterval | None  # None if there is only one class
 
 
 class Evaluation(NamedTuple):
-    """What there is to say about a ranking."""
+    """Measures of a ranking."""
 
     rows: int
     positives: int
@@ -74,24 +74,23 @@ class Evaluation(NamedTuple):
     level: float
     auc: AUCInterval
     max_fpr: float
-    partial: float  # area up to max_fpr …
-    standardised: float  # … on the scale of an AUC
+    partial: float  # area up to max_fpr
+    standardised: float  # the same on the scale of an AUC
     average_precision: float
     breakeven: float
     tops: list[Top]
-    points: list[tuple[str, float, OperatingPoint]]  # what was wanted, and what is
+    points: list[tuple[str, float, OperatingPoint]]  # with what was requested
     groups: list[Group]
-    ranking: Steps  # for a picture …
-    drawn: AUCInterval  # … which gives 95 % intervals
+    ranking: Steps  # for a plot
+    auc_95: AUCInterval  # for a plot: always at the level 95 %
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold; what is not a number is null."""
+        """Return the measures for JSON; None for values that are not finite."""
         return {
             "rows": self.rows,
             "positives": self.positives,
-            "weight": None
-            if self.weight is None
-            else {"rows": self.weight[0], "positives": self.weight[1]},
+            "weight": self.weight
+            and dict(zip(("rows", "positives"), self.weight, strict=True)),
             "level": self.level,
             "auc": _interval(self.auc),
             "partial_auc": {
@@ -102,13 +101,7 @@ class Evaluation(NamedTuple):
             "average_precision": self.average_precision,
             "breakeven": self.breakeven,
             "at": [
-                {
-                    "k": top.k,
-                    "rows": top.rows,
-                    "precision": _interval(top.precision),
-                    "lift": top.lift,
-                    "recall": top.recall,
-                }
+                top._asdict() | {"precision": _interval(top.precision)}
                 for top in self.tops
             ],
             "operating_points": [
@@ -120,7 +113,7 @@ class Evaluation(NamedTuple):
                     "group": group.name,
                     "rows": group.rows,
                     "positives": group.positives,
-                    "auc": None if group.auc is None else _interval(group.auc),
+                    "auc": group.auc and _interval(group.auc),
                 }
                 for group in self.groups
             ],
@@ -134,41 +127,36 @@ def collect(
     watch: Callable[[int, int], None],
     by: str | None = None,
     positive: str | None = None,
-) -> Judged:
-    """Score all rows that have a label; ``positive`` is as in ``Task.parse``."""
+) -> ScoredRows:
+    """Score all labelled rows; ``positive`` is as for ``Task.parse``."""
     task = model.task()
     if positive is not None or not task.settled:
         task = requested_task(positive, source)
     scores, sides, weights, codes = [], [], [], []
-    place: dict[str, int] = {}
+    code_of: dict[str, int] = {}
     heads: dict[str, Any] = {}
-    for chunk, some in scored(model, source, watch):
-        if some.size and chunk.file not in heads:
+    for chunk, chunk_scores in scored(model, source, watch):
+        if chunk_scores.size and chunk.file not in heads:
             heads[chunk.file] = chunk.X[:HEAD]
         if chunk.y is not None and not task.settled:
             task = task.settle(chunk.y)
         side, kept, lines = read_labels(chunk, task)
         bad.take(lines)
-        scores.append(take(some, kept))
+        scores.append(take(chunk_scores, kept))
         weights.append(take(chunk.weight, kept))
         sides.append(side)
         if by is not None:
             values = take(chunk.extra[by], kept).tolist()
-            codes.append(
-                np.fromiter(
-                    (place.setdefault(value, len(place)) for value in values),
-                    np.int32,
-                    len(values),
-                )
-            )
+            found = [code_of.setdefault(value, len(code_of)) for value in values]
+            codes.append(np.array(found, np.int32))
     if not any(part.size for part in scores):
-        why = f"; {bad.remark()}" if bad.count else "."
-        raise ValueError(f"There is no row in {', '.join(source.files)}{why}")
-    return Judged(
+        reason = f"; {bad.remark()}" if bad.count else "."
+        raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
+    return ScoredRows(
         np.concatenate(scores),
         np.concatenate(sides),
         np.concatenate(codes) if by is not None else None,
-        [str(value) for value in place],
+        [str(value) for value in code_of],
         _joined(weights, source),
         Origin.told(model.recipe).among(heads),
     )
@@ -178,50 +166,50 @@ def _joined(weights: Sequence[Scores | None], source: Source) -> Scores | None:
     found = [part for part in weights if part is not None]
     if found and len(found) < len(weights):
         raise ValueError(
-            f"Some of {', '.join(source.files)} have weights, some have none: judge "
-            "them one by one, or without weights: --weight none."
+            f"Only some of {', '.join(source.files)} have weights: evaluate the files "
+            "one by one, or without weights (--weight none)."
         )
     return np.concatenate(found) if found else None
 
 
 def evaluate(
-    judged: Judged,
+    rows: ScoredRows,
     *,
     at: Sequence[int | float] | None = None,
     max_fpr: float = 0.1,
     level: float = 0.95,
 ) -> Evaluation:
-    """Measure a ranking; ``at`` are lengths of lists, see ``metrics.precision_at``."""
-    scores, positive, weight = judged.scores, judged.positive, judged.weight
+    """Compute all measures; ``at`` are lengths of lists, see ``precision_at``."""
+    scores, positive, weight = rows.scores, rows.positive, rows.weight
     n, positives = positive.size, int(np.count_nonzero(positive))
     if positives in (0, n):
-        which = "positive" if positives else "negative"
+        name = "positive" if positives else "negative"
         raise ValueError(
-            f"All {n:,} rows are {which}: a ranking is judged by rows of both classes."
+            f"All {n:,} rows are {name}: the evaluation needs rows of both classes."
         )
     ranking = steps(positive, scores, weight)
-    total, heavy = float(ranking.tp[-1] + ranking.fp[-1]), float(ranking.tp[-1])
+    total, mass = float(ranking.tp[-1] + ranking.fp[-1]), float(ranking.tp[-1])
     if at is None:
         at = [k for k in LISTS if (k <= total if isinstance(k, int) else k * n >= 1)]
     if weight is not None and max(at, default=0) > total:
         raise ValueError(
-            f"--at {max(at)}: with weights, a list is as long as it weighs; all rows "
-            f"together weigh {total:,.6g}."
+            f"--at {max(at)}: with weights, K is a sum of weights, and the weights of "
+            f"all rows sum to {total:,.6g}."
         )
     points = [("fpr", rate, point(ranking, "fpr", rate)) for rate in RATES]
-    # A model calls rows positive whose score is above zero: zero itself is not.
+    # predict() calls rows with a score above zero positive, not those at zero.
     above = point(ranking, "threshold", float(np.nextafter(0.0, 1.0)))
     points.append(("threshold", 0.0, above._replace(threshold=0.0)))
 
     def area(level: float) -> AUCInterval:
-        if weight is None:  # the ranking says it all, and sorting takes longest
+        if weight is None:  # reuse the sort, which takes longest
             return interval(ranking, level)
         return auc_interval(positive, scores, level=level, sample_weight=weight)
 
     return Evaluation(
         rows=n,
         positives=positives,
-        weight=None if weight is None else (total, heavy),
+        weight=None if weight is None else (total, mass),
         level=level,
         auc=area(level),
         max_fpr=max_fpr,
@@ -229,41 +217,41 @@ def evaluate(
         standardised=partial_area(ranking, max_fpr, standardise=True),
         average_precision=mean_precision(ranking),
         breakeven=precision_of_all_positives(ranking),
-        tops=[_top(ranking, judged, k, level) for k in at],
+        tops=[_top(ranking, rows, k, level) for k in at],
         points=points,
-        groups=_groups(judged, level),
+        groups=_groups(rows, level),
         ranking=ranking,
-        drawn=area(0.95),
+        auc_95=area(0.95),
     )
 
 
-def _top(ranking: Steps, judged: Judged, k: int | float, level: float) -> Top:
-    hits, rows = top(ranking, k)
-    count = rows
-    if judged.weight is not None:
-        count = effective_rows(ranking, judged.scores, judged.weight, rows)
-    precision = wilson(hits / rows, count, level)
+def _top(ranking: Steps, rows: ScoredRows, k: int | float, level: float) -> Top:
+    hits, length = top(ranking, k)
+    count = length
+    if rows.weight is not None:
+        count = effective_rows(ranking, rows.scores, rows.weight, length)
+    precision = wilson(hits / length, count, level)
     lift = precision.value / base_rate(ranking)
-    return Top(k, rows, precision, lift, hits / float(ranking.tp[-1]))
+    return Top(k, length, precision, lift, hits / float(ranking.tp[-1]))
 
 
-def _groups(judged: Judged, level: float) -> list[Group]:
+def _groups(rows: ScoredRows, level: float) -> list[Group]:
     """Return the groups, the largest first."""
-    if judged.group is None:
+    if rows.group is None:
         return []
-    # One stable sort instead of a search for each group: there may be many.
-    order = np.argsort(judged.group, kind="stable")
-    ends = np.cumsum(np.bincount(judged.group, minlength=len(judged.groups)))
+    # One stable sort instead of a search for each of many groups.
+    order = np.argsort(rows.group, kind="stable")
+    ends = np.cumsum(np.bincount(rows.group, minlength=len(rows.groups)))
     found = []
-    for name, rows in zip(judged.groups, np.split(order, ends[:-1]), strict=True):
-        positive, scores = judged.positive[rows], judged.scores[rows]
+    for name, members in zip(rows.groups, np.split(order, ends[:-1]), strict=True):
+        positive, scores = rows.positive[members], rows.scores[members]
         positives = int(np.count_nonzero(positive))
-        weight = None if judged.weight is None else judged.weight[rows]
-        counts = positive if weight is None else positive[weight > 0.0]
+        weight = None if rows.weight is None else rows.weight[members]
+        weighted = positive if weight is None else positive[weight > 0.0]
         area = None
-        if counts.any() and not counts.all():
+        if weighted.any() and not weighted.all():
             area = auc_interval(positive, scores, level=level, sample_weight=weight)
-        found.append(Group(name, rows.size, positives, area))
+        found.append(Group(name, members.size, positives, area))
     return sorted(found, key=lambda group: (-group.rows, group.name))
 
 

@@ -1,17 +1,20 @@
-"""Scores from files and streams: chunk by chunk, in the order of the data.
+"""Scoring of files and streams, chunk by chunk, in the order of the data.
 
-A model that was trained from files knows how to read more of them; its recipe says so.
+A model that was trained from files stores how to read such files.
 """
 
+import bz2
 import csv
 import errno
+import gzip
+import lzma
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +33,13 @@ from aucmax.storage.standard_output import whole_output
 from aucmax.tables.labels import Task
 from aucmax.workflows.models import load_with_recipe
 
-_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk, file, share of a disk
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk full, file size, quota
 
 Scores = NDArray[np.float64]
 
 
 class Model(NamedTuple):
-    """What a model file holds."""
+    """The estimator of a model file, and how it reads data."""
 
     estimator: Any
     recipe: dict[str, Any] | None  # None if the model was trained in Python
@@ -49,11 +51,11 @@ class Model(NamedTuple):
 
     @classmethod
     def load_for(cls, path: Path, data: Sequence[str], command: str) -> "Model":
-        """Read a model file; say so if it has changed places with the data."""
+        """Read a model file; raise an error if model and data are interchanged."""
         if data and is_model(data[0]) and not is_model(path):
             raise ValueError(
-                f"{path} is not a model file, but {data[0]} is one. The model comes "
-                f"first: aucmax {command} {data[0]} {path}"
+                f"{path} is not a model file, but {data[0]} is. The model comes first: "
+                f"aucmax {command} {data[0]} {path}"
             )
         return cls.load(path)
 
@@ -72,7 +74,7 @@ class Model(NamedTuple):
         return Task.of([positive], [negative])
 
     def names(self, features: Sequence[int] | None = None) -> list[str]:
-        """Return the names of some features (default: all), or their numbers."""
+        """Return names of features (default: all), or their numbers as text."""
         if features is None:
             features = range(self.width)
         if hasattr(self.estimator, "feature_names_in_"):
@@ -89,61 +91,43 @@ class Model(NamedTuple):
     def open(
         self,
         data: Sequence[str],
-        *,
-        keep_text: bool = False,
-        extra: Sequence[str] = (),
-        labelled: bool = True,
-        weight: str | None = None,
-        prompt: bool = False,
         changes: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Source:
-        """Return a reader that makes the features this model was trained on.
+        """Return a reader that builds the features this model was trained on.
 
-        ``changes`` are as for :func:`aucmax.io.open_data.reopen`.
+        ``changes`` and ``options`` are as for :func:`aucmax.io.open_data.reopen`.
         """
+        options["n_features"] = self.width
         if self.recipe is not None:
-            return reopen(
-                data,
-                self.recipe["input"],
-                keep_text=keep_text,
-                extra=extra,
-                n_features=self.width,
-                labelled=labelled,
-                weight=weight,
-                prompt=prompt,
-                changes=changes,
-            )
+            return reopen(data, self.recipe["input"], changes=changes, **options)
         changes = dict(changes or {})
-        columns = bool(extra) or weight not in (None, "none")
-        if named_set(data) and not columns:
+        has_columns = bool(options.pop("extra", ()))
+        has_columns |= options.pop("weight", None) not in (None, "none")
+        if named_set(data) and not has_columns:
             return open_data(data, **changes)
         text = Text(data)
         known = guess_format(text)
-        if known != "svmlight" or columns:
+        if known != "svmlight" or has_columns:
             raise ValueError(
-                "The model was trained in Python, and does not say how columns become "
+                "The model was trained in Python and does not store how columns become "
                 f"features: it cannot read {known} data. Train it with aucmax train, "
                 "or score in Python: aucmax.load(MODEL).decision_function(X)."
             )
-        missing = changes.pop("missing", "error")
+        options["missing"] = changes.pop("missing", "error")
         if changes:
             raise ValueError(
-                f"{', '.join(sorted(changes))}: of svmlight data one may say missing."
+                f"{', '.join(sorted(changes))}: svmlight data only accept the option "
+                "'missing'."
             )
-        return SvmlightSource(
-            text,
-            n_features=self.width,
-            missing=missing,
-            labelled=labelled,
-            prompt=prompt,
-        )
+        return SvmlightSource(text, **options)
 
     def score(self, X: Any) -> Scores:
-        """Return the score of each row; features it has never seen do not matter."""
+        """Return the score of each row; features unknown to the model are ignored."""
         if X.shape[1] > self.width:
             warnings.warn(
-                f"The data have features beyond the {self.width:,} that the model "
-                "knows: these do not count.",
+                f"The model has {self.width:,} features: further features of the data "
+                "are ignored.",
                 DataWarning,
                 stacklevel=2,
             )
@@ -156,9 +140,9 @@ class Model(NamedTuple):
 def scored(
     model: Model, source: Source, watch: Callable[[int, int], None]
 ) -> Iterator[tuple[Chunk, Scores]]:
-    """Yield chunks of the data and the scores of their rows.
+    """Yield chunks of the data with the scores of their rows.
 
-    ``watch`` is told the bytes and the rows that are done.
+    ``watch`` is called with the numbers of bytes and rows done.
     """
     rows = 0
     for chunk in prefetch(source.chunks()):
@@ -169,14 +153,22 @@ def scored(
         watch(chunk.done, rows)
 
 
-class Writer(Protocol):
-    """Writes scores, with the rows they are of or without."""
+class _ScoreWriter:
+    """Writes one score per line; the base class of writers that copy rows."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
-        """Write some rows, and in their places, without a score, its bad lines."""
+        """Write the rows of a chunk, and its malformed lines without a score."""
+        for rows, line in _runs(chunk):
+            texts = map(repr, scores[rows].tolist())
+            self._file.write("".join(f"{text}\n" for text in texts).encode())
+            if line is not None:
+                self._file.write(b"\n")
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the end of the output."""
 
 
 def write_scores(
@@ -187,19 +179,27 @@ def write_scores(
     watch: Callable[[Sequence[str]], Any],
     changes: Mapping[str, Any] | None = None,
 ) -> int:
-    """Score data and write them to ``output``, or to standard output; return the rows.
+    """Score data and write the scores to a file or standard output.
 
-    The file appears when it is complete. ``watch`` is :func:`aucmax.cli.screen.reading`
-    or something like it; ``changes`` are as for :meth:`Model.open`.
+    Return the number of rows. The file appears when it is complete. ``watch`` takes the
+    files and returns a context manager that gives ``watch`` of :func:`scored`;
+    ``changes`` are as for :meth:`Model.open`.
     """
-    # Who feeds a pipe line by line may be waiting for the scores.
+    # prompt: a program that writes to the pipe may wait for the scores.
     reopened = partial(model.open, labelled=False, changes=changes)
     source = reopened(data, keep_text=True, prompt=True)
+    known, rows = source.recipe()["format"], 0
+    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
+    if to_parquet and known != "parquet":
+        raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if output is not None:
         refuse_overwriting(output, source.files)
-    rows = 0
     with _opened(output) as file, watch(source.files) as meter:
-        writer = _writer(reopened, source, output, file)
+        if known == "csv":
+            writer: _ScoreWriter = _CsvWriter(file, source, reopened)
+        else:
+            is_arrow = known == "parquet"
+            writer = _ArrowWriter(file, to_parquet) if is_arrow else _ScoreWriter(file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk if bad.in_place else chunk._replace(bad=[]), scores)
@@ -210,25 +210,8 @@ def write_scores(
     return rows
 
 
-def _writer(
-    reopened: Callable[[Sequence[str]], Source],
-    source: Source,
-    output: Path | None,
-    file: BinaryIO,
-) -> Writer:
-    known = source.recipe()["format"]
-    to_parquet = output is not None and output.suffix in (".parquet", ".pq")
-    if known == "parquet":
-        return _Batches(file, to_parquet)
-    if to_parquet:
-        raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
-    if known == "csv":
-        return _Table(file, source, lambda name: reopened([name]))
-    return _Plain(file)
-
-
 def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
-    """Yield stretches of rows, and the bad line that follows each; none the last."""
+    """Yield runs of rows, each with the malformed line after it, None for the last."""
     first = 0
     places = np.searchsorted(chunk.line, [line.line for line in chunk.bad])
     for place, line in zip(places.tolist(), chunk.bad, strict=True):
@@ -237,34 +220,17 @@ def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
     yield slice(first, None), None
 
 
-class _Plain:
-    """A score a line."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        for some, line in _runs(chunk):
-            texts = map(repr, scores[some].tolist())
-            self._file.write("".join(f"{text}\n" for text in texts).encode())
-            if line is not None:
-                self._file.write(b"\n")
-
-    def close(self) -> None:
-        pass
-
-
-class _Table:
-    """The lines of the input as they are, with one field more."""
+class _CsvWriter(_ScoreWriter):
+    """Copies the lines of CSV data and appends a field."""
 
     def __init__(
-        self, file: BinaryIO, source: Any, reopened: Callable[[str], Any]
+        self, file: BinaryIO, source: Any, reopened: Callable[[list[str]], Any]
     ) -> None:
-        self._file = file
+        super().__init__(file)
         self._source, self._reopened = source, reopened
         self._names: bytes | None = source.header()
         self._end: bytes | None = None  # of a line, as in the input
-        self._seen: str | None = None  # the file that rows were last from
+        self._seen: str | None = None  # file of the last rows
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         data, starts, stops = chunk.raw
@@ -282,8 +248,8 @@ class _Table:
             b"%b%b%b%b" % (data[start:stop], delimiter, repr(score).encode(), end)
             for start, stop, score in zip(*bounds, strict=True)
         ]
-        for some, line in _runs(chunk):
-            self._file.write(b"".join(lines[some]))
+        for rows, line in _runs(chunk):
+            self._file.write(b"".join(lines[rows]))
             if line is not None:
                 self._file.write(line.text + delimiter + end)
 
@@ -301,40 +267,41 @@ class _Table:
             self._file.write(self._names + more + end)
 
     def _compare(self, name: str) -> None:
-        """Raise an error if a file's lines do not go with the header above them."""
-        other = self._reopened(name)
+        """Raise an error if a file has another header than the first one."""
+        other = self._reopened([name])
         if (other.header(), other.delimiter) != (self._names, self._source.delimiter):
             raise ValueError(
-                f"{name} has other columns than {self._source.files[0]}, or in another "
-                "order: score them one by one."
+                f"{name} has other columns than {self._source.files[0]}, or another "
+                "order of columns: score the files one by one."
             )
 
 
-class _Batches:
-    """Arrow's batches with one column more, as Parquet or as CSV."""
+class _ArrowWriter(_ScoreWriter):
+    """Appends a column to Arrow batches, and writes Parquet or CSV."""
 
     def __init__(self, file: BinaryIO, to_parquet: bool) -> None:
-        self._file, self._to_parquet = file, to_parquet
+        super().__init__(file)
+        self._to_parquet = to_parquet
         self._sink: Any = None
 
     def write(self, chunk: Chunk, scores: Scores) -> None:
         import pyarrow as pa
 
-        rows, unknown = [], []
-        for some, line in _runs(chunk):
-            start, stop, _ = some.indices(scores.size)
-            rows.append(chunk.raw.slice(start, stop - start))
-            unknown.append(np.zeros(stop - start, bool))
+        batches, null = [], []
+        for rows, line in _runs(chunk):
+            start, stop, _ = rows.indices(scores.size)
+            batches.append(chunk.raw.slice(start, stop - start))
+            null += [False] * (stop - start)
             if line is not None:
-                rows.append(line.row)
-                unknown.append(np.ones(1, bool))
-        empty = np.concatenate(unknown)
-        column = np.zeros(empty.size)
-        column[~empty] = scores
-        table = pa.Table.from_batches(rows, chunk.raw.schema)
+                batches.append(line.row)
+                null.append(True)
+        mask = np.array(null, bool)
+        column = np.zeros(mask.size)
+        column[~mask] = scores
+        table = pa.Table.from_batches(batches, chunk.raw.schema)
         name = free_name(table.schema.names)
-        table = table.append_column(name, pa.array(column, mask=empty))
-        table = table.combine_chunks()  # a group of rows in the file, as they were read
+        table = table.append_column(name, pa.array(column, mask=mask))
+        table = table.combine_chunks()  # one row group per chunk
         if self._sink is None:
             self._sink = self._begin(table.schema)
         self._sink.write(table)
@@ -354,7 +321,7 @@ class _Batches:
 
 
 def free_name(names: Sequence[str]) -> str:
-    """Return "score", or "score_2" and so on if there is such a column."""
+    """Return "score", or "score_2" and so on if that name is taken."""
     name, number = "score", 1
     while name in names:
         number += 1
@@ -364,7 +331,7 @@ def free_name(names: Sequence[str]) -> str:
 
 @contextmanager
 def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    """Open a file that appears when it is complete, packed if its name says so."""
+    """Open a file that appears when it is complete, compressed by its name."""
     try:
         if output is None:
             if sys.stdout is None:
@@ -372,41 +339,28 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
             with whole_output():
                 yield sys.stdout.buffer
         else:
-            with replacing(output) as file, _packing(file, output.suffix) as packed:
+            with replacing(output) as file, _compressed(file, output.suffix) as packed:
                 yield packed
     except OSError as error:
-        if error.errno in _FULL:  # it is good to know which disk is full
+        if error.errno in _FULL:  # name the file
             name = "standard output" if output is None else str(output)
             raise OSError(error.errno, error.strerror, name) from error
         raise
 
 
-@contextmanager
-def _packing(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    if suffix not in _PACKED:
-        yield file
-        return
-    packed: Any
+def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
     if suffix == ".gz":
-        import gzip
-
-        # No time and no name inside: the same scores give the same file.
-        packed = gzip.GzipFile("", "wb", 6, file, mtime=0)
-    elif suffix == ".bz2":
-        import bz2
-
-        packed = bz2.BZ2File(file, "wb")
-    elif suffix == ".xz":
-        import lzma
-
-        packed = lzma.LZMAFile(file, "wb", preset=1)  # noqa: SIM115
-    else:
-        try:
-            import zstandard
-        except ImportError:
-            raise ImportError(
-                "Files .zst need a package: pip install 'aucmax[data]'"
-            ) from None
-        packed = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
-    with packed:
-        yield packed
+        # Neither time nor name inside: the same scores give the same file.
+        return gzip.GzipFile("", "wb", 6, file, mtime=0)
+    if suffix == ".bz2":
+        return bz2.BZ2File(file, "wb")
+    if suffix == ".xz":
+        return lzma.LZMAFile(file, "wb", preset=1)
+    if suffix != ".zst":
+        return nullcontext(file)
+    try:
+        import zstandard
+    except ImportError:
+        raise ImportError("zstandard is missing: pip install 'aucmax[data]'") from None
+    writer = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    return cast("AbstractContextManager[Any]", writer)

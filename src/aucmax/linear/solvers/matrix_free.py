@@ -13,8 +13,8 @@ from aucmax.base.class_moments import (
     ClassMoments,
     noise,
 )
-from aucmax.core.products import times, transposed_times
 from aucmax.core.rows import Float, Index, Rows, n_rows
+from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.normal_equations import Solution
 
 
@@ -71,7 +71,7 @@ class MatrixFree:
 class AllPairs(MatrixFree):
     """The normal equations of all pairs of a positive and a negative row."""
 
-    def __init__(self, X: Rows, y: Float, moments: ClassMoments) -> None:
+    def __init__(self, X: Matrix, y: Float, moments: ClassMoments) -> None:
         self.X = X
         self.mean = moments.mean
         self.delta = self.mean[POS] - self.mean[NEG]
@@ -88,10 +88,10 @@ class AllPairs(MatrixFree):
         """Return H v, by products of the rows and scores about the class means."""
         v = np.where(self.varies, v, 0.0)
         # Rows of weight zero may hold any values.
-        score = np.where(self.share > 0.0, times(self.X, v), 0.0)
+        score = np.where(self.share > 0.0, self.X.times(v), 0.0)
         middle = np.bincount(self.positive, self.share * score, 2)
         off = self.share * (score - middle[self.positive])
-        Hv = transposed_times(self.X, off, len(v))
+        Hv = self.X.transposed_times(off)
         Hv += (middle[1] - middle[0]) * self.delta
         return np.where(self.varies, Hv, 0.0)
 
@@ -106,10 +106,10 @@ class SampledPairs(MatrixFree):
         neg: Index,
         moments: ClassMoments,
     ) -> None:
-        self.X, self.pos, self.neg = X, pos, neg
-        d = moments.mean.shape[1]
-        self.delta = transposed_times(X, self._to_rows(np.ones(len(pos))), d)
-        everything = AllPairs(X, np.zeros(0), moments)
+        self.X = LocalMatrix(X, moments.mean.shape[1])
+        self.n, self.pos, self.neg = n_rows(X), pos, neg
+        self.delta = self.X.transposed_times(self._to_rows(np.ones(len(pos))))
+        everything = AllPairs(self.X, np.zeros(0), moments)
         self.varies = everything.varies
         self.delta[~self.varies] = 0.0
         self.diagonal = everything.diagonal  # close to that of the sample
@@ -117,13 +117,12 @@ class SampledPairs(MatrixFree):
 
     def _to_rows(self, u: Float) -> Float:
         """Return Σ u (e_pos - e_neg) / k over the k pairs."""
-        n = n_rows(self.X)
-        each = np.bincount(self.pos, u, n) - np.bincount(self.neg, u, n)
+        each = np.bincount(self.pos, u, self.n) - np.bincount(self.neg, u, self.n)
         return each / len(self.pos)
 
     def times(self, v: Float) -> Float:
         """Return H v, the mean of z (z·v)."""
         v = np.where(self.varies, v, 0.0)
-        score = times(self.X, v)
+        score = self.X.times(v)
         along = self._to_rows(score[self.pos] - score[self.neg])
-        return np.where(self.varies, transposed_times(self.X, along, len(v)), 0.0)
+        return np.where(self.varies, self.X.transposed_times(along), 0.0)

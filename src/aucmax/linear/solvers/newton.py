@@ -1,110 +1,55 @@
-r"""Truncated Newton for a loss of the scores plus a ridge.
+r"""Truncated Newton for a loss of the scores plus a ridge penalty.
 
 .. math:: J(w) = L(X w) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
 
-with one λ for all features or one for each. Steps solve the Newton equations
-approximately by conjugate gradients (forcing terms of Eisenstat and Walker), in
-coordinates in which the curvature at zero is about one, so that features need no
-scaling. The line search is on the *scores*: X times the step is computed once, and each
-trial costs only the loss. J never rises.
+λ is l2, one number for all features or one per feature. Conjugate gradients solve the
+Newton equations with the forcing terms of Eisenstat and Walker, in coordinates in which
+the curvature at zero is about one; so the units of the features do not matter, and
+gradient norms are comparable. The line search works on the *scores*: X times the step
+is computed once, and each trial then costs one evaluation of the loss. J never rises.
 
-Solvers are generators that *ask* for products with X, so that :func:`together` can run
-several of them, for different folds or losses, and read X once for all. The result of a
-solver does not depend on the others.
+The solver uses X only through the products of
+:class:`aucmax.linear.solvers.matrix.Matrix`.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from copy import copy
-from itertools import islice
-from os import cpu_count
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.linalg.blas import dtrsv
 
-from aucmax.core.products import times, transposed_times
-from aucmax.core.rows import Float, Rows, n_rows
-from aucmax.core.threads import one_blas_thread
+from aucmax.core.rows import Float
+from aucmax.linear.solvers.matrix import Matrix
 from aucmax.losses.pairwise import Point
 
-Ridge = float | Float  # l2, of all features or of each
-Result = TypeVar("Result")
+Ridge = float | Float  # l2, for all features or for each
 
-_ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
+_ARMIJO = 1e-4  # required share of the decrease that the slope predicts
 _HALVINGS = 40
-_ROUNDING = 1e-16  # of J: a decrease that cannot be seen
+_ROUNDING = 1e-16  # relative decrease of J below which it is rounding error
 _FORCING = 0.5  # the first, and largest, relative residual of the Newton equations
-_ROUNDS = 200  # of conjugate gradients a step
-_FLAT = 1e-12  # curvature below this share of the largest seen is none
-_REACH = 10.0  # of a step: in units of the score, and of the scores so far
-_JITTER = 1e-7  # keeps the coordinates of copied features apart
-# Solvers at a time: more would take memory, some ten numbers a row each, and save no
-# more of it being read. Their losses are worth threads from so many rows on.
-_AT_A_TIME = 6
-_ROWS = 1 << 16
+_CG_STEPS = 200  # conjugate-gradient steps per Newton step, at most
+_FLAT = 1e-12  # curvature below this share of the largest seen counts as zero
+_REACH = 10.0  # longest step, in units of 1 + the standard deviation of the scores
+_JITTER = 1e-7  # keeps the matrix of duplicated features positive definite
 
 
-class Ask(NamedTuple):
-    """A product that a solver requests: X v, or Xᵀ v."""
-
-    v: Float
-    transposed: bool = False
-
-
-Solver = Generator[Any, Any, Result]
-
-
-def together(
-    X: Rows, n_features: int, solvers: Sequence[Solver[Result]]
-) -> list[Result]:
-    """Run solvers, several at a time, and return their results."""
-    found: dict[int, Result] = {}
-    asked: dict[int, Ask] = {}
-
-    def go(k: int, answer: Float | None = None) -> None:
-        # Steps may be too long, and rows of weight zero may hold any values.
-        with np.errstate(over="ignore", invalid="ignore"):
-            try:
-                asked[k] = solvers[k].send(answer)
-            except StopIteration as end:
-                found[k] = end.value
-
-    waiting = iter(range(len(solvers)))
-    threads = len(solvers) > 1 and n_rows(X) >= _ROWS
-    with one_blas_thread(), ThreadPoolExecutor(cpu_count() or 1) as pool:
-        each = pool.map if threads else map
-        while len(found) < len(solvers):
-            list(each(go, islice(waiting, _AT_A_TIME - len(asked))))
-            # A solver that was given X v asks for Xᵀ u next: answer these together.
-            for transposed in (False, True):
-                who = sorted(k for k in asked if asked[k].transposed == transposed)
-                if who:
-                    V = np.array([asked.pop(k).v for k in who])
-                    if transposed:
-                        out = transposed_times(X, V, n_features)
-                    else:
-                        out = times(X, V)
-                    del V
-                    list(each(go, who, out))
-    return [found[k] for k in range(len(solvers))]
-
-
-class Place(NamedTuple):
-    """Iterate: weights, their scores, and the loss at these."""
+class Iterate(NamedTuple):
+    """Weights, their scores, and the loss there."""
 
     w: Float
-    scores: Any  # of all rows; on a cluster, what they are made of
+    scores: Float  # of all rows
     point: Point
-    gradient: Float  # of the loss, by w
+    gradient: Float  # of the loss, with respect to w
 
 
 class Minimum(NamedTuple):
     """Result of the solver."""
 
-    place: Place
+    iterate: Iterate
     objective: float
     gradient_norm: float  # relative to that at zero
     n_iter: int
@@ -113,22 +58,22 @@ class Minimum(NamedTuple):
     @property
     def w(self) -> Float:
         """The weights."""
-        return self.place.w
+        return self.iterate.w
 
 
 class Coordinates:
-    """Weights u of features of unit scale, w = unit u; zero for constant features."""
+    """Weights of features of unit scale, w = unit u; zero for constant features."""
 
     def __init__(self, diagonal: Float, varies: NDArray[np.bool_], l2: Ridge) -> None:
         safe = np.where(varies, 2.0 * diagonal + l2, np.inf)
         self.unit = 1.0 / np.sqrt(safe)
 
     def weights(self, u: Float) -> Float:
-        """Return w of u."""
+        """Return w for u."""
         return self.unit * u
 
     def gradient(self, g: Float) -> Float:
-        """Return the gradient by u of that by w."""
+        """Convert a gradient with respect to w into one with respect to u."""
         return self.unit * g
 
 
@@ -147,13 +92,13 @@ class FullCoordinates(Coordinates):
         self.L = np.asfortranarray(L)
 
     def weights(self, u: Float) -> Float:
-        """Return w of u."""
+        """Return w for u."""
         out = np.zeros(len(self.unit))
         out[self.varies] = self._solve(u[self.varies], transposed=True)
         return self.unit * out
 
     def gradient(self, g: Float) -> Float:
-        """Return the gradient by u of that by w."""
+        """Convert a gradient with respect to w into one with respect to u."""
         out = np.zeros(len(self.unit))
         out[self.varies] = self._solve((self.unit * g)[self.varies], transposed=False)
         return out
@@ -171,14 +116,14 @@ def _dot(u: Float, v: Float) -> float:
 
 
 class Objective:
-    """J and its derivatives, for rows of nonzero share (``present``).
+    """J and its derivatives over the rows of non-zero ``share``.
 
-    Only differences of rows matter; ``ref`` is a central row.
+    Only differences between rows matter; ``ref`` is a row near their mean.
     """
 
     def __init__(
         self,
-        X: Rows,
+        X: Matrix,
         share: Float,
         loss: Callable[[Float, Float], Point],
         l2: Ridge,
@@ -189,7 +134,7 @@ class Objective:
         self.all = len(present) == len(share)
         self.present, self.n = present, len(share)
         self.share = share if self.all else share[present]
-        self._origin: list[tuple[float, Float]] = []  # known once for all ridges
+        self._origin: list[tuple[float, Float]] = []  # shared by all ridges
 
     def with_ridge(self, l2: Ridge) -> "Objective":
         """Return the same loss with another ridge."""
@@ -198,82 +143,72 @@ class Objective:
         return other
 
     def with_loss(self, loss: Callable[[Float, Float], Point]) -> "Objective":
-        """Return the same with another loss."""
+        """Return the same objective with another loss."""
         other = copy(self)
         other.loss, other._origin = loss, []
         return other
 
-    def nothing(self) -> Any:
-        """Return scores of zero."""
-        return np.zeros(self.n)
-
-    def here(self, scores: Any) -> Any:
-        """Return the scores of the rows that are present."""
+    def select(self, scores: Float) -> Float:
+        """Return the scores of the rows of non-zero share."""
         return scores if self.all else scores[self.present]
 
-    def at(self, scores: Any) -> Solver[Any]:
+    def point(self, scores: Float) -> Point:
         """Return the loss at scores of all rows."""
-        return self.loss(self.here(scores), self.share)
-        yield  # others have to ask for it
+        return self.loss(self.select(scores), self.share)
 
-    def origin(self) -> Solver[tuple[float, Float]]:
-        """Return the loss at zero, and its gradient by w."""
+    def origin(self) -> tuple[float, Float]:
+        """Return the loss at zero, and its gradient with respect to w."""
         if not self._origin:
-            point = yield from self.at(self.nothing())
-            self._origin.append((point.value, (yield from self.back(point.slope))))
+            point = self.point(np.zeros(self.n))
+            self._origin.append((point.value, self.gradient(point.slope)))
         return self._origin[0]
 
-    def place(self, w: Float) -> Solver[Place]:
-        """Return the iterate at w."""
-        scores = yield Ask(w, transposed=False)
-        point = yield from self.at(scores)
-        return Place(w, scores, point, (yield from self.back(point.slope)))
+    def iterate(self, w: Float) -> Iterate:
+        """Evaluate the loss and its gradient at w."""
+        scores = self.X.times(w)
+        point = self.point(scores)
+        return Iterate(w, scores, point, self.gradient(point.slope))
 
-    def back(self, slope: Any) -> Solver[Float]:
-        """Return the gradient by w for one by the scores, Xᵀ slope."""
-        g = yield Ask(self.everywhere(slope), transposed=True)
-        return g - float(slope.sum()) * self.ref  # zero, were it not for rounding
+    def gradient(self, slope: Float) -> Float:
+        """Return Xᵀ slope, for slopes of the rows of non-zero share."""
+        everywhere = slope
+        if not self.all:
+            everywhere = np.zeros(self.n)
+            everywhere[self.present] = slope
+        # The slopes sum to zero but for rounding, which large means would amplify.
+        return self.X.transposed_times(everywhere) - float(slope.sum()) * self.ref
 
     def ridge(self, w: Float) -> float:
         """Return the penalty, ½ Σ l2 w²."""
         return 0.5 * _dot(self.l2 * w, w)
 
-    def spread(self, scores: Any) -> Solver[float]:
-        """Return the root mean square of scores about their mean, classes balanced."""
-        some = self.here(scores)
+    def score_scale(self, scores: Float) -> float:
+        """Return the standard deviation of scores, with balanced classes."""
+        values = self.select(scores)
         weight = 0.5 * np.abs(self.share)
-        off = some - _dot(weight, some)
-        return float(np.sqrt(_dot(weight, off * off))) + 1e-300
-        yield  # as in ``at``
-
-    def everywhere(self, some: Float) -> Float:
-        """Return values of the present rows, with zeros for the others."""
-        if self.all:
-            return some
-        out = np.zeros(self.n)
-        out[self.present] = some
-        return out
+        centred = values - _dot(weight, values)
+        return float(np.sqrt(_dot(weight, centred * centred))) + 1e-300
 
 
-def _step(
+def _newton_step(
     o: Objective, c: Coordinates, point: Point, g: Float, forcing: float
-) -> Solver[tuple[Float, Any]]:
+) -> tuple[Float, Float]:
     """Return the approximate Newton step, and its scores.
 
-    Conjugate gradients on H d = -g, from zero. If the curvature is not positive, the
-    step so far is returned, or the steepest descent.
+    Conjugate gradients on H d = -g, from zero. They stop where the curvature is not
+    positive, with the current d, or with -g in the first step.
     """
-    d, steps = np.zeros_like(g), o.nothing()
+    d, steps = np.zeros_like(g), np.zeros(o.n)
     r = -g
     p = r.copy()
     rr = _dot(r, r)
     goal = forcing * forcing * rr
     largest = 0.0
-    for k in range(_ROUNDS):
+    for k in range(_CG_STEPS):
         v = c.weights(p)
-        scores = yield Ask(v, transposed=False)
-        along = yield from o.back(point.product(o.here(scores)))
-        Hp = c.gradient(along + o.l2 * v)
+        scores = o.X.times(v)
+        Hv = o.gradient(point.product(o.select(scores)))
+        Hp = c.gradient(Hv + o.l2 * v)
         curvature = _dot(p, Hp) / max(_dot(p, p), 1e-300)
         largest = max(largest, curvature)
         if curvature <= _FLAT * largest or not np.isfinite(curvature):
@@ -289,25 +224,26 @@ def _step(
     return d, steps
 
 
+# Trial steps can overflow, and rows of zero weight can hold any value.
+@np.errstate(over="ignore", invalid="ignore")
 def descend(
     objective: Objective,
     coordinates: Coordinates,
     tol: float,
     max_iter: int,
-    start: Place | None = None,
-) -> Solver[Minimum]:
-    """Minimise J until the gradient norm is below ``tol``, relative to that at zero.
+    start: Iterate | None = None,
+) -> Minimum:
+    """Minimise J until the gradient norm is ``tol`` times that at zero.
 
-    Norms are measured in ``coordinates``. A start where J is above that at zero is
-    ignored.
+    Both norms are measured in ``coordinates``. A start where J is above that at zero
+    is ignored.
     """
     o, c = objective, coordinates
-    value, gradient = yield from o.origin()
+    value, gradient = o.origin()
     first = float(np.sqrt(_dot(*[c.gradient(gradient)] * 2)))
     if start is None or not start.point.value + o.ridge(start.w) <= value:
-        nothing = o.nothing()
-        point = yield from o.at(nothing)
-        start = Place(np.zeros_like(gradient), nothing, point, gradient)
+        zero = np.zeros(o.n)
+        start = Iterate(np.zeros_like(gradient), zero, o.point(zero), gradient)
     here = start
     J = here.point.value + o.ridge(here.w)
     history = [J]
@@ -326,27 +262,27 @@ def descend(
                 ahead = max(ahead, 0.9 * forcing * forcing)
             forcing = min(max(ahead, 0.5 * goal / norm), _FORCING)
         before = norm
-        d, steps = yield from _step(o, c, here.point, h, forcing)
+        d, steps = _newton_step(o, c, here.point, h, forcing)
         move = c.weights(d)
         slope = _dot(d, h)
         if slope >= -_ROUNDING * abs(J):
             break
         w_move, move_move = _dot(o.l2 * here.w, move), o.ridge(move)
         base = o.ridge(here.w)
-        # With nearly no curvature a Newton step is unbounded: limit its scores.
-        so_far = yield from o.spread(here.scores)
-        length = min(1.0, _REACH * (1.0 + so_far) / (yield from o.spread(steps)))
+        # Where the curvature is almost zero, a Newton step is unbounded.
+        reach = _REACH * (1.0 + o.score_scale(here.scores))
+        length = min(1.0, reach / o.score_scale(steps))
         for _ in range(_HALVINGS):
             trial = here.scores + length * steps
-            point = yield from o.at(trial)
+            point = o.point(trial)
             ridge = base + length * (w_move + length * move_move)
-            if point.value + ridge <= J + _ENOUGH * length * slope:
+            if point.value + ridge <= J + _ARMIJO * length * slope:
                 break
             length *= 0.5
-        else:  # J has reached its rounding error
+        else:  # the decrease of J is below its rounding error
             break
         w = here.w + length * move
-        here = Place(w, trial, point, (yield from o.back(point.slope)))
+        here = Iterate(w, trial, point, o.gradient(point.slope))
         J = point.value + o.ridge(w)
         history.append(J)
     relative = norm / first if first > 0.0 else 0.0

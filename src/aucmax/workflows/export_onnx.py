@@ -1,7 +1,7 @@
-"""Models as graphs of ONNX: what ``aucmax export`` writes.
+"""Export models as ONNX graphs or as JSON.
 
-Rows X, double (n, features), come in, and a score for each of them, double (n,), comes
-out. Trees are an operation of ONNX's own, which adds up values as float32.
+The ONNX graph takes rows X, double (n, features), and returns a score for each of them,
+double (n,). Trees use ONNX's own operator, which sums in float32.
 """
 
 import json
@@ -17,42 +17,77 @@ from aucmax.blend.frequent import Frequent
 from aucmax.blend.trees import NEAR, BoostedTrees, RandomizedTrees
 from aucmax.workflows.score import Model
 
-_MOST_NAMES = 10_000  # those of hashed features say nothing
-_DOUBLE = 11  # a type, as ONNX counts them
+_MAX_NAMES = 10_000  # features; wider models have mostly hashed ones, without names
+_DOUBLE = 11  # ONNX's number of this type
+
+
+def to_json(model: Model) -> dict[str, Any]:
+    """Return the score expression of a model, for JSON.
+
+    Weights of zero are omitted. Models with a feature map have "scaling" and "units",
+    see ``aucmax.base.expression``.
+    """
+    estimator = model.estimator
+    formula = estimator.expression()
+    if formula is None:
+        raise _not_one_expression(estimator, "JSON")
+    used = np.flatnonzero(formula.weights)
+    indices, weights = formula.indices()[used].tolist(), formula.weights[used].tolist()
+    found = {
+        "format": "aucmax weights",
+        "version": 1,
+        "class": type(estimator).__name__,
+        "classes": estimator.classes_.tolist(),
+        "positive": str(model.task()),
+        "features": model.width,
+        "intercept": formula.intercept,
+        "weights": [
+            {"feature": name, "index": index, "weight": weight}
+            for name, index, weight in zip(
+                model.names(indices), indices, weights, strict=True
+            )
+        ],
+    }
+    if formula.units is not None:
+        scaling, units = formula.scaling._asdict(), formula.units._asdict()
+        found["scaling"] = {name: array.tolist() for name, array in scaling.items()}
+        found["units"] = {"kind": units.pop("kind")}
+        found["units"] |= {name: array.tolist() for name, array in units.items()}
+    return {**found, "recipe": model.recipe}
 
 
 def to_onnx(model: Model) -> bytes:
-    """Return the model as a file of ONNX."""
+    """Return the content of an ONNX file."""
     try:
         from onnx import TensorProto, checker, helper
     except ImportError:
-        raise ImportError("ONNX needs a package: pip install 'aucmax[onnx]'") from None
+        raise ImportError("onnx is missing: pip install 'aucmax[onnx]'") from None
     graph = _Graph()
     try:
         score = _score(graph, "X", model.estimator)
     except TypeError as error:
-        raise ValueError(f"It cannot be written as ONNX: {error}") from None
+        raise ValueError(f"Cannot export to ONNX: {error}") from None
     graph.add("Identity", score, output="score")
-    drawn = helper.make_graph(
-        [helper.make_node(op, *ends, **how) for op, ends, how in graph.nodes],
+    proto_graph = helper.make_graph(
+        [helper.make_node(op, *ends, **options) for op, ends, options in graph.nodes],
         "aucmax",
         [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", model.width])],
         [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["n"])],
         [_tensor(name, values) for name, values in graph.constants.items()],
     )
-    # Old versions, which every runtime reads.
+    # Old versions, which all runtimes support.
     versions = [helper.make_opsetid("", 13)]
     if graph.has_trees:
         versions.append(helper.make_opsetid("ai.onnx.ml", 3))
     proto = helper.make_model(
-        drawn, producer_name="aucmax", ir_version=8, opset_imports=versions
+        proto_graph, producer_name="aucmax", ir_version=8, opset_imports=versions
     )
     about = {
         "class": type(model.estimator).__name__,
         "positive": str(model.task()),
         "recipe": json.dumps(model.recipe),
     }
-    if model.width <= _MOST_NAMES:
+    if model.width <= _MAX_NAMES:
         about["features"] = json.dumps(model.names())
     helper.set_model_props(proto, about)
     checker.check_model(proto)
@@ -60,18 +95,18 @@ def to_onnx(model: Model) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants; names are given as they come."""
+    """Nodes and constants of a graph, with generated names."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[str, tuple[list[str], list[str]], dict[str, Any]]] = []
         self.constants: dict[str, NDArray[Any]] = {}
         self.has_trees = False
 
-    def add(self, op: str, *inputs: Any, output: str = "", **how: Any) -> str:
-        """Add a node, numbers among its inputs as constants; return its output."""
+    def add(self, op: str, *inputs: Any, output: str = "", **options: Any) -> str:
+        """Add a node and return the name of its output; arrays become constants."""
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
         output = output or f"{op.lower()}_{len(self.nodes)}"
-        self.nodes.append((op, (names, [output]), how))
+        self.nodes.append((op, (names, [output]), options))
         return output
 
     def constant(self, values: Any) -> str:
@@ -81,46 +116,51 @@ class _Graph:
 
 
 def _score(graph: _Graph, X: str, estimator: Any) -> str:
-    """Add the score of an estimator; return its name."""
+    """Add the score of an estimator; return the name of the output."""
     if isinstance(estimator, AUCClassifier):
         return _blend(graph, X, estimator)
     if isinstance(estimator, Frequent):
-        seen = graph.add("Gather", X, estimator.chosen_.astype(np.int64), axis=1)
-        return _score(graph, seen, estimator.estimator_)
+        chosen = graph.add("Gather", X, estimator.chosen_.astype(np.int64), axis=1)
+        return _score(graph, chosen, estimator.estimator_)
     if isinstance(estimator, BoostedTrees):
         total = _forest(graph, X, estimator.forest_)
         return graph.add("Add", total, [estimator.offset_])
     if isinstance(estimator, RandomizedTrees):
         total = _forest(graph, X, estimator.forest_)
         mean = graph.add("Div", total, [float(len(estimator.forest_.roots))])
-        low = graph.add("Max", mean, [NEAR])
-        p = graph.add("Min", low, [1.0 - NEAR])
-        rest = graph.add("Sub", [1.0], p)
-        return graph.add("Log", graph.add("Div", p, rest))
+        p = graph.add("Min", graph.add("Max", mean, [NEAR]), [1.0 - NEAR])
+        return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
     expression = estimator.expression()
     if expression is None:
-        raise ValueError(
-            f"{type(estimator).__name__} cannot be exported: its score has nonlinear "
-            "members. Train it with nonlinear=False, or use a Chain."
-        )
-    return _formula(graph, X, expression)
+        raise _not_one_expression(estimator, "ONNX")
+    return _expression(graph, X, expression)
+
+
+def _not_one_expression(estimator: Any, form: str) -> ValueError:
+    remedy = "Train it with nonlinear=False, or use a Chain."
+    if isinstance(estimator, AUCClassifier):
+        remedy = "Export it to ONNX, or train a single model with --fast."
+    return ValueError(
+        f"Cannot export to {form}: the score of {type(estimator).__name__} is not one "
+        f"linear or kernel expression. {remedy}"
+    )
 
 
 def _blend(graph: _Graph, X: str, estimator: AUCClassifier) -> str:
-    X = _filled(graph, X, estimator._fill)
+    X = _impute(graph, X, estimator._fill)
     slope, total = estimator._odds[0], graph.constant([estimator._odds[1]])
-    for models, (mean, unit, w) in zip(
+    for models, (mean, deviation, weight) in zip(
         estimator.members_.values(), estimator._blend.T, strict=True
     ):
         scores = [_score(graph, X, model) for model in models]
         centred = graph.add("Sub", graph.add("Sum", *scores), [mean * len(models)])
-        part = graph.add("Mul", centred, [slope * w / unit / len(models)])
+        part = graph.add("Mul", centred, [slope * weight / deviation / len(models)])
         total = graph.add("Add", total, part)
     return total
 
 
-def _filled(graph: _Graph, X: str, fill: Any) -> str:
-    """Add what is to be done about missing numbers."""
+def _impute(graph: _Graph, X: str, fill: Any) -> str:
+    """Add medians for missing values, and flags for the columns that have some."""
     if not len(fill.median):
         return X
     missing = graph.add("IsNaN", X)
@@ -132,13 +172,12 @@ def _filled(graph: _Graph, X: str, fill: Any) -> str:
 
 
 def _forest(graph: _Graph, X: str, forest: Forest) -> str:
-    """Add trees; of a node, "true" is left."""
+    """Add the sum of trees; the "true" branch is the left one, the next node."""
     graph.has_trees = True
-    n, leaf = len(forest.feature), forest.feature == LEAF
-    place = np.arange(n)
-    tree = np.searchsorted(forest.roots, place, side="right") - 1
-    own = place - forest.roots[tree]
-    right = np.where(leaf, 0, forest.right - forest.roots[tree])
+    leaf = forest.feature == LEAF
+    node = np.arange(len(leaf))
+    tree = np.searchsorted(forest.roots, node, side="right") - 1
+    node -= forest.roots[tree]  # number within its tree
     values = graph.add(
         "TreeEnsembleRegressor",
         X,
@@ -147,14 +186,14 @@ def _forest(graph: _Graph, X: str, forest: Forest) -> str:
         aggregate_function="SUM",
         post_transform="NONE",
         nodes_treeids=tree,
-        nodes_nodeids=own,
+        nodes_nodeids=node,
         nodes_featureids=np.where(leaf, 0, forest.feature),
         nodes_modes=["LEAF" if one else "BRANCH_LEQ" for one in leaf],
         nodes_values_as_tensor=_tensor("", np.where(leaf, 0.0, forest.number)),
-        nodes_truenodeids=np.where(leaf, 0, own + 1),
-        nodes_falsenodeids=right,
+        nodes_truenodeids=np.where(leaf, 0, node + 1),
+        nodes_falsenodeids=np.where(leaf, 0, forest.right - forest.roots[tree]),
         target_treeids=tree[leaf],
-        target_nodeids=own[leaf],
+        target_nodeids=node[leaf],
         target_ids=np.zeros(np.count_nonzero(leaf), int),
         target_weights_as_tensor=_tensor("", forest.number[leaf]),
     )
@@ -162,8 +201,8 @@ def _forest(graph: _Graph, X: str, forest: Forest) -> str:
     return graph.add("Cast", single, to=_DOUBLE)
 
 
-def _formula(graph: _Graph, X: str, formula: ScoreExpression) -> str:
-    """Add a formula, see ``aucmax.base.expression``."""
+def _expression(graph: _Graph, X: str, formula: ScoreExpression) -> str:
+    """Add a score expression, see ``aucmax.base.expression``."""
     units = formula.units
     if units is None:
         linear = graph.add("MatMul", X, formula.weights)
@@ -175,13 +214,12 @@ def _formula(graph: _Graph, X: str, formula: ScoreExpression) -> str:
     linear = graph.add("MatMul", z, formula.weights)
     angles = graph.add("Add", graph.add("MatMul", z, units.directions), units.phases)
     if units.kind == GAUSSIAN:
-        squares = graph.add("ReduceSumSquare", z, axes=[1])
-        halves = graph.add("Mul", squares, [-0.5])
-        waves = graph.add("Exp", graph.add("Add", angles, halves))
+        halves = graph.add("Mul", graph.add("ReduceSumSquare", z, axes=[1]), [-0.5])
+        values = graph.add("Exp", graph.add("Add", angles, halves))
     else:
-        waves = graph.add("Cos", angles)
-    both = graph.add("Add", linear, graph.add("MatMul", waves, units.amplitudes))
-    return graph.add("Add", both, [formula.intercept])
+        values = graph.add("Cos", angles)
+    nonlinear = graph.add("MatMul", values, units.amplitudes)
+    return graph.add("Add", graph.add("Add", linear, nonlinear), [formula.intercept])
 
 
 def _tensor(name: str, values: NDArray[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What people see, in a terminal and without one."""
+"""Terminal output: text, tables and progress bars."""
 
 import io
 from time import perf_counter
@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from aucmax.cli import screen
-from aucmax.cli.screen import Screen, columns_table, reading, seconds, table
+from aucmax.cli import terminal as module
+from aucmax.cli.terminal import (
+    ReadingBar,
+    Screen,
+    columns_table,
+    duration,
+    leaderboard,
+    table,
+)
 from aucmax.stream.auc_stream import Standing
 from helpers.commands import invoke
 
@@ -28,20 +35,20 @@ def able_terminal(monkeypatch):
         (7800, "2:10:00"),
     ],
 )
-def test_times_as_people_say_them(time, words):
-    assert seconds(time) == words
+def test_duration(time, words):
+    assert duration(time) == words
 
 
-def test_without_a_terminal_a_step_is_a_line(capsys):
+def test_step_without_a_terminal_prints_a_line(capsys):
     shown = Screen()
-    with shown.step("Training", 10) as advance:
-        advance(10)
+    with shown.step("Training", 10) as bar:
+        bar.show(10)
     out, err = capsys.readouterr()
     assert out.startswith("Training: 0.")
     assert err == ""
 
 
-def test_quiet_leaves_standard_output_alone(capsys):
+def test_quiet_prints_nothing_to_standard_output(capsys):
     shown = Screen(quiet=True)
     with shown.step("Training"):
         shown.print("words")
@@ -58,7 +65,7 @@ def test_text_is_not_markup(capsys):
 WILD = "a\x1b]52;c;QQ==\x07b\x9b2J\u202e"
 
 
-def test_names_cannot_control_the_terminal(capsys):
+def test_control_characters_are_escaped(capsys):
     grid = table("name", "number")
     grid.add_row(WILD, "1")
     shown = Screen()
@@ -70,7 +77,7 @@ def test_names_cannot_control_the_terminal(capsys):
         assert all(c.isprintable() or c == "\n" for c in text)
 
 
-def test_names_from_files_cannot_control_the_terminal(tmp_path):
+def test_control_characters_from_files_are_escaped(tmp_path):
     data, model = tmp_path / "a.csv", tmp_path / "m.aucmax"
     rng = np.random.default_rng(0)
     rows = [
@@ -88,7 +95,7 @@ def test_names_from_files_cannot_control_the_terminal(tmp_path):
         assert r"\x1b" in result.stdout
 
 
-def test_a_table_of_many_columns_takes_no_quadratic_time():
+def test_table_of_many_columns_takes_linear_time():
     facts = {"distinct": 5, "missing": 0, "rows": 10}
     roles = [{"name": f"c{i}", "role": "number", **facts} for i in range(40_000)]
     start = perf_counter()
@@ -98,58 +105,58 @@ def test_a_table_of_many_columns_takes_no_quadratic_time():
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Return what a terminal of 100 columns gets to see."""
+    """Return the output of a terminal of 100 columns."""
     seen = io.StringIO()
 
     def console(**_):
         return Console(file=seen, force_terminal=True, width=100)
 
-    monkeypatch.setattr(screen, "Console", console)
+    monkeypatch.setattr(module, "Console", console)
     return seen
 
 
-def test_a_terminal_sees_how_far_reading_has_come(terminal, tmp_path):
+def test_reading_bar_shows_progress(terminal, tmp_path):
     file = tmp_path / "data"
     file.write_bytes(bytes(1_000_000))
-    with reading([str(file)], passes=2, label="Training") as meter:
-        meter(500_000, 1_234, 1, 0.75)
+    with ReadingBar([str(file)], passes=2, label="Training") as bar:
+        bar(500_000, 1_234, 1, 0.75)
     for words in ("Training", "75 %", "1,234 rows", "AUC 0.7500"):
         assert words in terminal.getvalue()
 
 
-def test_a_terminal_sees_what_goes_on_after_reading(terminal, tmp_path):
+def test_bar_pulses_after_reading(terminal, tmp_path):
     file = tmp_path / "data"
     file.write_bytes(bytes(1_000_000))
-    with reading([str(file)]) as meter:
-        meter(1_000_000, 1_234)
+    with ReadingBar([str(file)]) as bar:
+        bar(1_000_000, 1_234)
         before = len(terminal.getvalue())
-        meter.label("Fitting BAMCV")
+        bar.pulse("Fitting BAMCV")
     assert "Fitting BAMCV" in terminal.getvalue()[before:]
     assert "%" not in terminal.getvalue()[before:].rpartition("Fitting")[2]
 
 
-def test_nobody_knows_how_long_a_pipe_is(terminal):
-    with reading(["-"]) as meter:
-        meter(500_000, 1_234)
+def test_reading_bar_of_a_pipe_has_no_percentage(terminal):
+    with ReadingBar(["-"]) as bar:
+        bar(500_000, 1_234)
     assert "1,234 rows" in terminal.getvalue()
     assert "left" not in terminal.getvalue()
     assert "%" not in terminal.getvalue()
 
 
-def test_no_bar_without_a_terminal_or_when_not_wanted(terminal, capsys):
-    with reading(["-"], shown=False) as meter:
-        meter(500_000, 1_234)
+def test_bar_is_not_shown_if_not_wanted(terminal, capsys):
+    with ReadingBar(["-"], shown=False) as bar:
+        bar(500_000, 1_234)
     assert terminal.getvalue() == ""
 
 
-def test_a_terminal_sees_how_a_race_stands(terminal):
+def test_leaderboard_is_shown_below_the_bar(terminal):
     lines = [
         Standing("OAM(C=6.0)", 40_000, 0.81234, 0.00321, 0.0, 1.0, True),
         Standing("SPAM()", 16_384, 0.79, 0.0041, 0.0123, 0.0, False),
     ]
-    with reading(["-"]) as meter:
-        meter(500_000, 1_234)
-        meter.board(lines)
+    with ReadingBar(["-"]) as bar:
+        bar(500_000, 1_234)
+        bar.table = leaderboard([line._asdict() for line in lines])
     words = terminal.getvalue()
     for word in ("OAM(C=6.0)", "0.8123 ± 0.0032", "100 %", "0.0123", "out"):
         assert word in words
