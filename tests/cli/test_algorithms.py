@@ -91,7 +91,7 @@ class _Stop(Observer):
 def test_resumed_training_gives_the_same_bytes(rows, tmp_path, monkeypatch):
     """Training is stopped before or after the feature map is fitted."""
     monkeypatch.setattr("aucmax.io.text.BLOCK", 1 << 12)
-    monkeypatch.setattr("aucmax.io.csv_scan.BLOCK", 1 << 12, raising=False)
+    monkeypatch.setattr("aucmax.io.csv_source.CsvSource._block", 1 << 12)
     data = write_table(tmp_path / "clicks.csv", table(600))
     plan = Plan(
         [str(data)],

@@ -319,7 +319,7 @@ def test_reader_options_other_than_in_training(model, data, tmp_path):
     assert report(model, piped, "--input", "delimiter=|")["rows"] == len(lines)
     holes = write_table(tmp_path / "holes.csv", [*LINES, ",York,3,no"])
     result = invoke("evaluate", model, holes)
-    assert "is missing ('')" in result.stderr
+    assert "the value is missing" in result.stderr
     assert "--missing zero replaces it by zero" in result.stderr
     assert report(model, holes, "--missing", "zero")["rows"] == len(LINES) + 1
     for more, message in (

@@ -37,13 +37,14 @@ def records(text, delimiter=b","):
                 if match is None:
                     fields, end = None, first
                     break
-                field = match[1].strip(b" \t\r").replace(b'""', b'"')
+                field = re.sub(rb"\r(?!\n)", b" ", match[1])
+                field = field.strip(b" \t\r").replace(b'""', b'"')
             else:
                 match = plain.match(text, end)
                 field = match[1]
                 if match[2] == b"\n":
                     field = field.removesuffix(b"\r")
-                field = field.strip(b" \t")
+                field = field.replace(b"\r", b" ").strip(b" \t")
             fields.append(field)
             end = match.end()
             if match[2].endswith(b"\n"):

@@ -380,7 +380,7 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
     assert recipe["numbers"] == (["a"] if label else ["a", "y"])
     found = whole(source)
     assert [line.line for line in found.bad] == [3, 4, 6]
-    assert "looks like a repeated header" in str(found.bad[0])
+    assert "is the header there again? Leave out" in str(found.bad[0])
     np.testing.assert_array_equal(found.X[:, 0], [1, 2])
 
 
@@ -390,8 +390,7 @@ def test_a_header_in_the_middle_is_a_bad_line(write, end, label):
         ("a,Clicked\n1,2\n", "clicked", "(did you mean 'Clicked'?); there are 'a', 'C"),
         ("a,clicked\n1,2\n", "clikced", "(did you mean 'clicked'?); there are 'a', 'c"),
         ("a,clicked\n1,2\n", "zebra", "'zebra'; there are 'a', 'clicked'"),
-        ("1,2\n3,4\n", "y", "a header (1,2), so columns are numbered 0 to 1. "
-                            "If it is a header: --input header=true"),
+        ("1,2\n3,4\n", "y", "no names (1,2), so columns are called by position, 0 to"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_of_a_column(write, text, wanted, message):
@@ -456,7 +455,8 @@ def test_labels_that_are_no_numbers(write):
     assert found.y.tolist() == ["ham", "spam", "None"]
     assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
     found = read(write("x,y\n1,0\n2,1\n3,NA\n4,x\n"), label="y")
-    assert found.y.tolist() == ["0", "1", "NA", "x"]
+    assert found.y.tolist() == ["0", "1", "x"]
+    assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,7 @@ def test_missing_values(write):
     (line,) = read(other, label="y", missing="error").bad
     assert line.problem.endswith("--missing zero ignores the missing value")
     assert str(found.bad[1]) == (
-        f"{path}, line 4, column a: the value is missing ('NA'): --missing zero "
+        f"{path}, line 4, column a: the value is missing: --missing zero "
         "replaces it by zero, and in training --missing impute by the mean of the "
         "column"
     )
@@ -576,7 +576,7 @@ def test_a_word_in_a_column_of_numbers(write):
     assert line.line == 302
     assert line.column == "size"
     assert line.text == b"1,large,0"
-    assert "'large' is not a number" in line.problem
+    assert "cannot parse 'large' as a number" in line.problem
     assert "--input categorical=size" in line.problem
     found = read(path, label="y", numeric=["x"], categorical=["size"])
     assert not found.bad
@@ -586,7 +586,7 @@ def test_a_word_in_a_column_of_numbers(write):
 def test_wrong_number_of_fields(write):
     found = read(write(HEAD + CLEAN + b"1,2\n1,2,x,0,5\n,,\n"), label="y")
     assert [(b.line, b.column) for b in found.bad] == [(4, None), (5, None), (6, None)]
-    assert "2 fields instead of 4" in found.bad[0].problem
+    assert "2 fields, but 4 are expected" in found.bad[0].problem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -630,7 +630,6 @@ def test_numbers_that_only_python_can_read(write):
     found = read(path, label="y", weight="w", numeric=["a"])
     np.testing.assert_array_equal(found.X, [[1.0, 1.0]] * 2500)
     assert [line.line for line in found.bad] == [i + 2 for i in range(7500) if i % 3]
-    assert len(found.chunks) > 1
 
 
 def test_byte_order_mark(write):
@@ -651,7 +650,7 @@ def test_no_rows(write):
     assert list(CsvSource([write(HEAD)], label="y").chunks()) == []
     with pytest.raises(ValueError, match="duplicate column name 'a'"):
         CsvSource([write("a,a\n1,2\n")]).recipe()
-    with pytest.raises(ValueError, match="malformed quoting in the first line"):
+    with pytest.raises(ValueError, match="quoting in the first line"):
         CsvSource([write('a,"b\n1,2\n')]).recipe()
     with pytest.raises(FileNotFoundError):
         CsvSource(["nowhere.csv"]).recipe()
@@ -730,7 +729,7 @@ def test_standard_input(write, monkeypatch):
     )
     for options in ({"missing": "impute"}, {"encode": "onehot"}):
         pipe()
-        with pytest.raises(ValueError, match="standard input"):
+        with pytest.raises(ValueError, match="a pipe can be read only once"):
             CsvSource(["-"], label="y", **options).recipe()
 
 
@@ -800,7 +799,6 @@ def test_many_bad_lines_make_many_chunks(write):
     found = read(path, label="y")
     assert len(found.X) == 4
     assert [line.line for line in found.bad] == list(range(4, 40_004))
-    assert len(found.chunks) == 3
 
 
 def test_empty_lines_take_no_memory(write):

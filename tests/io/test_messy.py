@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 
 import aucmax
+from aucmax.io.arrow_source import ArrowSource, FrameSource
 from aucmax.io.csv_source import CsvSource
-from aucmax.io.frame import FrameSource
-from aucmax.io.parquet import ParquetSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation
@@ -148,7 +147,7 @@ def typed(frame):
 
 def as_parquet(frame, folder):
     typed(frame).to_parquet(folder / "a.parquet")
-    return ParquetSource([str(folder / "a.parquet")], label="y")
+    return ArrowSource([str(folder / "a.parquet")], label="y")
 
 
 def as_pandas(frame, folder):
@@ -262,8 +261,8 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
         b for chunk in CsvSource([str(path)], label="y").chunks() for b in chunk.bad
     ]
     assert (bad.line, bad.column) == (place + 2, "c")
-    assert "is not a number" in bad.problem
-    assert "--input categorical=c reads the column as categorical" in bad.problem
+    assert "as a number" in bad.problem
+    assert "--input categorical=c makes categories" in bad.problem
     frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
     (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
     assert (bad.line, bad.column) == (place + 1, "c")
@@ -284,7 +283,7 @@ def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):
     chunks = list(as_csv(frame, tmp_path).chunks())
     (bad,) = chunks[0].bad
     assert (bad.line, bad.column) == (42, "c")
-    assert "'2024-02-31' is not a date" in bad.problem
+    assert "cannot parse '2024-02-31' as a date" in bad.problem
     assert len(chunks[0].y) == chunks[0].X.shape[0] == N - 1
 
 

@@ -17,8 +17,8 @@ feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from aucmax.io.frame import FrameSource  # noqa: E402
-from aucmax.io.parquet import ParquetSource, _seconds  # noqa: E402
+from aucmax.io.arrow_source import ArrowSource, FrameSource  # noqa: E402
+from aucmax.tables.cells import seconds as _seconds  # noqa: E402
 
 
 def table(n=500, missing=True):
@@ -82,7 +82,7 @@ OPTIONS = {"label": "y", "weight": "w", "text": ["t"], "hash_size": 32, "extra":
 def test_the_same_as_csv(tmp_path, kind, encode, missing):
     options = {**OPTIONS, "encode": encode, "missing": missing}
     path = write(table(), tmp_path / "table", kind)
-    ours = ParquetSource([path], **options)
+    ours = ArrowSource([path], **options)
     text = CsvSource([write(table(), tmp_path / "table.csv", "csv")], **options)
     found, expected = whole(ours), whole(text)
     # A mean depends on how the rows are cut, in its last bit.
@@ -108,11 +108,11 @@ def test_a_model_of_one_format_reads_the_other(tmp_path):
     parquet = write(mixed, tmp_path / "table.parquet")
     text = write(table(), tmp_path / "table.csv", "csv")
     recipe = json.loads(json.dumps(CsvSource([text], **options).recipe()))
-    found = whole(ParquetSource([parquet], recipe=recipe))
+    found = whole(ArrowSource([parquet], recipe=recipe))
     np.testing.assert_array_equal(found["X"], whole(CsvSource([text], **options))["X"])
-    recipe = json.loads(json.dumps(ParquetSource([parquet], **options).recipe()))
+    recipe = json.loads(json.dumps(ArrowSource([parquet], **options).recipe()))
     found = whole(CsvSource([text], recipe=recipe))
-    expected = whole(ParquetSource([parquet], **options))
+    expected = whole(ArrowSource([parquet], **options))
     np.testing.assert_array_equal(found["X"], expected["X"])
 
 
@@ -121,13 +121,13 @@ def test_a_model_of_one_format_reads_the_other(tmp_path):
     [("parquet", False), ("parquet", True), ("feather", True), ("stream", False)],
 )
 def test_reading_goes_on_anywhere(tmp_path, kind, keep_text, monkeypatch):
-    monkeypatch.setattr("aucmax.io.parquet._FEWEST", 16)
-    monkeypatch.setattr("aucmax.io.parquet._BATCH", 8)
+    monkeypatch.setattr("aucmax.io.arrow_source._FEWEST", 16)
+    monkeypatch.setattr("aucmax.io.arrow_source._BATCH", 8)
     for i in range(2):
         write(table(100), tmp_path / f"{i}.parquet", kind)
 
     def source():
-        return ParquetSource([str(tmp_path)], keep_text=keep_text, **OPTIONS)
+        return ArrowSource([str(tmp_path)], keep_text=keep_text, **OPTIONS)
 
     chunks = list(source().chunks())
     assert len(chunks) == 2 * (5 + 2)
@@ -180,7 +180,7 @@ def test_types(tmp_path):
     path = str(tmp_path / "types.arrow")
     with pa.ipc.new_file(path, pa.table(columns).schema) as writer:
         writer.write_table(pa.table(columns))
-    source = ParquetSource([path], missing="zero", encode="onehot")
+    source = ArrowSource([path], missing="zero", encode="onehot")
     (chunk,) = source.chunks()
     numbers = ["byte", "long", "half", "float", "decimal"]
     numbers += ["nothing", "void", "bool"]
@@ -220,12 +220,12 @@ def test_types(tmp_path):
 def test_types_that_are_no_features(tmp_path, values):
     path = write(pa.table({"x": [1, 2], "odd": values}), tmp_path / "odd.parquet")
     with pytest.raises(ValueError, match=r"column 'odd' .*--input drop=odd"):
-        ParquetSource([path]).recipe()
+        ArrowSource([path]).recipe()
     np.testing.assert_array_equal(
-        next(ParquetSource([path], drop=["odd"]).chunks()).X, [[1], [2]]
+        next(ArrowSource([path], drop=["odd"]).chunks()).X, [[1], [2]]
     )
     if not isinstance(values[0], list | dict):
-        source = ParquetSource([path], categorical=["odd"], encode="onehot")
+        source = ArrowSource([path], categorical=["odd"], encode="onehot")
         assert len(source.feature_names()) == 2
 
 
@@ -237,7 +237,7 @@ def test_dates_of_all_types(tmp_path):
         ([moment.date()] * 2, 0.0),
     ):
         path = write(pa.table({"x": [1, 2], "d": values}), tmp_path / "d.parquet")
-        (chunk,) = ParquetSource([path]).chunks()
+        (chunk,) = ArrowSource([path]).chunks()
         days = (dt.date(2020, 1, 2) - dt.date(1970, 1, 1)).days + hour / 24
         row = [days, 0, 0, 0, 1, 0, 0, 0, hour]
         np.testing.assert_allclose(chunk.X, [[1, *row], [2, *row]])
@@ -253,7 +253,7 @@ def test_bad_rows(tmp_path):
     path = write(pa.table(data), tmp_path / "bad.parquet")
     options = {"label": "y", "weight": "w", "hash_size": 4, "dtype": np.float32}
     options |= {"encode": "hash", "missing": "error"}
-    (chunk,) = ParquetSource([path], keep_text=True, **options).chunks()
+    (chunk,) = ArrowSource([path], keep_text=True, **options).chunks()
     assert chunk.X.shape == (1, 5)
     assert [(line.line, line.column) for line in chunk.bad] == [
         *((2, "x"), (3, "x"), (4, "c"), (5, "x"), (6, "w"), (7, "w")),
@@ -262,8 +262,8 @@ def test_bad_rows(tmp_path):
     assert b"'c': None" in chunk.bad[2].text
     assert chunk.raw.num_rows == 1
     assert chunk.line.tolist() == [1]
-    recipe = ParquetSource([path], **options).recipe()
-    (chunk,) = ParquetSource([path], recipe=recipe, labelled=False).chunks()
+    recipe = ArrowSource([path], **options).recipe()
+    (chunk,) = ArrowSource([path], recipe=recipe, labelled=False).chunks()
     assert chunk.y is chunk.weight is None
     assert [line.line for line in chunk.bad] == [2, 3, 4, 5]
 
@@ -272,27 +272,27 @@ def test_files_that_are_none(tmp_path):
     path = write(table(), tmp_path / "table.parquet")
     content = (tmp_path / "table.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with pytest.raises(OSError, match=r"cut.parquet: the file is corrupted"):
-        ParquetSource([str(tmp_path / "cut.parquet")]).recipe()
+    with pytest.raises(OSError, match=r"cut.parquet: the file is damaged"):
+        ArrowSource([str(tmp_path / "cut.parquet")]).recipe()
     (tmp_path / "hit.parquet").write_bytes(content[:400] + bytes(2000) + content[2400:])
-    with pytest.raises(OSError, match=r"hit.parquet: the file is corrupted"):
-        list(ParquetSource([str(tmp_path / "hit.parquet")], **OPTIONS).chunks())
+    with pytest.raises(OSError, match=r"hit.parquet: the file is damaged"):
+        list(ArrowSource([str(tmp_path / "hit.parquet")], **OPTIONS).chunks())
     (tmp_path / "text.parquet").write_bytes(b"a,b\n")
-    with pytest.raises(ValueError, match="not a Parquet or Arrow file"):
-        ParquetSource([str(tmp_path / "text.parquet")]).recipe()
+    with pytest.raises(ValueError, match="no Parquet or Arrow file"):
+        ArrowSource([str(tmp_path / "text.parquet")]).recipe()
     with pytest.raises(ValueError, match="standard input"):
-        ParquetSource(["-"])
+        ArrowSource(["-"])
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "readme").touch()
-    with pytest.raises(FileNotFoundError, match="the folder has no file"):
-        ParquetSource([str(tmp_path / "empty")])
+    with pytest.raises(FileNotFoundError, match="no file in this folder"):
+        ArrowSource([str(tmp_path / "empty")])
     with pytest.raises(ValueError, match="delimiter"):
         open_data([path], delimiter=";")
 
 
 def test_opened_by_name(tmp_path):
     path = write(table(), tmp_path / "table.parquet")
-    assert isinstance(open_data([path], **OPTIONS), ParquetSource)
+    assert isinstance(open_data([path], **OPTIONS), ArrowSource)
     text = write(table(), tmp_path / "table.csv", "csv")
     assert isinstance(open_data([text], **OPTIONS, delimiter=","), CsvSource)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from aucmax.io.arrow_source import FrameSource
 from aucmax.io.csv_source import CsvSource
-from aucmax.io.frame import FrameSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import Task
 from helpers.commands import invoke

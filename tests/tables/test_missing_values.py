@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from aucmax.io.arrow_source import ArrowSource, FrameSource
 from aucmax.io.csv_source import CsvSource
-from aucmax.io.frame import FrameSource
-from aucmax.io.parquet import ParquetSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import Task
 from helpers.commands import invoke
@@ -46,7 +45,7 @@ def csv(frame, folder, **options):
 
 def parquet(frame, folder, **options):
     typed(frame).to_parquet(folder / "a.parquet")
-    return ParquetSource([str(folder / "a.parquet")], label="y", **options)
+    return ArrowSource([str(folder / "a.parquet")], label="y", **options)
 
 
 def pandas(frame, folder, **options):
@@ -90,7 +89,7 @@ def test_numbers_of_arrow_and_their_mean(tmp_path):
     frame = pd.DataFrame({"x": np.tile([1.0, -999.0, 3.0], 40), "y": [0, 1] * 60})
     frame.to_parquet(tmp_path / "a.parquet")
     options = {"label": "y", "na": ["-999"], "missing": "impute"}
-    source = ParquetSource([str(tmp_path / "a.parquet")], **options)
+    source = ArrowSource([str(tmp_path / "a.parquet")], **options)
     assert source.schema.means == [2.0]
     (chunk,) = source.chunks()
     assert sorted(set(chunk.X[:, 0])) == [1.0, 2.0, 3.0]

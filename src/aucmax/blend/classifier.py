@@ -154,7 +154,7 @@ class AUCClassifier(Ranker):
 
     **Missing values.** NaN in a dense array is replaced by the median of the column,
     and an indicator feature is added. Data frames with non-numeric columns are encoded
-    as by ``aucmax train``; this needs ``aucmax[data]``.
+    as by ``aucmax train``; malformed cells count as missing, with a warning.
 
     References
     ----------

@@ -37,16 +37,10 @@ def encode_table(
         )
     if not (table or overrides):
         return X, None, None
-    try:
-        from aucmax.io.frame import FrameEncoder, FrameSource
-    except ImportError:
-        raise ImportError(
-            "Encoding a table with non-numeric columns needs pyarrow: "
-            "pip install 'aucmax[data]'"
-        ) from None
-    source = FrameSource(X, labelled=False, **overrides)
-    encoder = FrameEncoder(source.recipe())
-    return encoder.transform(X), encoder, source.schema.feature_columns()
+    from aucmax.io.frame import FrameEncoder
+
+    encoder = FrameEncoder.fit(X, **overrides)
+    return encoder.transform(X), encoder, encoder.column_of_feature
 
 
 def label_task(classes: NDArray[Any]) -> dict[str, Any]:

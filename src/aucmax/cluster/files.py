@@ -159,7 +159,7 @@ def _spans(source: Source) -> Iterator[Span]:
 
 
 def _group_sizes(file: str) -> list[int] | None:
-    from aucmax.io.parquet import Batches
+    from aucmax.io.arrow_source import Batches
 
     with Batches(file) as batches:
         return batches.group_sizes()

@@ -293,13 +293,8 @@ def _zstd(path: str) -> Any:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        try:
-            import zstandard
-        except ImportError:
-            raise ImportError(
-                f"{path} is compressed with Zstandard, which needs a package: "
-                "pip install 'aucmax[data]'"
-            ) from None
+        import zstandard
+
         return _Zstandard(zstandard)
     return zstd.ZstdDecompressor()
 

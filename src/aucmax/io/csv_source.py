@@ -1,7 +1,7 @@
-"""CSV and its relatives, by blocks of bytes: RFC 4180, and what people do instead.
+"""CSV and its relatives, by blocks of whole rows that Arrow parses.
 
-:mod:`aucmax.io.csv_head` looks at the beginning of a file, and finds out what its
-columns are; :mod:`aucmax.io.csv_scan` takes rows out of a block of some megabytes.
+:mod:`aucmax.io.csv_head` finds delimiter, names and kinds of columns;
+:mod:`aucmax.io.csv_rows` cuts a block of some megabytes into rows.
 """
 
 import csv
@@ -10,21 +10,24 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import Chunk, Position
+from aucmax.io.chunk import BadLine, Lines, Position
 from aucmax.io.compression import is_packed
 from aucmax.io.csv_head import Head, read_head
-from aucmax.io.csv_scan import Scan
-from aucmax.io.table_source import TableSource
-from aucmax.io.text import Text
+from aucmax.io.csv_rows import Bytes, Rows, cut, parse
+from aucmax.io.table_source import TableBatch, TableSource
+from aucmax.io.text import BLOCK, Text
 from aucmax.tables.column_kinds import EMPTY, Sample
-from aucmax.tables.masks import count
+from aucmax.tables.missing_values import MISSING
 from aucmax.tables.options import option
-from aucmax.tables.schema import MISSING, Encode, Missing, Schema, Wishes
-from aucmax.tables.spans import Bytes, Float, decode
+from aucmax.tables.schema import Schema
 
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
-_NEWLINE = ord("\n")
+_QUOTES = (
+    "malformed quoting: a quoted field ends with a quote, and quotes in it are doubled"
+)
 
 
 class CsvSource(TableSource):
@@ -39,53 +42,26 @@ class CsvSource(TableSource):
     header : bool, default=None
         Whether the first line has the names of the columns; guessed. Without a header
         the columns are called "0", "1", …
-    label, weight : str or int, default=None
-        The columns of the labels and of the weights of rows, by name or position;
-        negative positions count from the end.
-    drop : sequence of str, default=()
-        Columns that are no features.
-    only : sequence of str, default=None
-        The columns that are features; all others are none.
-    categorical, text, numeric, date : sequence of str, default=()
-        What columns are, where it is not what they look like: see
-        :mod:`aucmax.tables.column_kinds`. Text becomes a bag of hashed words.
-    encode : {"auto", "hash", "onehot"}, default="auto"
-        What becomes of categories. "auto": a feature for each value that is frequent in
-        the first rows, and some for all others. "onehot": one for each value; all data
-        are read once more before. "hash": all are hashed.
-    hash_size : int or None, default=None
-        Number of features that words, and categories if told to, are hashed to; by the
-        number of words, 2**18 at most.
-    missing : {"auto", "error", "impute", "zero"}, default="auto"
-        What becomes of an empty field (or NA, N/A, NaN, null, None, ?): the median of
-        the first rows, and a feature that says so if values are missing there; or its
-        line is a bad one; or it is the mean of the column over all data, which are read
-        once more for it; or zero. A missing category is one of its values with "auto",
-        else no feature.
-    na : sequence of str, default=()
-        More words for a missing value; one that is a number stands for all that are
-        equal to it, so that -999 means -999.0 too.
-    decimal : {",", "."}, default=None
-        The sign of decimals, where a number has a comma: of 1,234 nobody can tell. By
-        default what most values of a column suggest.
-    dtype : type, default=None
-        The float type of X; that of the recipe, else float64.
+    prompt : bool, default=False
+        Whether rows of a pipe are given as soon as they arrive.
     keep_text : bool, default=False
         Whether ``Chunk.raw`` has the text of the rows.
     extra : sequence of str, default=()
-        Columns to give out as they are.
+        Columns to be read as text into ``Chunk.extra``.
+    dtype : {"float32", "float64"}, default="float64"
+        Type of X.
     recipe : dict, default=None
-        What ``recipe()`` of another source has said: the features will be the same.
-        Columns are found by name, in any order; label and weight may be absent.
+        What ``recipe()`` of another source has returned: the same features are made.
     labelled : bool, default=True
-        Whether labels and weights are read; if not, nothing can be wrong with them.
-    prompt : bool, default=False
-        See :meth:`aucmax.io.text.Text.blocks`.
+        Whether to read the label and the weight.
+    **overrides
+        What the user says about columns; see :class:`~aucmax.tables.schema.Overrides`.
     """
 
     _format = "csv"
-    _block = 1 << 22  # bytes
-    _longest_quoted = 1 << 22
+    options = TableSource.options | {"delimiter", "header", "prompt"}
+    _block = BLOCK
+    _longest_quoted = 1 << 20
 
     def __init__(
         self,
@@ -93,67 +69,26 @@ class CsvSource(TableSource):
         *,
         delimiter: str | None = None,
         header: bool | None = None,
-        label: str | int | None = None,
-        weight: str | int | None = None,
-        drop: Sequence[str] = (),
-        only: Sequence[str] | None = None,
-        categorical: Sequence[str] = (),
-        encode: Encode = "auto",
-        text: Sequence[str] = (),
-        numeric: Sequence[str] = (),
-        date: Sequence[str] = (),
-        hash_size: int | None = None,
-        missing: Missing = "auto",
-        na: Sequence[str] = (),
-        decimal: str | None = None,
-        dtype: Any = None,
-        keep_text: bool = False,
-        extra: Sequence[str] = (),
-        recipe: dict[str, Any] | None = None,
-        labelled: bool = True,
         prompt: bool = False,
+        recipe: dict[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self._text = paths if isinstance(paths, Text) else Text(paths)
-        super().__init__(
-            files=self._text.files,
-            size=self._text.size,
-            wishes=Wishes(
-                label,
-                weight,
-                drop,
-                only,
-                categorical,
-                text,
-                numeric,
-                date,
-                encode,
-                hash_size,
-                missing,
-                na,
-                decimal,
-            ),
-            dtype=dtype,
-            keep_text=keep_text,
-            extra=extra,
-            recipe=recipe,
-            labelled=labelled,
-        )
+        super().__init__(self._text.files, self._text.size, recipe=recipe, **options)
         if recipe is not None:
             delimiter = delimiter or recipe.get("delimiter")
-        if delimiter in ("tab", r"\t"):  # what people write in a shell
+        if delimiter in ("tab", r"\t"):  # as written in a shell
             delimiter = "\t"
-        self._prompt = prompt
-        self._odd_encoding = False  # and it has been said
-        self._delimiter = delimiter
-        self._header = header
+        self._delimiter, self._header, self._prompt = delimiter, header, prompt
+        self._warned_of_encoding = False
         if header not in (None, True, False):
             raise ValueError(f"header must be true or false, not {header!r}")
         if delimiter is not None and (
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITER
         ):
             raise ValueError(
-                f"delimiter must be a single character such as ',' or ';', "
-                f"not {delimiter!r}"
+                f"delimiter must be a single character such as ',' or ';', not "
+                f"{delimiter!r}"
             )
         self._first: Head | None = None
 
@@ -163,16 +98,16 @@ class CsvSource(TableSource):
         return {**super().recipe(), "delimiter": self._delimiter}
 
     def header(self) -> bytes | None:
-        """Return the header line of the first file without its line end, if any."""
+        """Return the line of names of the first file as it is, if it has one."""
         head = self._first_head()
         return head.text if head.header else None
 
     @property
     def delimiter(self) -> str:
-        """Delimiter of the first file."""
+        """The delimiter of the first file."""
         return chr(self._first_head().delimiter)
 
-    def _look(self) -> tuple[list[str], list[Sample], bool]:
+    def _sample(self) -> tuple[list[str], list[Sample], bool]:
         head = self._first_head()
         if self._recipe is None:
             self._refuse_names(head)
@@ -181,19 +116,19 @@ class CsvSource(TableSource):
         return head.names, head.samples, head.header
 
     def _refuse_names(self, head: Head) -> None:
-        """Raise an error if a column is given by name and there is no header."""
-        named = self._wishes.named()
+        """Raise an error if a column is given by name, and there are no names."""
+        named = self._overrides.named()
         if not named or head.header or self._header is not None:
             return
-        line = head.data.tobytes().lstrip(b"\r\n").partition(b"\n")[0]
+        line = head.rows.text(0)[:60].decode("utf-8", "backslashreplace")
         raise ValueError(
-            f"{self.files[0]}: no column {named[0]!r}. The first line does not look "
-            f"like a header ({decode(line[:60].rstrip())}), so columns are numbered "
-            f"0 to {len(head.names) - 1}. If it is a header: {option('header', True)}"
+            f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
+            f"names ({line}), so columns are called by position, 0 to "
+            f"{len(head.names) - 1}; if it has names: {option('header', True)}"
         )
 
     def _first_head(self) -> Head:
-        """Return the head of the first non-empty file."""
+        """Return the beginning of the first file that is not empty."""
         if self._first is None:
             header = self._header
             if header is None and self._recipe is not None:
@@ -206,16 +141,18 @@ class CsvSource(TableSource):
 
     def _head(self, number: int, header: bool | None) -> Head | None:
         with self._text.reader(number, self._block, prompt=self._prompt) as reader:
-            file = self.files[number]
-            named = self._wishes.named()
             return read_head(
-                *(file, reader, self.dtype, self._delimiter, header, named),
-                *(self._na, self._wishes.decimal),
+                self.files[number],
+                reader,
+                self._delimiter,
+                header,
+                self._longest_quoted,
+                self._overrides.named(),
+                self._na,
+                self._overrides.decimal,
             )
 
-    def _read(
-        self, schema: Schema, start: Position, dtype: Any, fill: Float | None
-    ) -> Iterator[Chunk]:
+    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
         header = self._first_head().header
         for number in range(start.file, len(self.files)):
             file = self.files[number]
@@ -223,39 +160,78 @@ class CsvSource(TableSource):
             head = self._head(number, header)
             if head is None:
                 continue
-            scan = Scan(
-                file,
-                head.names,
-                head.delimiter,
-                head.body,
-                schema,
-                self._locate(schema, head.names, file),
-                dtype,
-                fill,
-                self._extra,
-                self._keep_text,
-            )
+            called, extra = self._locate(schema, head.names, file)
             before = self._text.before(number)
             with self._text.reader(number, self._block, prompt=self._prompt) as reader:
-                reader.skip(here.offset)
+                reader.skip(max(here.offset, head.body.offset))
+                here = max(here, head.body._replace(file=number))
                 for data, final in reader.blocks():
                     here = here._replace(offset=reader.offset)
-                    self._note_encoding(file, data, here.line)
-                    self._note_filled(schema, head, data, here.line)
-                    chunk = scan(data, final, here, self._longest_quoted)
-                    used = reader.use(chunk.after.offset - here.offset)
-                    # The last line may have been given an end that the file lacks.
-                    here = chunk.after._replace(offset=here.offset + used)
-                    if chunk.bad or len(chunk.line):
-                        yield chunk._replace(after=here, done=before + reader.done)
+                    self._warn_of_encoding(file, data, here.line)
+                    self._warn_of_filled(schema, head, data, here.line)
+                    rows = cut(data, final, head.delimiter, self._longest_quoted)
+                    used = reader.use(rows.end)
+                    lines = here.line + rows.n_lines
+                    after = Position(number, here.offset + used, lines)
+                    if len(rows.starts):
+                        part = self._parsed(
+                            file, head, rows, here.line, called, extra, schema
+                        )
+                        done = before + reader.done
+                        yield part._replace(after=after, done=done)
+                    here = after
 
-    def _note_filled(self, schema: Schema, head: Head, data: Bytes, lines: int) -> None:
-        """Warn about a column that was empty and has values now."""
+    def _parsed(
+        self,
+        file: str,
+        head: Head,
+        rows: Rows,
+        before: int,
+        called: list[str],
+        extra: dict[str, str],
+        schema: Schema,
+    ) -> TableBatch:
+        needed = self._needed(schema, called)
+        aside = {*extra.values()}
+        label = schema.label if schema.label_is_number else None
+        numeric = {*schema.numbers, schema.weight, label} - aside
+        numbers = [name for name in needed if name in numeric]
+        others = [name for name in (*needed, *aside) if name not in numeric]
+        right = ~rows.malformed & (rows.fields == len(called))
+        bad = []
+        for row in np.flatnonzero(~right).tolist():
+            text = f"{rows.fields[row]} fields, but {len(called)} are expected"
+            if rows.malformed[row]:
+                text = _QUOTES
+            line = before + int(rows.lines[row]) + 1
+            bad.append(BadLine(file, line, None, text, rows.text(row)))
+        good = rows if right.all() else rows.take(right)
+        batch = parse(good, called, head.delimiter, numbers, others, schema.na)
+        raw = None
+        if self._keep_text:
+            raw = Lines(rows.data.tobytes(), good.starts, good.stops)
+        return TableBatch(
+            batch,
+            before + 1 + good.lines,
+            good.text,
+            bad,
+            extra,
+            raw,
+            Position(),
+            0,
+            file,
+        )
+
+    def _warn_of_filled(
+        self, schema: Schema, head: Head, data: Bytes, lines: int
+    ) -> None:
+        """Warn of a column that was empty, and left out, and has values in a block."""
         empty = {role["name"] for role in schema.roles if role["role"] == EMPTY}
         empty &= {*head.names} - self._noted
         if not empty:
             return
-        text = decode(data[: 1 << 14].tobytes().rpartition(b"\n")[0])
+        start = data[: 1 << 14].tobytes().rpartition(b"\n")[0]
+        text = start.decode("utf-8", "backslashreplace")
         rows = csv.DictReader(
             text.splitlines(), head.names, delimiter=chr(head.delimiter)
         )
@@ -268,27 +244,26 @@ class CsvSource(TableSource):
             self._noted |= filled
             for name in sorted(filled):
                 warnings.warn(
-                    f"Column {name!r} was empty in the inspected rows and is not "
-                    f"used; after line {lines:,} it has values, such as "
-                    f"{row[name]!r}. To use it, set its kind, for example "
-                    f"{option('numeric', name)}",
+                    f"Column {name!r} was empty in the first rows, and is left out; "
+                    f"after line {lines:,} it has values, such as {row[name]!r}. To "
+                    f"use it, declare its kind: {option('numeric', name)}",
                     DataWarning,
                     stacklevel=2,
                 )
 
-    def _note_encoding(self, file: str, data: Bytes, lines: int) -> None:
-        """Warn about the first bytes that are not UTF-8."""
-        if self._odd_encoding or not len(data) or data.max() < 128:
+    def _warn_of_encoding(self, file: str, data: Bytes, lines: int) -> None:
+        """Warn of the first bytes that are not UTF-8: words are compared by bytes."""
+        if self._warned_of_encoding or not len(data) or data.max() < 128:
             return
         try:
             data.tobytes().decode()
         except UnicodeDecodeError as error:
-            self._odd_encoding = True
-            line = lines + 1 + count(data[: error.start], _NEWLINE)
+            self._warned_of_encoding = True
+            line = lines + 1 + int(np.count_nonzero(data[: error.start] == ord("\n")))
             warnings.warn(
-                f"{file}, line {line}: this is not UTF-8. Text is compared byte by "
-                "byte, so it matches only data in the same encoding. To convert from "
-                "Latin-1: iconv -f LATIN1 -t UTF-8",
+                f"{file}, line {line}: this is not UTF-8. Words are compared byte by "
+                "byte, and match only data in the same encoding. To convert Latin-1: "
+                "iconv -f LATIN1 -t UTF-8",
                 UnicodeWarning,
                 stacklevel=2,
             )

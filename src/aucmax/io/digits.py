@@ -31,8 +31,8 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from aucmax.core.jit import INLINE, inlined, kernel
-from aucmax.tables.bits import trailing_zeros, without_first
-from aucmax.tables.masks import eight_bytes
+from aucmax.io.bits import trailing_zeros, without_first
+from aucmax.io.masks import eight_bytes
 
 OK, NAN, INF, NONE, ASK = range(5)
 

@@ -1,62 +1,26 @@
-"""Readers of pandas and polars data frames and Arrow tables."""
+"""The encoder of models that were fitted on a table: data frames to feature rows."""
 
-from collections.abc import Iterator
+import warnings
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
-from aucmax.io.chunk import START
-from aucmax.io.parquet import Batches, ParquetSource
+from aucmax.core.validation import DataWarning
+from aucmax.io.arrow_source import FrameSource, check_numbers, to_arrow
+from aucmax.io.table_source import warn_unknown
+from aucmax.tables.encoder import TableEncoder
+from aucmax.tables.schema import locate
 
-
-class FrameSource(ParquetSource):
-    """Rows of a data frame.
-
-    Parameters
-    ----------
-    frame : DataFrame of pandas or polars, or Table of pyarrow
-        The rows; an index of pandas is no column.
-    **options
-        Those of :class:`~aucmax.io.parquet.ParquetSource`.
-    """
-
-    def __init__(self, frame: Any, **options: Any) -> None:
-        self._table = to_arrow(frame)
-        super().__init__([], **options)
-        self.files, self._sizes = ["data frame"], [int(self._table.nbytes)]
-        self.size = self._sizes[0]
-
-    def _opened(self, file: str) -> Batches:
-        return _Table(self._table)
-
-
-class _Table(Batches):
-    """A table in memory, in place of a file."""
-
-    def __init__(self, table: Any) -> None:
-        self._table, self.schema = table, table.schema
-
-    def __enter__(self) -> "_Table":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def read(
-        self, columns: list[str], start: int, size: int
-    ) -> Iterator[tuple[Any, float]]:
-        """Yield at most ``size`` rows at a time, and how much is done."""
-        rows = self._table.select(columns).slice(start)
-        done = start
-        for batch in rows.to_batches(max_chunksize=size):
-            done += len(batch)
-            yield batch, done / max(len(self._table), 1)
+_ROWS = 1 << 16  # encoded at a time
+_SHOWN = 5  # columns that a warning names
 
 
 class FrameEncoder:
-    """The encoder of a model that was fitted on a table: data frames to feature rows.
+    """Make feature rows of data frames.
+
+    A malformed cell, such as "1.2o3" in a numeric column, counts as missing, with a
+    warning. Files are stricter: see :class:`~aucmax.io.table_source.TableSource`.
 
     Parameters
     ----------
@@ -67,47 +31,44 @@ class FrameEncoder:
     def __init__(self, recipe: dict[str, Any]) -> None:
         self.recipe = recipe
 
+    @classmethod
+    def fit(cls, frame: Any, **overrides: Any) -> "FrameEncoder":
+        """Return the encoder for data frames like this one."""
+        return cls(FrameSource(frame, labelled=False, **overrides).recipe())
+
+    @property
+    def column_of_feature(self) -> list[str]:
+        """The column that each feature is made of."""
+        return TableEncoder.from_json(self.recipe).column_of_feature
+
     def transform(self, frame: Any) -> Any:
-        """Return the feature rows of a data frame; raise an error for a bad cell."""
-        source = FrameSource(frame, recipe=self.recipe, labelled=False)
-        parts = []
-        for chunk in source.chunks(START):
-            if chunk.bad:
-                raise ValueError(str(chunk.bad[0]))
-            parts.append(chunk.X)
+        """Return the feature rows of a data frame."""
+        encoder = TableEncoder.from_json(self.recipe, lenient=True)
+        table = to_arrow(frame)
+        locate(encoder.schema, table.column_names, "data frame")
+        check_numbers("data frame", table.schema, encoder.schema)
+        table = table.select(encoder.schema.needed())
+        batches = table.combine_chunks().to_batches(max_chunksize=_ROWS)
+        parts = [encoder.transform(batch).X for batch in batches]
+        self._warn(encoder)
         if not parts:
-            return np.zeros((0, source.n_features), source.dtype)
-        stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
-        return stack(parts)
+            return np.zeros((0, encoder.n_features), encoder.dtype)
+        if len(parts) == 1:
+            return parts[0]
+        return (sparse.vstack if sparse.issparse(parts[0]) else np.vstack)(parts)
 
-
-def to_arrow(frame: Any) -> Any:
-    """Convert a data frame to an Arrow table."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if hasattr(frame, "to_arrow"):  # polars
-        return frame.to_arrow()
-    names = [str(name) for name in frame.columns]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ValueError(
-            f"duplicate column name {min(twice)!r}: rename one of the columns"
+    def _warn(self, encoder: TableEncoder) -> None:
+        if encoder.unknown:
+            warn_unknown(encoder)
+        if not encoder.malformed:
+            return
+        counts = ", ".join(
+            f"{count:,} in {name!r}"
+            for name, count in encoder.malformed.most_common(_SHOWN)
         )
-    return pa.table(
-        {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
-    )
-
-
-def _array(series: Any) -> Any:
-    """Return a pandas column; mixed types are converted to text."""
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        missing = series.isna()
-        texts = [
-            None if none else str(value)
-            for value, none in zip(series, missing, strict=True)
-        ]
-        return pa.array(texts, pa.string())
+        warnings.warn(
+            f"Malformed cells count as missing: {counts}. To keep them as categories, "
+            "make the column categorical.",
+            DataWarning,
+            stacklevel=4,
+        )

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def open_data(
     """Return a reader of files, folders, globs, standard input (``-``) or a named set.
 
     ``options`` are those of :class:`SvmlightSource`, :class:`CsvSource` and
-    :class:`ParquetSource`; the format is guessed if it is not given.
+    :class:`ArrowSource`; the format is guessed if it is not given.
     """
     if not paths:
         raise ValueError("No input: give a file, or - for a pipe.")
@@ -65,7 +64,7 @@ def open_data(
         _refuse_mixture(text.files, known)
     reader = _reader(known)
     options = {name: value for name, value in options.items() if value is not None}
-    understood = set(signature(reader).parameters) - {"paths", "recipe"}
+    understood = reader.options
     if unknown := options.keys() - understood:
         raise ValueError(
             f"{', '.join(sorted(unknown))}: unknown option for {known} data. Options: "
@@ -277,6 +276,6 @@ def _reader(format: str) -> Any:
         from aucmax.io.csv_source import CsvSource
 
         return CsvSource
-    from aucmax.io.parquet import ParquetSource
+    from aucmax.io.arrow_source import ArrowSource
 
-    return ParquetSource
+    return ArrowSource

@@ -10,9 +10,9 @@ from aucmax.io.fingerprint import Origin
 from aucmax.tables.column_kinds import Column
 from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
-from aucmax.tables.missing_values import check_words
+from aucmax.tables.missing_values import check_markers
 from aucmax.tables.number_formats import DATES, NUMBERS
-from aucmax.tables.schema import MOST_HASHED, Schema, Wishes
+from aucmax.tables.schema import MOST_HASHED, Overrides, Schema
 
 _FORMATS = ("svmlight", "csv", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
@@ -93,8 +93,10 @@ def _check_table(reading: dict[str, Any]) -> None:
     """Raise an error if kernels could not trust what is said of columns."""
     schema = Schema.from_json(reading)
     # Of what a user may wish, only some words are known.
-    wishes = get_type_hints(Wishes)
-    kinds = get_type_hints(Schema) | {key: wishes[key] for key in ("encode", "missing")}
+    overrides = get_type_hints(Overrides)
+    kinds = get_type_hints(Schema) | {
+        key: overrides[key] for key in ("encode", "missing")
+    }
     for name, kind in kinds.items():
         if not _fits(getattr(schema, name), kind):
             raise _odd(name, getattr(schema, name))
@@ -103,7 +105,7 @@ def _check_table(reading: dict[str, Any]) -> None:
     if delimiter is not None and not one:
         raise _odd("delimiter", delimiter)
     try:
-        check_words(schema.na)
+        check_markers(schema.na)
     except ValueError as error:
         raise _odd("na", schema.na) from error
     if not 0 < schema.hash_size < 1 << 31:

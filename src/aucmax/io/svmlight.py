@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.validation import DataWarning
+from aucmax.io.bits import trailing_zeros
 from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.io.digits import (
     ASK,
@@ -29,10 +30,7 @@ from aucmax.io.digits import (
     read_number,
     read_plain,
 )
-from aucmax.io.text import Block, Text
-from aucmax.tables.bits import trailing_zeros
-from aucmax.tables.labels import Task
-from aucmax.tables.masks import (
+from aucmax.io.masks import (
     Mask,
     count,
     look,
@@ -40,6 +38,8 @@ from aucmax.tables.masks import (
     mark_range,
     mask_size,
 )
+from aucmax.io.text import Block, Text
+from aucmax.tables.labels import Task
 from aucmax.tables.options import option
 
 _MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
@@ -102,6 +102,19 @@ class SvmlightSource:
     """
 
     task: Task | None = None  # nobody but the user knows which labels are positive
+
+    options: ClassVar[frozenset[str]] = frozenset(
+        [
+            "dtype",
+            "zero_based",
+            "n_features",
+            "max_features",
+            "missing",
+            "keep_text",
+            "labelled",
+            "prompt",
+        ]
+    )
 
     def __init__(
         self,

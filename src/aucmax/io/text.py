@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from aucmax.core.validation import DataWarning
 from aucmax.io.chunk import START, Position
 from aucmax.io.compression import expand, open_stream, read_into, size_of
-from aucmax.tables.masks import count
+from aucmax.io.masks import count
 
 Bytes = NDArray[np.uint8]
 

@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.tables.number_formats import DATES, NUMBERS, find_notation, middle
+from aucmax.tables.number_formats import (
+    DATES,
+    NUMBERS,
+    find_notation,
+    is_plain,
+    middle,
+)
 
 NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "date"
 IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
@@ -27,6 +33,8 @@ NO = ("no", "n", "false", "f", "nein", "non", "off")
 MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
 
 _MOST = 0.9  # of the values make a column what it is
+_RECURS = 3  # times that a word occurs in a column of numbers, from which on …
+_ODD = 0.01  # … or share of such words, it is categorical: codes such as V27 or 250.01
 _MOSTLY = 0.99  # of the steps from row to row are one, in a column of row numbers
 _FEW_ROWS = 30  # with fewer, that all values differ says nothing
 _SOME = 64  # values of a category that have a column each, whatever the rows …
@@ -158,7 +166,11 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
     if sample.is_boolean:  # text of the same data has true and false
         column = _number(name, sample, facts)
         return replace(column, notation="boolean") if column.role == NUMBER else column
-    if sample.others == 0 or (mostly and decimal is None):
+    if sample.others == 0:
+        return _number(name, sample, facts)
+    if mostly and decimal is None:
+        if enough and _has_codes(name, sample, known):
+            return _category(sample, known, facts)
         return _number(name, sample, facts)
     values, _ = sample.listed()
     texts = values[:: max(len(values) // _LOOKED_AT, 1)]
@@ -170,6 +182,21 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
         fill = middle(notation, texts)
         return Column(role=role, notation=notation, fill=fill, **facts)
     return _words(name, sample, known, texts, facts)
+
+
+def _has_codes(name: str, sample: Sample, known: int) -> bool:
+    """Return whether a column of numbers has other values that are no accidents.
+
+    Those recur, or are more than a few; the name of the column, as in concatenated
+    files, does not count.
+    """
+    values, counts = sample.listed()
+    odd = [
+        int(count)
+        for value, count in zip(values, counts, strict=True)
+        if not is_plain(value) and value != name
+    ]
+    return bool(odd) and (max(odd) >= _RECURS or sum(odd) > max(_ODD * known, _RECURS))
 
 
 def _distinct(sample: Sample) -> int:

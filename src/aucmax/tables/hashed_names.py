@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.tables.encode import hash_values
+from aucmax.tables.hashing import hashed
 from aucmax.tables.schema import Schema
-from aucmax.tables.spans import Spans
 
 _LOOKED_AT = 5000  # texts
 _WORD = re.compile(r"\w\w+")  # as in encode
@@ -45,9 +43,9 @@ def words_behind(
         return []
     best: dict[int, tuple[int, Word]] = {}
     for column, joint, counts in _tokens(schema, cells):
-        tokens = hash_values(column, _spans([*counts]), schema.hash_size, first)
-        for (word, count), token in zip(counts.items(), tokens.tolist(), strict=True):
-            feature, sign = token >> 1, 1 - 2 * (token & 1)
+        features, signs = hashed(column, counts, schema.hash_size)
+        places = (first + features).tolist(), signs.tolist()
+        for (word, count), feature, sign in zip(counts.items(), *places, strict=True):
             if feature in wanted and count > best.get(feature, (0,))[0]:
                 best[feature] = count, Word(feature, sign, f"{column}{joint}{word}")
     return [best[feature][1] for feature in sorted(best)]
@@ -67,12 +65,3 @@ def _tokens(
     for column in schema.categories if schema.encode == "hash" else ():
         values, often = cells[column]()
         yield column, "=", Counter(dict(zip(values, often.tolist(), strict=True)))
-
-
-def _spans(words: list[str]) -> Spans:
-    letters = [word.encode(errors="replace") for word in words]
-    stops = np.cumsum([len(one) for one in letters], dtype=np.int64)
-    # Hashes are computed from eight bytes at a time: some must follow.
-    data = np.frombuffer(bytearray(b"".join(letters) + bytes(8)), np.uint8)
-    starts = np.concatenate([np.zeros(1, np.int64), stops[:-1]])
-    return Spans(data, starts[: len(stops)], stops)

@@ -1,4 +1,4 @@
-"""Missing-value markers of the user."""
+"""Missing-value markers: words and numbers that stand for a missing value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,41 +6,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+# Always known. "none" is not among them: in credit data it means something.
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
 
 _LONGEST = 255  # bytes
 
 
-def check_words(words: Sequence[str]) -> None:
-    """Raise a ValueError if some are no words that a cell could hold."""
-    for word in words:
-        if not isinstance(word, str) or word != word.strip() or not word:
+def check_markers(markers: Sequence[str]) -> None:
+    """Raise a ValueError if a marker given by the user could not be a cell."""
+    for marker in markers:
+        if not isinstance(marker, str) or marker != marker.strip() or not marker:
             raise ValueError(
-                f"na has {word!r}: markers must not be empty or have blanks around them"
+                f"na has {marker!r}: a marker is a word without blanks around it"
             )
-        if len(word.encode(errors="replace")) > _LONGEST:
-            raise ValueError(
-                f"na has {word[:20]!r}…: markers have at most {_LONGEST} bytes"
-            )
+        if len(marker.encode(errors="replace")) > _LONGEST:
+            raise ValueError(f"na has {marker[:20]!r}…, longer than {_LONGEST} bytes")
 
 
-def as_bytes(words: Sequence[str]) -> Bytes:
-    """Return words as kernels take them: the length of each, then its letters."""
-    text = bytearray()
-    for word in words:
-        letters = word.encode(errors="replace")
-        text += bytes([len(letters)]) + letters
-    return np.frombuffer(text, np.uint8) if text else np.empty(0, np.uint8)
-
-
-def are_absent(words: Sequence[str], values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values are missing-value markers, such as -999."""
-    numbers = [number for word in words if (number := _number(word)) is not None]
+def are_absent(markers: Sequence[str], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers are missing-value markers, such as -999."""
+    numbers = [number for word in markers if (number := _number(word)) is not None]
     return np.isin(values, np.array(numbers, values.dtype))
 
 
-def _number(word: str) -> float | None:
+def _number(marker: str) -> float | None:
     try:
-        return float(word)
+        return float(marker)
     except ValueError:
         return None

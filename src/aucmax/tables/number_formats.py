@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.tables.spans import Float, Spans, dictionary
+from aucmax.tables.cells import Float, Words
 
 _BLANKS = (
     " '\u2019\u00a0\u202f"  # some write 12'000 or, with one of many blanks, 12 000
@@ -29,14 +29,18 @@ _DATE = re.compile(
     r"(?:[T ]\s*(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,6})\d*)?)?"
     r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
+_CLOCK = re.compile(
+    r"(\d\d?):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?(?:\s*([ap])\.?m\.?)?", re.I
+)
+_MONTH = re.compile(r"(\d{4})[-/.](\d\d?)|(\d\d?)[-/.](\d{4})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 _BOOLEAN = {"true": 1.0, "false": 0.0}
 _PIVOT = 69  # as in POSIX: 69 to 99 are in the twentieth century, 00 to 68 in the next
 
-NUMBERS = ("percent", "thousands", "comma", "boolean")
-DATES = ("ymd", "dmy", "mdy")
+NUMBERS = ("percent", "thousands", "comma", "boolean", "clock")
+DATES = ("ymd", "dmy", "mdy", "month")
 
 
 def find_notation(values: list[str], decimal: str | None = None) -> str:
@@ -47,7 +51,7 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
     if not values:
         return ""
     counts = dict.fromkeys(NUMBERS, 0)
-    dates = plain = money = 0
+    dates = months = plain = money = 0
     for whole in values:
         value = _without_currency(whole)
         money += value != whole
@@ -56,9 +60,15 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
         counts["thousands"] += _THOUSANDS.fullmatch(value) is not None
         counts["comma"] += _COMMA.fullmatch(value) is not None
         dates += _DATE.fullmatch(value) is not None
+        counts["clock"] += _CLOCK.fullmatch(value) is not None
+        months += not np.isnan(_month(value))
     most = 0.9 * len(values)
     if dates >= most:
         return _order(values)
+    if months >= most and plain < most:  # 12.2024 is a number as well
+        return "month"
+    if counts["clock"] >= most:
+        return "clock"
     if counts["percent"] and counts["percent"] + plain >= most:
         return "percent"
     # 1,234 is a thousand and some, unless others have commas that part decimals.
@@ -84,16 +94,14 @@ def _order(values: list[str]) -> str:
     return "mdy" if found[0][2] == "/" else "dmy"
 
 
-def read(notation: str, spans: Spans) -> tuple[Float, Any]:
-    """Parse values as numbers, NaN if missing; return which are malformed.
+def read(notation: str, column: Words) -> tuple[Float, Any]:
+    """Return the values as numbers, NaN if missing, and which of them are none.
 
     Dates are seconds since 1970, in UTC if they do not say otherwise.
     """
-    codes, values = dictionary(spans)
     reader = _READERS[notation]
-    numbers = np.array([*map(reader, values), np.nan])
-    missing = np.array([*(value.strip() == "" for value in values), True])
-    return numbers[codes], np.isnan(numbers[codes]) & ~missing[codes]
+    numbers = np.array([*map(reader, column.values), np.nan])[column.codes]
+    return numbers, np.isnan(numbers) & (column.codes >= 0)
 
 
 def middle(notation: str, values: list[str]) -> float:
@@ -101,6 +109,11 @@ def middle(notation: str, values: list[str]) -> float:
     numbers = np.array([_READERS[notation](value) for value in values])
     known = numbers[np.isfinite(numbers)]
     return float(np.median(known)) if len(known) else 0.0
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a program would write a number like this."""
+    return _PLAIN.fullmatch(text.strip()) is not None
 
 
 def _number(text: str) -> float:
@@ -129,6 +142,29 @@ def _comma(text: str) -> float:
 
 def _boolean(text: str) -> float:
     return _BOOLEAN.get(text.strip().lower(), _number(text))
+
+
+def _clock(text: str) -> float:
+    """Return a time of day in hours."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return _number(text)
+    hour, minute, second, half = match.groups()
+    hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
+    if hours > 24 or (half and not 1 <= int(hour) <= 12):
+        return float(np.nan)
+    return hours + int(minute) / 60.0 + int(second or 0) / 3600.0
+
+
+def _month(text: str) -> float:
+    """Return the first second of a month."""
+    match = _MONTH.fullmatch(text.strip())
+    if match is None:
+        return float(np.nan)
+    year, month = int(match[1] or match[4]), int(match[2] or match[3])
+    if not 1 <= month <= 12 or year < 1:
+        return float(np.nan)
+    return (datetime(year, month, 1, tzinfo=UTC) - _EPOCH) / _SECOND
 
 
 def _without_currency(text: str) -> str:
@@ -178,5 +214,7 @@ _READERS: dict[str, Callable[[str], float]] = {
     "thousands": _thousands,
     "comma": _comma,
     "boolean": _boolean,
-    **{order: _date(order) for order in DATES},
+    "clock": _clock,
+    "month": _month,
+    **{order: _date(order) for order in ("ymd", "dmy", "mdy")},
 }

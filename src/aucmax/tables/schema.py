@@ -8,11 +8,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from itertools import accumulate
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +30,12 @@ from aucmax.tables.column_kinds import (
     Sample,
     find_role,
 )
-from aucmax.tables.missing_values import check_words
+from aucmax.tables.missing_values import check_markers
 from aucmax.tables.options import option
-from aucmax.tables.spans import Spans, dictionary
 
 Encode = Literal["auto", "hash", "onehot"]
 Missing = Literal["auto", "error", "impute", "zero"]
 
-# Missing-value markers. Not "none", which is a category in credit data.
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
 # The numbers that a date becomes.
 OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
 _KINDS = {CATEGORY: "categorical", TEXT: "text", NUMBER: "numeric", DATE: "date"}
@@ -46,20 +43,9 @@ FEWEST_HASHED, MOST_HASHED = 1 << 12, 1 << 18
 MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need memory
 
 
-class Columns(NamedTuple):
-    """What X is made of, sorted by what will become of it."""
-
-    numbers: NDArray[Any]  # a column for each of Schema.numbers
-    categories: list[Spans]  # one for each of Schema.categories
-    texts: list[Spans]
-    others: Sequence[
-        Any
-    ] = ()  # for each of Schema.notated and Schema.dates: Spans or floats
-
-
 @dataclass(frozen=True)
-class Wishes:
-    """Overrides of column kinds, by name or position."""
+class Overrides:
+    """What the user says about the columns, by name or position."""
 
     label: str | int | None = None
     weight: str | int | None = None
@@ -76,7 +62,7 @@ class Wishes:
     decimal: str | None = None  # the sign, where 1,234 could be one or a thousand
 
     def __post_init__(self) -> None:
-        check_words(self.na)
+        check_markers(self.na)
         if self.decimal not in (None, ",", "."):
             raise ValueError(f"decimal must be ',' or '.', not {self.decimal!r}")
         for name, kinds in (("encode", Encode), ("missing", Missing)):
@@ -161,8 +147,8 @@ class Schema:
     @property
     def fill(self) -> NDArray[np.float64]:
         """Return what to put for a missing number."""
-        if self.missing == "auto":  # so that it can be told apart
-            return np.full(len(self.numbers), np.nan)
+        if self.missing == "auto":
+            return np.array([self.fills.get(name, 0.0) for name in self.numbers])
         return np.array(self.means or [0.0] * len(self.numbers))
 
     def needed(self) -> list[str]:
@@ -249,23 +235,32 @@ def _hint(wanted: str, names: Sequence[str]) -> str:
 
 
 def make_schema(
-    names: Sequence[str], samples: Sequence[Sample], wishes: Wishes, header: bool = True
+    names: Sequence[str],
+    samples: Sequence[Sample],
+    overrides: Overrides,
+    header: bool = True,
 ) -> Schema:
     """Infer the kind of each column from its first rows and the overrides."""
 
     def positions(wanted: Iterable[str | int], what: str) -> set[int]:
         return {find(names, one, what) for one in wanted}
 
-    label = None if wishes.label is None else find(names, wishes.label, "label column")
+    label = (
+        None
+        if overrides.label is None
+        else find(names, overrides.label, "label column")
+    )
     weight = (
-        None if wishes.weight is None else find(names, wishes.weight, "weight column")
+        None
+        if overrides.weight is None
+        else find(names, overrides.weight, "weight column")
     )
     if label is not None and label == weight:
-        raise ValueError(f"column {names[label]!r} cannot be both label and weight")
-    wanted = _wanted(names, wishes)
-    dropped = positions(wishes.drop, "column to drop")
-    if wishes.only is not None:
-        only = positions(wishes.only, "column")
+        raise ValueError(f"column {names[label]!r} cannot be label and weight at once")
+    wanted = _wanted(names, overrides)
+    dropped = positions(overrides.drop, "column to drop")
+    if overrides.only is not None:
+        only = positions(overrides.only, "column")
         dropped |= set(range(len(names))) - only
         if label in only or weight in only:
             raise ValueError(
@@ -274,7 +269,8 @@ def make_schema(
         wanted = dict.fromkeys(only, WANTED) | wanted
     features = sorted(set(range(len(names))) - dropped - {label, weight})
     found = [
-        find_role(names[i], samples[i], wanted.get(i), wishes.decimal) for i in features
+        find_role(names[i], samples[i], wanted.get(i), overrides.decimal)
+        for i in features
     ]
     used = [column for column in found if column.role not in LEFT_OUT]
     if not used:
@@ -284,8 +280,8 @@ def make_schema(
     def named(*roles: str) -> list[str]:
         return [column.name for column in used if column.role in roles]
 
-    auto, notation = wishes.encode == "auto", {c.name: c.notation for c in used}
-    if wishes.missing == "impute":  # by means, which only plain numbers have
+    auto, notation = overrides.encode == "auto", {c.name: c.notation for c in used}
+    if overrides.missing == "impute":  # by means, which only plain numbers have
         notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
     categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
     missing = [column.name for column in used if column.missing]
@@ -300,9 +296,9 @@ def make_schema(
         and not samples[label].others
         and wanted.get(label) != CATEGORY,
         weight=None if weight is None else names[weight],
-        encode=wishes.encode,
-        hash_size=_hash_size(wishes, used),
-        missing=wishes.missing,
+        encode=overrides.encode,
+        hash_size=_hash_size(overrides, used),
+        missing=overrides.missing,
         values=[column.values for column in categories] if auto else [],
         tails=[column.tail for column in categories] if auto else [],
         spelt=named(YES_NO) if auto else [],
@@ -310,34 +306,34 @@ def make_schema(
         dates=named(DATE),
         notation={name: kind for name, kind in notation.items() if kind},
         flagged=[name for name in named(NUMBER) if name in missing]
-        if wishes.missing == "auto"
+        if overrides.missing == "auto"
         else [],
         fills={c.name: c.fill for c in used if c.role in (NUMBER, DATE)}
-        if wishes.missing == "auto"
+        if overrides.missing == "auto"
         else {},
         roles=[asdict(column) for column in found],
-        na=list(wishes.na),
+        na=list(overrides.na),
     )
 
 
-def _hash_size(wishes: Wishes, columns: Sequence[Column]) -> int:
+def _hash_size(overrides: Overrides, columns: Sequence[Column]) -> int:
     """Return the number of hashed features: some for each word that there may be."""
-    if wishes.hash_size is not None:
-        return wishes.hash_size
+    if overrides.hash_size is not None:
+        return overrides.hash_size
     words = sum(column.words for column in columns)
-    if wishes.encode == "hash" or not words:
+    if overrides.encode == "hash" or not words:
         return MOST_HASHED
     return min(max(1 << (8 * words).bit_length(), FEWEST_HASHED), MOST_HASHED)
 
 
-def _wanted(names: Sequence[str], wishes: Wishes) -> dict[int, str]:
+def _wanted(names: Sequence[str], overrides: Overrides) -> dict[int, str]:
     """Return the roles that the user gives to columns."""
     wanted: dict[int, str] = {}
     for role, some in (
-        (CATEGORY, wishes.categorical),
-        (TEXT, wishes.text),
-        (NUMBER, wishes.numeric),
-        (DATE, wishes.date),
+        (CATEGORY, overrides.categorical),
+        (TEXT, overrides.text),
+        (NUMBER, overrides.numeric),
+        (DATE, overrides.date),
     ):
         for one in some:
             place = find(names, one, f"{_KINDS[role]} column")
@@ -349,8 +345,8 @@ def _wanted(names: Sequence[str], wishes: Wishes) -> dict[int, str]:
     return wanted
 
 
-def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
-    """Return where the columns of ``schema`` are in a file that has these ``names``.
+def locate(schema: Schema, names: Sequence[str], file: str) -> list[str]:
+    """Return what the schema calls the columns of a file that has these ``names``.
 
     Without a header the names are positions; a file that has one column less is one
     without the label, and its columns are counted as if the label were there.
@@ -369,45 +365,13 @@ def locate(schema: Schema, names: Sequence[str], file: str) -> dict[str, int]:
             f"{file} has no column {_list(absent)}{_hint(absent[0], names)}, which the "
             f"model needs; it has {_list(names)}"
         )
-    return place
+    return list(names)
 
 
 def _list(names: Sequence[str], most: int = 12) -> str:
     """Return names to read, not too many of them."""
     shown = ", ".join(map(repr, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def learn(schema: Schema, parts: Iterable[Columns]) -> Schema:
-    """Return the schema with what a pass over all data tells: means and values.
-
-    A missing number is a NaN if its mean is wanted.
-    """
-    imputes = schema.missing == "impute"
-    onehot = schema.encode == "onehot"
-    count = np.zeros(len(schema.numbers))
-    mean = np.zeros(len(schema.numbers))
-    values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
-    for columns in parts:
-        if imputes:
-            known = ~np.isnan(columns.numbers)
-            n = known.sum(axis=0)
-            count += n
-            # Of numbers near the largest ones the mean exists though the sum does not.
-            part = np.where(known, columns.numbers - mean, 0.0) / np.maximum(count, 1.0)
-            mean += part.sum(axis=0)
-        for seen, spans in zip(values, columns.categories, strict=False):
-            seen.update(dictionary(spans)[1])
-        if sum(map(len, values)) > MOST_VALUES:
-            raise ValueError(
-                f"one-hot encoding would make more than {MOST_VALUES} features: "
-                "drop the columns with the most values, or encode by hash"
-            )
-    return replace(
-        schema,
-        means=mean.tolist() if imputes else [],
-        values=[sorted(seen) for seen in values],
-    )
 
 
 def remedy(category: bool) -> str:

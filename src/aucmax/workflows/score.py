@@ -358,9 +358,7 @@ def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
         return lzma.LZMAFile(file, "wb", preset=1)
     if suffix != ".zst":
         return nullcontext(file)
-    try:
-        import zstandard
-    except ImportError:
-        raise ImportError("zstandard is missing: pip install 'aucmax[data]'") from None
+    import zstandard
+
     writer = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
     return cast("AbstractContextManager[Any]", writer)

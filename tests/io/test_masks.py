@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from aucmax.core.jit import kernel
-from aucmax.tables.bits import trailing_zeros, without_first
-from aucmax.tables.masks import (
+from aucmax.io.bits import trailing_zeros, without_first
+from aucmax.io.masks import (
     count,
     look,
     mark_either,

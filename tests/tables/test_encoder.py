@@ -1,6 +1,7 @@
 """Features of categories and words, against scikit-learn."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,22 +9,16 @@ from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
-from aucmax.io.csv_head import sample_of
-from aucmax.tables import encode as encoding
-from aucmax.tables import schema as schemas
-from aucmax.tables.encode import encode
-from aucmax.tables.schema import Columns, Schema
-from aucmax.tables.spans import Spans, dictionary, objects
+from aucmax.tables import encoder as encoders
+from aucmax.tables.cells import words
+from aucmax.tables.encoder import TableEncoder
+from aucmax.tables.hashing import hashed as hashed_features
+from aucmax.tables.missing_values import MISSING
+from aucmax.tables.schema import Overrides, Schema
 
 
-def spans(values):
-    """Return values, None for missing, with some bytes of nobody's in between."""
-    coded = [b"" if value is None else value.encode() for value in values]
-    data = np.frombuffer(bytearray(b"#" + b"#".join(coded) + b"#"), np.uint8)
-    lengths = np.array([len(value) for value in coded], np.int64)
-    starts = 1 + np.cumsum(lengths + 1) - lengths - 1
-    missing = np.array([value is None for value in values], bool)
-    return Spans(data, starts, np.where(missing, -1, starts + lengths))
+def column(values):
+    return pa.array(values, pa.string())
 
 
 def features(
@@ -52,13 +47,10 @@ def features(
         "missing": "zero",
         **schema,
     }
-    by_name = dict(zip(names, map(spans, strings), strict=True))
-    made = Columns(
-        numbers,
-        [by_name[name] for name in schema["categories"]],
-        [by_name[name] for name in texts],
-    )
-    X = encode(Schema(**schema), made, dtype)
+    columns = dict(zip(names, map(column, strings), strict=True))
+    columns |= {f"x{i}": pa.array(one) for i, one in enumerate(numbers.T)}
+    encoder = TableEncoder(Schema(**schema), dtype)
+    X = encoder.transform(pa.RecordBatch.from_pydict(columns)).X
     parts = X.data, X.indices, X.indptr
     assert X.has_canonical_format  # as it says, and in truth
     assert sparse.csr_array(parts, X.shape).has_canonical_format
@@ -71,7 +63,10 @@ def hashed(tokens, n_features):
     return FeatureHasher(n_features, input_type="string").transform(tokens).toarray()
 
 
-values = st.lists(st.one_of(st.none(), st.text(max_size=9)), min_size=1, max_size=9)
+# Blanks around a value do not count, and an empty one is missing.
+word = st.text(max_size=9).map(lambda text: text.strip(" \t\r"))
+word = word.filter(lambda text: text not in MISSING)
+values = st.lists(st.one_of(st.none(), word), min_size=1, max_size=9)
 
 
 @settings(deadline=None, max_examples=50)
@@ -80,11 +75,10 @@ def test_hashed_like_scikit_learn(values, name, size):
     tokens = [[] if v is None else [f"{name}={v}"] for v in values]
     if size > 1 << 20:
         spread = FeatureHasher(size, input_type="string").transform(tokens)
-        ours = np.empty(len(values), np.int64)
-        encoding._hash_values(*spans(values), encoding._prefix(name), size, 0, ours)
-        known = ours >= 0
-        assert (ours[known] >> 1).tolist() == spread.indices.tolist()
-        assert (1 - 2 * (ours[known] & 1)).tolist() == spread.data.tolist()
+        known = [value for value in values if value is not None]
+        feature, sign = hashed_features(name, known, size)
+        assert feature.tolist() == spread.indices.tolist()
+        assert sign.tolist() == spread.data.tolist()
         return
     np.testing.assert_array_equal(
         features([values], [name], hash_size=size), hashed(tokens, size)
@@ -126,11 +120,7 @@ def test_numbers_come_first_and_what_collides_adds_up(dtype):
     text = [" ".join(rng.choice(["up", "down", "Up", "x"], 5)) for _ in range(n)]
     words = CountVectorizer().build_analyzer()
     tokens = [
-        [
-            f"{name}={value}"
-            for name, value in zip(names, row, strict=True)
-            if value is not None
-        ]
+        [f"{name}={value}" for name, value in zip(names, row, strict=True) if value]
         + [f"t={word}" for word in words(line)]
         for *row, line in zip(*table, text, strict=True)
     ]
@@ -139,7 +129,7 @@ def test_numbers_come_first_and_what_collides_adds_up(dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("n_columns", [encoding._FEW, encoding._FEW + 1])
+@pytest.mark.parametrize("n_columns", [128, 129])
 @pytest.mark.parametrize("size", [1 << 8, 1 << 30])  # with and without collisions
 def test_many_categories(n_columns, size):
     rng = np.random.default_rng(0)
@@ -166,33 +156,41 @@ def test_onehot_and_words():
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.one_of(st.none(), st.text("ab\x00", max_size=2)), max_size=40))
-def test_dictionary(values):
-    codes, found = dictionary(spans(values))
+@given(st.lists(st.one_of(st.none(), st.text("ab\x00 ", max_size=3)), max_size=40))
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
+def test_words(kind, values):
+    array = pa.array(values, pa.string()).cast(kind)
+    codes, found = words(array)
     assert len(set(found)) == len(found)
-    assert [None if code < 0 else found[code] for code in codes] == values
-    made = objects(spans(values))
-    assert made.tolist() == ["" if value is None else value for value in values]
+    expected = [
+        None if not (value or "").strip() else value.strip() for value in values
+    ]
+    assert [None if code < 0 else found[code] for code in codes] == expected
+    assert words(array.dictionary_encode()).objects().tolist() == [
+        value or "" for value in expected
+    ]
 
 
-def learnt(numbers, categories, wishes):
+def learnt(numbers, categories, overrides):
     """Return the schema after a pass over one column of either kind."""
-    samples = [sample_of(spans(column), whole=True) for column in (["1"], ["a"])]
-    schema = schemas.make_schema(["x", "c"], samples, wishes)
-    return schemas.learn(schema, [Columns(numbers, [spans(categories)], [])] * 3)
+    sample = pa.RecordBatch.from_pydict({"x": [1.0], "c": ["a"]})
+    encoder = TableEncoder.fit(sample, overrides)
+    batch = pa.RecordBatch.from_pydict({"x": numbers, "c": categories})
+    encoder.learn([batch] * 3)
+    return encoder.schema
 
 
 def test_too_many_values(monkeypatch):
-    monkeypatch.setattr(schemas, "MOST_VALUES", 3)
-    wishes = schemas.Wishes(encode="onehot")
-    assert learnt(np.zeros((3, 1)), list("cab"), wishes).values == [["a", "b", "c"]]
+    monkeypatch.setattr(encoders, "MOST_VALUES", 3)
+    overrides = Overrides(encode="onehot")
+    assert learnt(np.zeros(3), list("cab"), overrides).values == [["a", "b", "c"]]
     with pytest.raises(ValueError, match="more than 3 features"):
-        learnt(np.zeros((4, 1)), list("abcd"), wishes)
+        learnt(np.zeros(4), list("abcd"), overrides)
 
 
 def test_means_of_large_numbers():
-    numbers = np.array([[1e308], [np.nan], [1.5e308]])
-    schema = learnt(numbers, ["a"] * 3, schemas.Wishes(missing="impute"))
+    numbers = pa.array([1e308, None, 1.5e308])
+    schema = learnt(numbers, ["a"] * 3, Overrides(missing="impute"))
     assert schema.means == [pytest.approx(1.25e308)]
 
 

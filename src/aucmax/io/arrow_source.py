@@ -1,0 +1,364 @@
+"""Parquet, Arrow and Feather files, and data frames, by record batches.
+
+``Position.offset`` counts rows. Batches end where row groups do, and before that after
+a number of rows that follows from the number of columns: from the end of any batch on,
+they are the same.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from aucmax.io.chunk import Position
+from aucmax.io.compression import STDIN, expand
+from aucmax.io.csv_head import LOOKED_AT
+from aucmax.io.table_source import TableBatch, TableSource
+from aucmax.tables.cells import is_date, is_number, is_text
+from aucmax.tables.column_kinds import Sample
+from aucmax.tables.options import option
+from aucmax.tables.samples import samples_of
+from aucmax.tables.schema import Schema, find
+
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+_BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
+_FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
+_MOST_LOOKED_AT = 4_000_000  # rows that some are taken from, to find the kinds
+_PARTS = 20  # of the data at least from which they are taken
+
+
+class ArrowSource(TableSource):
+    """Rows of Parquet, Arrow or Feather files.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files, patterns, directories (of which the files with such names are read).
+    keep_text : bool, default=False
+        Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
+    **options
+        Those of :class:`~aucmax.io.csv_source.CsvSource`, but for those of text.
+    """
+
+    _format = "parquet"
+
+    def __init__(self, paths: Sequence[str], **options: Any) -> None:
+        files = _files(paths)
+        self._sizes = [os.path.getsize(file) for file in files]
+        super().__init__(files, sum(self._sizes), **options)
+
+    def _opened(self, file: str) -> "Batches":
+        return Batches(file)
+
+    def _sample(self) -> tuple[list[str], list[Sample], bool]:
+        with self._opened(self.files[0]) as batches:
+            arrow = batches.schema
+            names = list(arrow.names)
+            batch, more = _some_rows(batches, arrow)
+        overrides = self._overrides
+        aside = [overrides.label, overrides.weight]
+        spared = [*overrides.drop, *overrides.categorical, *overrides.text]
+        used = set(range(len(names))) if overrides.only is None else set()
+        used |= {find(names, name) for name in overrides.only or ()}
+        used |= {find(names, name) for name in aside if name is not None}
+        used -= {find(names, name) for name in spared}
+        for i in sorted(used) if self._recipe is None else ():
+            _check_type(self.files[0], names[i], arrow.types[i])
+        for name in aside:
+            if name is not None and is_date(arrow.types[find(names, name)]):
+                raise ValueError(
+                    f"{self.files[0]}: column {name!r} has dates, which cannot be "
+                    "labels or weights: name another column, or convert it to "
+                    "numbers or strings"
+                )
+        whole = not more and len(self.files) == 1
+        return names, samples_of(batch, whole, self._na), True
+
+    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
+        for number in range(start.file, len(self.files)):
+            file = self.files[number]
+            done = sum(self._sizes[:number])
+            at = start.offset if number == start.file else 0
+            with self._opened(file) as batches:
+                names = list(batches.schema.names)
+                called, extra = self._locate(schema, names, file)
+                needed = {*self._needed(schema, called), *extra.values()}
+                check_numbers(file, batches.schema, schema)
+                columns = [name for name in names if name in needed]
+                read = names if self._keep_text else columns
+                size = min(max(_BATCH // 8 // max(len(read), 1), _FEWEST), _MOST)
+                for batch, part in batches.read(read, at, size):
+                    lines = np.arange(at + 1, at + len(batch) + 1)
+                    at += len(batch)
+                    yield TableBatch(
+                        batch.select(columns),
+                        lines,
+                        _Texts(batch),
+                        [],
+                        extra,
+                        batch if self._keep_text else None,
+                        Position(number, at, at),
+                        done + int(part * self._sizes[number]),
+                        file,
+                    )
+
+
+class FrameSource(ArrowSource):
+    """Rows of a data frame: pandas, polars, or a table of Arrow.
+
+    Parameters
+    ----------
+    frame : DataFrame of pandas or polars, or Table of pyarrow
+        The rows; an index of pandas is not a column.
+    **options
+        Those of :class:`ArrowSource`.
+    """
+
+    def __init__(self, frame: Any, **options: Any) -> None:
+        self._table = to_arrow(frame)
+        self._sizes = [int(self._table.nbytes)]
+        TableSource.__init__(self, ["data frame"], self._sizes[0], **options)
+
+    def _opened(self, file: str) -> "Batches":
+        return _Frame(self._table)
+
+
+class _Texts:
+    """Rows of a batch as text, for messages."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __call__(self, row: int) -> bytes:
+        columns = zip(self._batch.schema.names, self._batch.columns, strict=True)
+        found = {name: _shown(column[row]) for name, column in columns}
+        return repr(found).encode("utf-8", "replace")
+
+
+def _shown(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):  # a date that Python does not have
+        short = pa.types.is_date32(value.type)
+        return value.cast(pa.int32() if short else pa.int64()).as_py()
+
+
+def _check_type(file: str, name: str, kind: Any) -> None:
+    """Raise an error if a column of this type cannot be encoded."""
+    if not (is_number(kind) or is_text(kind) or is_date(kind)):
+        raise ValueError(
+            f"{file}: column {name!r} has the type {kind}, which is neither a number "
+            f"nor a category: {option('drop', name)}, or "
+            f"{option('categorical', name)} if it has few values"
+        )
+
+
+def check_numbers(file: str, arrow: Any, schema: Schema) -> None:
+    """Raise an error if a numeric column of the model has another type here."""
+    numeric = [*schema.numbers, *filter(None, [schema.weight])]
+    numeric += [schema.label] if schema.label and schema.label_is_number else []
+    for name in numeric:
+        if name not in arrow.names:
+            continue
+        kind = arrow.field(name).type
+        if not (is_number(kind) or is_text(kind)):
+            raise ValueError(
+                f"{file}: column {name!r} must have numbers, as in the data that the "
+                f"model was trained on, but its type is {kind}"
+            )
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    files = []
+    for path in [paths] if isinstance(paths, str) else paths:
+        found = expand([path])
+        if os.path.isdir(path):
+            found = [name for name in found if name.endswith((*PARQUET, *ARROW))]
+            if not found:
+                raise FileNotFoundError(
+                    f"{path}: no file in this folder ends in "
+                    f"{', '.join((*PARQUET, *ARROW))}"
+                )
+        files += found
+    if STDIN in files:
+        raise ValueError(
+            "Parquet and Arrow files are not read from standard input: give a file"
+        )
+    return files
+
+
+class Batches:
+    """One file, opened, whatever its format."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._parquet: Any = None
+        self._arrow: Any = None
+        with open(file, "rb") as stream:
+            magic = stream.read(6)
+        try:
+            if magic.startswith((b"PAR1", b"PARE")):
+                self._parquet = self._handle = pq.ParquetFile(file, buffer_size=1 << 20)
+                self.schema = self._parquet.schema_arrow
+            elif magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
+                self._handle = pa.memory_map(file)
+                is_file = magic == b"ARROW1"
+                opened = pa.ipc.open_file if is_file else pa.ipc.open_stream
+                self._arrow = opened(self._handle)
+                self.schema = self._arrow.schema
+            else:
+                raise ValueError(
+                    f"{file}: this is no Parquet or Arrow file: it begins with "
+                    f"{magic!r}"
+                )
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from error
+
+    def __enter__(self) -> "Batches":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
+
+    def _broken(self, error: Exception) -> OSError:
+        return OSError(
+            f"{self._file}: the file is damaged or not complete ({error}). Copy or "
+            "write it again"
+        )
+
+    def group_sizes(self) -> list[int] | None:
+        """Return the rows of each row group, if the file says so at its end."""
+        if self._parquet is None:
+            return None
+        about = self._parquet.metadata
+        return [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+
+    def read(
+        self, columns: list[str], start: int, size: int
+    ) -> Iterator[tuple[Any, float]]:
+        """Yield at most ``size`` rows at a time, and how much of the file is done."""
+        left = start
+        try:
+            for n_rows, batches, done in self._groups(columns, size):
+                if left >= n_rows:
+                    left -= n_rows
+                    continue
+                for batch in batches:
+                    if left >= len(batch):
+                        left -= len(batch)
+                        continue
+                    yield batch.slice(left), done
+                    left = 0
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from error
+        if left:
+            raise ValueError(
+                f"{self._file}: reading was to go on at row {start}, but there are "
+                f"only {start - left}: this is not the file that was read before"
+            )
+
+    def _groups(
+        self, columns: list[str], size: int
+    ) -> Iterator[tuple[int, Any, float]]:
+        """Yield the rows of each group, their number, and how much is done then."""
+        if self._parquet is not None:
+            n_groups = self._parquet.num_row_groups
+            for i in range(n_groups):
+                rows = self._parquet.iter_batches(
+                    size, row_groups=[i], columns=columns, use_threads=False
+                )
+                n_rows = self._parquet.metadata.row_group(i).num_rows
+                yield n_rows, rows, (i + 1) / n_groups
+        elif isinstance(self._arrow, pa.ipc.RecordBatchFileReader):
+            n_batches = self._arrow.num_record_batches
+            for i in range(n_batches):
+                batch = self._arrow.get_batch(i)
+                yield len(batch), _slices(batch, columns, size), (i + 1) / n_batches
+        else:
+            for batch in self._arrow:
+                done = self._handle.tell() / max(self._handle.size(), 1)
+                yield len(batch), _slices(batch, columns, size), done
+
+
+def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
+    batch = batch.select(columns)
+    for at in range(0, len(batch), size):
+        yield batch.slice(at, size)
+
+
+def _some_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
+    """Return rows from all over the data as one batch, and whether there are more."""
+    found: list[Any] = []
+    size, kept = LOOKED_AT // _PARTS, 1
+    for count, (batch, _) in enumerate(batches.read(list(arrow.names), 0, size)):
+        if count % kept == 0:
+            found.append(batch)
+            if len(found) > 2 * _PARTS:  # too many: from now on every other one
+                found, kept = found[::2], 2 * kept
+        if count * size > _MOST_LOOKED_AT:
+            break
+    more = kept > 1
+    table = pa.Table.from_batches(found, arrow).combine_chunks()
+    columns = [
+        column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow), more
+
+
+class _Frame(Batches):
+    """A table in memory, in place of a file."""
+
+    def __init__(self, table: Any) -> None:
+        self._table, self.schema = table, table.schema
+
+    def __enter__(self) -> "_Frame":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def read(
+        self, columns: list[str], start: int, size: int
+    ) -> Iterator[tuple[Any, float]]:
+        """Yield at most ``size`` rows at a time, and how much is done."""
+        rows = self._table.select(columns).slice(start)
+        done = start
+        for batch in rows.to_batches(max_chunksize=size):
+            done += len(batch)
+            yield batch, done / max(len(self._table), 1)
+
+
+def to_arrow(frame: Any) -> Any:
+    """Return a data frame as a table of Arrow."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "to_arrow"):  # polars
+        return frame.to_arrow()
+    names = [str(name) for name in frame.columns]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"two columns are called {min(twice)!r}: rename one")
+    return pa.table(
+        {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
+    )
+
+
+def _array(series: Any) -> Any:
+    """Return a column of pandas; of values of several types, their text."""
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        missing = series.isna()
+        texts = [
+            None if none else str(value)
+            for value, none in zip(series, missing, strict=True)
+        ]
+        return pa.array(texts, pa.string())

@@ -1,0 +1,355 @@
+"""TableEncoder: columns of a table to rows of features.
+
+X has the numbers first, in the order of the columns; then parsed numbers and dates,
+flags of missing values, one-hot features, and hashed ones. X is dense if all features
+are numbers, else CSR.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.tables.cells import (
+    FIRST_SECOND,
+    LAST_SECOND,
+    Float,
+    Words,
+    is_date,
+    is_number,
+    numbers,
+    seconds,
+    shown,
+    words,
+)
+from aucmax.tables.column_kinds import MISSING_VALUE, NO, YES
+from aucmax.tables.faults import Faults
+from aucmax.tables.hashing import bag_of_words, hashed, word_features
+from aucmax.tables.number_formats import read
+from aucmax.tables.options import option
+from aucmax.tables.samples import samples_of
+from aucmax.tables.schema import MOST_VALUES, Overrides, Schema, make_schema, remedy
+
+_DAY = 86_400.0  # seconds
+_THURSDAY = 3  # the first of January 1970, Monday being 0
+
+
+class Encoded(NamedTuple):
+    """Rows of features."""
+
+    X: Any  # without the malformed rows
+    numbers: Float  # the plain numbers of these rows, NaN where missing
+
+
+class _Entries(NamedTuple):
+    """Entries of a sparse matrix that are 1 or -1."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    signs: NDArray[np.int64] | int
+
+
+class TableEncoder:
+    """Make rows of features of the columns of a table.
+
+    Parameters
+    ----------
+    schema : Schema
+        How columns become features, as :meth:`fit` finds it.
+    dtype : dtype, default=float64
+        That of X.
+    lenient : bool, default=False
+        Whether malformed cells count as missing, and are counted in ``malformed``.
+
+    Attributes
+    ----------
+    unknown, malformed : Counter
+        Values of each categorical column that had no feature of their own, and
+        malformed cells of each column.
+    """
+
+    def __init__(
+        self, schema: Schema, dtype: Any = np.float64, lenient: bool = False
+    ) -> None:
+        self.schema, self.dtype, self.lenient = schema, np.dtype(dtype), lenient
+        self.unknown: Counter[str] = Counter()
+        self.malformed: Counter[str] = Counter()
+
+    @classmethod
+    def fit(
+        cls,
+        batch: Any,
+        overrides: Overrides | None = None,
+        *,
+        dtype: Any = np.float64,
+        whole: bool = True,
+        header: bool = True,
+    ) -> "TableEncoder":
+        """Return the encoder for a table of which ``batch`` has the first rows.
+
+        ``whole`` says that these are all rows. Without a ``header``, columns are called
+        by their positions.
+        """
+        overrides = overrides or Overrides()
+        samples = samples_of(batch, whole, overrides.na)
+        names = list(batch.schema.names)
+        return cls(make_schema(names, samples, overrides, header), dtype)
+
+    def learn(self, batches: Iterable[Any]) -> None:
+        """Learn what takes a pass over all data: means and one-hot values."""
+        schema = self.schema
+        imputes, onehot = schema.missing == "impute", schema.encode == "onehot"
+        count, mean = np.zeros(len(schema.numbers)), np.zeros(len(schema.numbers))
+        values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
+        for batch in batches:
+            faults = Faults(batch)
+            table, _ = self._numbers(batch, faults)
+            categories = self._categories(batch, faults)
+            good = faults.good()
+            chosen: Any = slice(None) if good is None else good
+            if imputes:
+                table = table[chosen]
+                known = ~np.isnan(table)
+                count += known.sum(axis=0)
+                # The mean of numbers near the largest exists where the sum does not.
+                part = np.where(known, table - mean, 0.0) / np.maximum(count, 1.0)
+                mean += part.sum(axis=0)
+            for seen, column in zip(values, categories, strict=False):
+                codes = np.unique(column.codes[chosen]).tolist()
+                seen.update(shown(column.values[code]) for code in codes if code >= 0)
+            if sum(map(len, values)) > MOST_VALUES:
+                raise ValueError(
+                    f"one-hot encoding would make more than {MOST_VALUES} features: "
+                    "drop the columns with the most values, or use "
+                    f"{option('encode', 'hash')}"
+                )
+        self.schema = replace(
+            schema,
+            means=mean.tolist() if imputes else [],
+            values=[sorted(seen) for seen in values],
+        )
+
+    def transform(self, batch: Any, faults: Faults | None = None) -> Encoded:
+        """Return the features of the rows of a record batch.
+
+        Rows with malformed cells are added to ``faults`` and left out. Without
+        ``faults``, the first one is a ValueError.
+        """
+        given, faults = faults, faults or Faults(batch)
+        plain, table = self._numbers(batch, faults)
+        schema = self.schema
+        categories = self._categories(batch, faults)
+        good = faults.good()
+        if given is None and good is not None:
+            row, fault = min(faults.by_row.items())
+            raise ValueError(f"row {row + 1}, column {fault.column}: {fault.problem}")
+        texts = [batch.column(name) for name in schema.texts]
+        if good is not None:
+            plain, table = plain[good], table[good]
+            categories = [column.take(good) for column in categories]
+            texts = [column.filter(good) for column in texts]
+        if not schema.categories and not schema.texts:
+            return Encoded(table, plain)
+        return Encoded(self._sparse(table, categories, texts), plain)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoder as values that JSON can hold."""
+        return {"dtype": self.dtype.name, **self.schema.to_json()}
+
+    @classmethod
+    def from_json(
+        cls, content: Mapping[str, Any], lenient: bool = False
+    ) -> "TableEncoder":
+        """Return the encoder that ``to_json`` has written."""
+        return cls(Schema.from_json(content), content["dtype"], lenient)
+
+    @property
+    def n_features(self) -> int:
+        """Width of X."""
+        return self.schema.n_features
+
+    def get_feature_names_out(self, features: Sequence[int] | None = None) -> list[str]:
+        """Return the names of some features, by default of all."""
+        return self.schema.feature_names(features)
+
+    @property
+    def column_of_feature(self) -> list[str]:
+        """The column that each feature is made of."""
+        return self.schema.feature_columns()
+
+    def _categories(self, batch: Any, faults: Faults) -> list[Words]:
+        schema = self.schema
+        found = [words(batch.column(name), schema.na) for name in schema.categories]
+        if schema.missing == "error":
+            for name, column in zip(schema.categories, found, strict=True):
+                faults.add(column.codes < 0, name, _missing(category=True))
+        return found
+
+    def _plain(self, batch: Any, faults: Faults) -> tuple[Float, NDArray[np.bool_]]:
+        """Return the numeric columns, NaN where missing, and which are missing."""
+        schema, n = self.schema, len(batch)
+        table = np.empty((n, len(schema.numbers)))
+        for j, name in enumerate(schema.numbers):
+            values, missing, malformed = numbers(batch.column(name), schema.na)
+            self._add(malformed, name, "number", faults)
+            if schema.missing == "error":
+                faults.add(missing, name, _missing())
+            self._check_size(values, name, faults)
+            table[:, j] = values
+        return table, np.isnan(table)
+
+    def _add(
+        self, malformed: NDArray[np.bool_], name: str, kind: str, faults: Faults
+    ) -> None:
+        if self.lenient:
+            self.malformed[name] += int(malformed.sum())
+            self.malformed += Counter()  # without those of zero
+        else:
+            faults.add(malformed, name, _malformed(kind, name))
+
+    def _check_size(self, values: Float, name: str, faults: Faults) -> None:
+        with np.errstate(invalid="ignore"):
+            large = np.abs(values) > np.finfo(self.dtype).max
+        if large.any():
+            problem = f"{{value}} is not finite, or too large for {self.dtype}"
+            faults.add(large, name, problem)
+
+    def _numbers(self, batch: Any, faults: Faults) -> tuple[Float, NDArray[Any]]:
+        """Return the plain numbers, and all features that are numbers."""
+        schema = self.schema
+        plain, gaps = self._plain(batch, faults)
+        fills = schema.fill
+        filled = np.where(gaps, fills, plain) if gaps.any() else plain
+        if schema.n_numbers == len(schema.numbers):
+            return plain, self._typed(filled)
+        parts = [filled]
+        missing = dict(zip(schema.numbers, gaps.T, strict=True))
+        for name in [*schema.notated, *schema.dates]:
+            values = self._parsed(batch.column(name), name, faults)
+            missing[name] = np.isnan(values)
+            values = np.where(missing[name], schema.fills.get(name, 0.0), values)
+            dated = name in schema.dates
+            parts.append(_date(values, missing[name]) if dated else values[:, None])
+        parts += [missing[name][:, None] for name in schema.flagged]
+        return plain, np.hstack([self._typed(part) for part in parts])
+
+    def _typed(self, values: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # what is too large is a fault, and left out
+            return values.astype(self.dtype, copy=False)
+
+    def _parsed(self, column: Any, name: str, faults: Faults) -> Float:
+        """Return numbers or seconds of a column with a number format, or of dates."""
+        schema, dated = self.schema, name in self.schema.dates
+        if dated and is_date(column.type):
+            values = seconds(column)
+            beyond = (values < FIRST_SECOND) | (values > LAST_SECOND)
+            faults.add(beyond, name, "the date is outside the years 1 to 9999")
+            values = np.where(beyond, np.nan, values)
+        elif is_number(column.type):  # other data than those the format was found in
+            values = numbers(column, schema.na).values
+        else:
+            found = words(column, schema.na)
+            values, malformed = read(schema.notation[name], found)
+            kind = "date" if dated else "number"
+            self._add(malformed, name, kind, faults)
+        if schema.missing == "error":
+            faults.add(np.isnan(values), name, _missing(category=True))
+        self._check_size(values, name, faults)
+        return values
+
+    def _sparse(
+        self, table: NDArray[Any], categories: list[Words], texts: list[Any]
+    ) -> Any:
+        """Return X as CSR: numbers, then categories, then hashed features."""
+        schema, n = self.schema, len(table)
+        rows, columns = np.nonzero(table)
+        data = [table[rows, columns]]
+        parts = [_Entries(rows, columns, 0)]
+        first, sorted_rows = schema.n_numbers, schema.encode != "hash"
+        for j, column in enumerate(categories):
+            if schema.encode == "hash":
+                parts.append(self._hashed(schema.categories[j], column, first))
+                continue
+            tail = schema.tails[j] if schema.tails else 0
+            parts.append(self._onehot(j, column, first, tail))
+            first += len(schema.values[j]) + tail
+        for name, column in zip(schema.texts, texts, strict=True):
+            at, feature, sign = word_features(
+                name, bag_of_words(column), schema.hash_size
+            )
+            parts.append(_Entries(at, first + feature, sign))
+            sorted_rows = False
+        data += [
+            np.broadcast_to(np.asarray(signs, self.dtype), len(at))
+            for at, _, signs in parts[1:]
+        ]
+        entries = np.concatenate([part.rows for part in parts])
+        places = np.concatenate([part.columns for part in parts])
+        shape = (n, schema.n_features)
+        X = sparse.csr_array((np.concatenate(data), (entries, places)), shape=shape)
+        if X.indices.dtype != np.int32 and X.nnz < 1 << 31:
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        if sorted_rows:
+            X.has_sorted_indices = X.has_canonical_format = True
+        X.sum_duplicates()
+        return X
+
+    def _hashed(self, name: str, column: Words, first: int) -> _Entries:
+        feature, sign = hashed(name, column.values, self.schema.hash_size)
+        rows = np.flatnonzero(column.codes >= 0)
+        codes = column.codes[rows]
+        return _Entries(rows, first + feature[codes], sign[codes])
+
+    def _onehot(self, j: int, column: Words, first: int, tail: int) -> _Entries:
+        """Return the features of a category: of known values, then of all others."""
+        schema = self.schema
+        name, known = schema.categories[j], schema.values[j]
+        place = {value: first + i for i, value in enumerate(known)}
+        values = [shown(value) for value in column.values]
+        if name in schema.spelt:
+            place |= dict.fromkeys(YES, first) | dict.fromkeys(NO, -1)
+            values = [value.lower() for value in values]
+        found = np.array([place.get(value, -2) for value in values], np.int64)
+        signs = np.ones(len(values), np.int64)
+        new = found == -2
+        if new.any() and tail <= 1:
+            found[new] = first + len(known) if tail else -1
+            count = int(np.isin(column.codes, np.flatnonzero(new)).sum())
+            if count:
+                self.unknown[name] += count
+        elif new.any():
+            rest = [column.values[i] for i in np.flatnonzero(new)]
+            feature, sign = hashed(name, rest, tail)
+            found[new], signs[new] = first + len(known) + feature, sign
+        found, signs = (
+            np.append(found, place.get(MISSING_VALUE, -1)),
+            np.append(signs, 1),
+        )
+        features = found[column.codes]
+        rows = np.flatnonzero(features >= 0)
+        return _Entries(rows, features[rows], signs[column.codes[rows]])
+
+
+def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
+    """Return days since 1970, a feature for each day of the week, and the hour."""
+    days = values / _DAY
+    weekday = (np.floor(days).astype(np.int64) + _THURSDAY) % 7
+    week = (weekday[:, np.newaxis] == np.arange(7)) & ~missing[:, np.newaxis]
+    hour = np.where(missing, 0.0, (values % _DAY) / 3600.0)
+    return np.column_stack([days, week, hour])
+
+
+def _malformed(kind: str, name: str) -> str:
+    return (
+        f"cannot parse {{value}} as a {kind}, as the first rows were. In training, "
+        f"{option('categorical', name)} makes categories, and na=WORD declares a "
+        "missing-value marker"
+    )
+
+
+def _missing(category: bool = False) -> str:
+    return f"the value is missing: {remedy(category)}"

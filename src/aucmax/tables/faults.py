@@ -1,0 +1,55 @@
+"""Malformed cells of a batch: of several in a row, the first column's counts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HEADER = (
+    "the value is the name of the column: is the header there again? Leave out that "
+    "line"
+)
+_LONGEST = 80  # characters of a cell that a message shows
+
+
+class Fault(NamedTuple):
+    """What is wrong with a row."""
+
+    place: int  # of the column in the batch
+    column: str
+    problem: str
+
+
+class Faults:
+    """The malformed rows of a record batch."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self._place = {name: i for i, name in enumerate(batch.schema.names)}
+        self.by_row: dict[int, Fault] = {}
+
+    def add(self, rows: NDArray[np.bool_], column: str, problem: str) -> None:
+        """Add a fault for each row; ``{value}`` in ``problem`` is the cell's text."""
+        for row in np.flatnonzero(rows).tolist():
+            text = problem
+            if "{value}" in problem:
+                value = self._cell(column, row)
+                text = problem.replace("{value}", repr(value))
+                if value == column:
+                    text = _HEADER
+            fault = Fault(self._place[column], column, text)
+            self.by_row[row] = min(self.by_row.get(row, fault), fault)
+
+    def good(self) -> NDArray[np.bool_] | None:
+        """Return which rows have no fault; None if all have none."""
+        if not self.by_row:
+            return None
+        good = np.ones(len(self._batch), bool)
+        good[list(self.by_row)] = False
+        return good
+
+    def _cell(self, column: str, row: int) -> Any:
+        value = self._batch.column(column)[row].as_py()
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "backslashreplace")
+        return value[:_LONGEST] if isinstance(value, str) else value
