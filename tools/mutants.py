@@ -138,14 +138,14 @@ MUTANTS = [
     Mutant(
         "Newton: l2 is left out of the Hessian",
         "linear/solvers/newton.py",
-        "Hp = c.gradient(along + o.l2 * v)",
-        "Hp = c.gradient(along)",
+        "Hp = c.gradient(Hv + o.l2 * v)",
+        "Hp = c.gradient(Hv)",
         "tests/linear/test_bam.py",
     ),
     Mutant(
         "Newton: steps that do not lower the objective are taken",
         "linear/solvers/newton.py",
-        "if point.value + ridge <= J + _ENOUGH * length * slope:",
+        "if point.value + ridge <= J + _ARMIJO * length * slope:",
         "if True:",
         "tests/linear/test_bam.py",
     ),

@@ -111,7 +111,7 @@ def minimise(
     max_iter: int,
     start: Iterate | None = None,
 ) -> Minimum:
-    """Return the minimum of J, with a good start if it is not convex."""
+    """Minimise J; for the sigmoid, start from the minimum of the logistic loss."""
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
         easy = objective.with_loss(POINTS["logistic"])
@@ -146,33 +146,27 @@ def feature_statistics(
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
         return from_covariances(matrix, moments)
-    tally = ranker._tally(X, rows, signed)
-    return from_class_moments(tally, AllPairs(matrix, signed, tally))
+    known = ranker._tally(X, rows, signed)
+    return from_class_moments(known, AllPairs(matrix, signed, known))
 
 
 def from_covariances(X: Matrix, moments: Moments) -> FeatureStatistics:
-    """Return the landscape of features whose covariances are known."""
+    """Return the statistics of features whose covariances are known."""
     H, _, varies = moments.quadratic()
     scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
-    weight = moments.weight[:, np.newaxis]
-    found = FeatureStatistics(
-        X,
-        varies,
-        moments.weight,
-        moments.mean,
-        scatter / weight,
-        moments.nonzero / weight,
-    )
-    found.H = H
-    return found
+    weight, mean = moments.weight, moments.mean
+    variance, share = (x / weight[:, np.newaxis] for x in (scatter, moments.nonzero))
+    stats = FeatureStatistics(X, varies, weight, mean, variance, share)
+    stats.H = H
+    return stats
 
 
-def from_class_moments(tally: ClassMoments, system: AllPairs) -> FeatureStatistics:
-    """Return the landscape of features that are too many for covariances."""
-    weight, _, mean, variance, often = tally
-    found = FeatureStatistics(system.X, system.varies, weight, mean, variance, often)
-    found.system = system
-    return found
+def from_class_moments(moments: ClassMoments, system: AllPairs) -> FeatureStatistics:
+    """Return the statistics of features that are too many for covariances."""
+    weight, _, mean, variance, share = moments
+    stats = FeatureStatistics(system.X, system.varies, weight, mean, variance, share)
+    stats.system = system
+    return stats
 
 
 class BAM(LinearRanker):
@@ -311,7 +305,7 @@ class BAM(LinearRanker):
         return self._minimise(stats, shares(signed))
 
     def _minimise(self, stats: FeatureStatistics, share: Float) -> Self:
-        """Find the minimum over the rows of non-zero ``share``."""
+        """Minimise J over the rows of nonzero ``share``."""
         with one_blas_thread():
             l2: Ridge = (
                 default_ridge(

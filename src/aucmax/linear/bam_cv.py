@@ -60,7 +60,7 @@ class Fold(NamedTuple):
         return shares(here)
 
     def area(self, scores: Float) -> float:
-        """Return the AUC on the rows left out."""
+        """Return the AUC on the held-out rows."""
         return area(scores[self.test], self.signed[self.test], self.weighted)
 
 
@@ -148,8 +148,8 @@ class BAMCV(LinearRanker):
     covtype_sample, 0.681 instead of 0.675 on halves of higgs_sample.
 
     Paths of different folds and losses run in threads, one per core. Memory, beside X,
-    is about twenty numbers per row and thread, and up to 1024 features, if X is not too
-    sparse, d² numbers for each penalty.
+    is about twenty numbers per row and thread, and d² numbers per penalty if
+    covariances are used (at most 1024 features).
 
     References
     ----------
@@ -219,19 +219,19 @@ class BAMCV(LinearRanker):
     def _search(
         self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
     ) -> Self:
-        """Find the path; ``everything`` are the shares of all rows."""
+        """Choose scale, loss and penalty; ``everything`` are shares of all rows."""
         losses, scales = self._losses(), self._scales(stats)
         with one_blas_thread():
             # The first loss chooses the scale for all.
-            some = losses[:1] if len(scales) > 1 else losses
-            areas, left = self._areas(scales, some, parts)
+            first = losses[:1] if len(scales) > 1 else losses
+            areas, left = self._areas(scales, first, parts)
             best = int(len(scales) > 1 and is_better(areas[1], areas[0]))
             scaled = scales[best]
-            (rest,), more = self._areas([scaled], losses[len(some) :], parts)
+            (rest,), more = self._areas([scaled], losses[len(first) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.penalty_path)
             path = self._path(scaled, self.loss_, l2s, None, everything)
-        # One warning for all of the fits, with the worst of them.
+        # One warning for all fits, with the largest gradient.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
         self.l2s_, self.l2_ = l2s, float(l2s[best])
@@ -260,13 +260,16 @@ class BAMCV(LinearRanker):
         return scales
 
     def _areas(
-        self, scales: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
+        self,
+        scales: list[ScaledStatistics],
+        losses: list[str],
+        parts: Sequence[Fold],
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, stats.penalty_path) for stats in scales]
         jobs = [
-            (stats, loss, some, fold)
-            for stats, some in zip(scales, l2s, strict=True)
+            (stats, loss, path, fold)
+            for stats, path in zip(scales, l2s, strict=True)
             for loss in losses
             for fold in parts
         ]
@@ -275,10 +278,10 @@ class BAMCV(LinearRanker):
             with one_thread():  # one per path, not more within it
                 return self._path(*job)
 
-        found = list(in_threads(one, jobs))
-        areas = np.array([path.areas for path in found])
+        paths = list(in_threads(one, jobs))
+        areas = np.array([path.areas for path in paths])
         shape = len(scales), len(losses), len(parts), len(l2s[0])
-        left = max((path.left for path in found), default=0.0)
+        left = max((path.left for path in paths), default=0.0)
         return areas.reshape(shape).swapaxes(2, 3), left
 
     def _path(
@@ -289,7 +292,7 @@ class BAMCV(LinearRanker):
         fold: Fold | None,
         everything: Float | None = None,
     ) -> Path:
-        """Return the minima for all penalties, each from the one before."""
+        """Return the minima for all penalties, each starting from the one before."""
         tol = max(self.tol, _FOLD_TOL) if fold else self.tol
         share = fold.shares() if fold else everything
         objective, start = stats.objective(share, loss), None

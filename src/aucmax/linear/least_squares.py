@@ -171,9 +171,9 @@ class LeastSquaresAUC(LinearRanker):
             moments = gather(rows, signed, self.n_features_in_)
             self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
-        tally = self._tally(X, rows, signed)
+        known = self._tally(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
-        return self._solve_implicitly(AllPairs(matrix, signed, tally), tally)
+        return self._solve_implicitly(AllPairs(matrix, signed, known), known)
 
     def _solve_implicitly(self, system: AllPairs, moments: ClassMoments) -> Self:
         found = system.solve(ridge_of(self.l2, moments), self.tol, self.max_iter)

@@ -231,8 +231,8 @@ class LeastSquaresAUCCV(LinearRanker):
             for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
                 here = np.zeros_like(signed)
                 here[train] = signed[train]
-                tally = measure(rows, here, self.n_features_in_)
-                paths.append(_krylov_path(AllPairs(matrix, here, tally), l2s, scale))
+                moments = measure(rows, here, self.n_features_in_)
+                paths.append(_krylov_path(AllPairs(matrix, here, moments), l2s, scale))
                 scores.append(areas(*part(X, signed, test), paths[-1].w, weighted))
             table = np.column_stack(scores)
             paths.append(_krylov_path(system, l2s, scale))

@@ -87,7 +87,7 @@ class AllPairs(MatrixFree):
     def times(self, v: Float) -> Float:
         """Return H v, by products of the rows and scores about the class means."""
         v = np.where(self.varies, v, 0.0)
-        # A row of weight zero is not there, whatever its values.
+        # Rows of weight zero may hold any values.
         score = np.where(self.share > 0.0, self.X.times(v), 0.0)
         middle = np.bincount(self.positive, self.share * score, 2)
         off = self.share * (score - middle[self.positive])
@@ -116,7 +116,7 @@ class SampledPairs(MatrixFree):
         self.noise = noise(moments, len(pos))
 
     def _to_rows(self, u: Float) -> Float:
-        """Return what numbers of the pairs are to the rows, Σ u (e_pos - e_neg) / k."""
+        """Return Σ u (e_pos - e_neg) / k over the k pairs."""
         each = np.bincount(self.pos, u, self.n) - np.bincount(self.neg, u, self.n)
         return each / len(self.pos)
 
