@@ -275,8 +275,8 @@ KERNELS = [
     Mutant(
         "SPAM's average weighs all steps equally",
         "online/spam.py",
-        "table.stats[PAST] += t",
-        "table.stats[PAST] += 1.0",
+        "stats.add_to_average(table, t)",
+        "stats.add_to_average(table, 1.0)",
         "tests/online/test_spam.py",
     ),
     Mutant(
@@ -372,7 +372,7 @@ KERNELS = [
     ),
     Mutant(
         "steps are not weighted",
-        "online/engine/row_visit.py",
+        "online/engine/statistics.py",
         "return abs(y[i]) * table.stats[TO_MEAN]",
         "return table.stats[TO_MEAN] * 1.0",
         "tests/online/test_spam.py",
