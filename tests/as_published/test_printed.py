@@ -251,7 +251,7 @@ def test_spam(seed, layout, l2, l1):
     settings = {"max_iter": 1, "shuffle": False, **PLAIN, **EXPLICIT}
     model = aucmax.SPAM(l2, l1, eta0=0.7, **settings)
     last = model.fit(layout(X), y).coef_[0]
-    rows, signed, known = model._tallied(layout(X), y, None)
+    rows, signed, known = model._rows_and_moments(layout(X), y, None)
     state = model._begin(rows, known)
     how = model._visit(rows, state, learn=False)
     for k, expected in enumerate(pseudocode.spam(X, y, 0.7, l2, l1)):
@@ -272,7 +272,7 @@ def test_pairs(name, seed, layout, t0):
         settings["askip"] = askip
     model = getattr(aucmax, name)(l2, eta0=eta0, **settings)
     last = model.fit(layout(X), y).coef_[0]
-    rows, signed, known = model._tallied(layout(X), y, None)
+    rows, signed, known = model._rows_and_moments(layout(X), y, None)
     state = model._begin(rows, known)
     how = model._visit(rows, state, learn=False)
     pos, neg = (order.take(len(y)) for order in pair_order(signed, generator(seed)))

@@ -274,14 +274,14 @@ class LinearRanker(Ranker):
             same_classes(self.classes_, classes)
         return rows, signed
 
-    def _tallied(
+    def _rows_and_moments(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Rows, Float, ClassMoments]:
         """Return the validated rows of a ``fit``, signed weights, class moments."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        return rows, signed, self._tally(X, rows, signed)
+        return rows, signed, self._class_moments(X, rows, signed)
 
-    def _tally(self, X: Any, rows: Rows, signed: Float) -> ClassMoments:
+    def _class_moments(self, X: Any, rows: Rows, signed: Float) -> ClassMoments:
         tally = measure(rows, signed, self.n_features_in_)
         self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
         return tally

@@ -146,7 +146,7 @@ def feature_statistics(
         moments = gather(rows, signed, d)
         ranker._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
         return from_covariances(matrix, moments)
-    known = ranker._tally(X, rows, signed)
+    known = ranker._class_moments(X, rows, signed)
     return from_class_moments(known, AllPairs(matrix, signed, known))
 
 

@@ -171,7 +171,7 @@ class LeastSquaresAUC(LinearRanker):
             moments = gather(rows, signed, self.n_features_in_)
             self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
             return self._solve(moments)
-        known = self._tally(X, rows, signed)
+        known = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
         return self._solve_implicitly(AllPairs(matrix, signed, known), known)
 

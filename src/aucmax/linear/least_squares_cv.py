@@ -217,7 +217,7 @@ class LeastSquaresAUCCV(LinearRanker):
     def _fit_without_moments(
         self, X: Any, rows: Rows, signed: Float, weighted: bool
     ) -> Self:
-        whole = self._tally(X, rows, signed)
+        whole = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
         system = AllPairs(matrix, signed, whole)
         scale = self._scale(whole.weight, whole.nonzero_share, system.diagonal)

@@ -172,7 +172,7 @@ class MBA(LinearRanker):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Fit the ranker, see :meth:`BAM.fit`; weights are drawing frequencies."""
-        rows, signed, moments = self._tallied(X, y, sample_weight)
+        rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         rng = generator(self.random_state)
         pos, neg = draw(signed, self.batch_size, self.n_batches, rng)
         with one_blas_thread():

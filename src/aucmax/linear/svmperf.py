@@ -228,7 +228,7 @@ class SVMPerf(LinearRanker):
     ) -> Self:
         """Fit the ranker; parameters as in :meth:`BAM.fit`."""
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
-        moments = self._tally(X, rows, signed)
+        moments = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
         pairs = AllPairs(matrix, signed, moments)
         share = shares(signed)

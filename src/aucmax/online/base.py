@@ -180,11 +180,11 @@ class OnlineAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        rows, signed, moments = self._tallied(X, y, sample_weight)
+        rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         state = self._with_room(self._begin(rows, moments), rows, signed)
         self._run(rows, signed, state, generator(self.random_state))
         self.n_iter_ = self.max_iter
-        return self._finish(state)
+        return self.set_weights(state)
 
     def _run(
         self, rows: Rows, signed: Float, state: Any, rng: np.random.RandomState
@@ -227,12 +227,12 @@ class OnlineAUC(LinearRanker):
             The estimator.
         """
         rows, signed = self._stream(X, y, classes, sample_weight)
-        self._absorb(rows, signed)
+        self.learn_rows(rows, signed)
         # After a few sparse rows, checking all features is not worth its time.
-        return self._finish(self.state_, look=n_values(rows) >= self.n_features_in_)
+        return self.set_weights(self.state_, look=n_values(rows) >= self.n_features_in_)
 
-    def _absorb(self, rows: Rows, signed: Float) -> None:
-        """Update the state with validated rows; ``_finish`` updates the weights."""
+    def learn_rows(self, rows: Rows, signed: Float) -> None:
+        """Update the state with validated rows; ``set_weights`` updates the weights."""
         first = not self.resumable
         state = self._start(self.n_features_in_) if first else self.state_
         # An interrupt leaves a valid state, with some of the rows learnt.
@@ -259,7 +259,7 @@ class OnlineAUC(LinearRanker):
         names = getattr(self, "feature_names_in_", None)
         return f"{column}" if names is None else f"{column} ({names[column]!r})"
 
-    def _finish(self, state: Any, look: bool = True) -> Self:
+    def set_weights(self, state: Any, look: bool = True) -> Self:
         """Set the fitted attributes; raise an error if the weights have diverged."""
         self.state_ = state
         name = type(self).__name__
@@ -351,7 +351,7 @@ class BatchAUC(LinearRanker):
         self
             The fitted estimator.
         """
-        rows, signed, moments = self._tallied(X, y, sample_weight)
+        rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         tol = _default_tol(moments) if self.tol is None else float(self.tol)
         w, self.n_iter_, self.residual_ = self._solve(
             rows, signed, moments, tol, generator(self.random_state)

@@ -93,7 +93,7 @@ class Member:
         """Compute the weights from the learner's state, if it has changed."""
         if self._new_values:  # this costs O(d), and so does the check of all features
             check_all = self._new_values >= self.learner.n_features_in_
-            self.learner._finish(self.learner.state_, check_all)
+            self.learner.set_weights(self.learner.state_, check_all)
             self._new_values = 0
 
     def _score(self, X: Any, rows: Rows) -> Float:
@@ -101,7 +101,7 @@ class Member:
             return times(rows, self.block_start[:-1]) + self.block_start[-1]
 
     def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
-        self.learner._absorb(rows, signed)
+        self.learner.learn_rows(rows, signed)
         self._new_values += n_values(rows) + 1
 
 
