@@ -176,14 +176,6 @@ def test_little_text_in_few_bytes_takes_little_memory(tmp_path):
     assert peak < 6 * text.BLOCK
 
 
-def test_without_zstandard(tmp_path, monkeypatch):
-    path = write(tmp_path / "a.zst", zstd_compress(b"hello\n"))
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    monkeypatch.setitem(sys.modules, "compression", None)
-    with pytest.raises(ImportError, match=r"a\.zst.*aucmax\[data\]"):
-        list(Text(path).blocks())
-
-
 def test_folders_and_patterns(tmp_path):
     for name in ("b", "a", ".hidden", "c[1]", "d"):
         write(tmp_path / name, name.encode())

@@ -59,7 +59,7 @@ def as_rows(X: Any) -> Rows:
     if X.indices.dtype == np.int32:
         indices = _read_only(np.ascontiguousarray(X.indices)).view(np.uint32)
     else:
-        indices = X.indices.astype(np.uint32)
+        indices = _read_only(X.indices.astype(np.uint32))
     data = _read_only(np.ascontiguousarray(X.data))
     return CSR(data, indices, X.indptr.astype(np.uint64))
 

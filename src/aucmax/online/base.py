@@ -227,11 +227,11 @@ class OnlineAUC(LinearRanker):
             The estimator.
         """
         rows, signed = self._stream(X, y, classes, sample_weight)
-        self.learn_rows(rows, signed)
+        self.absorb_rows(rows, signed)
         # After a few sparse rows, checking all features is not worth its time.
         return self.set_weights(self.state_, look=n_values(rows) >= self.n_features_in_)
 
-    def learn_rows(self, rows: Rows, signed: Float) -> None:
+    def absorb_rows(self, rows: Rows, signed: Float) -> None:
         """Update the state with validated rows; ``set_weights`` updates the weights."""
         first = not self.resumable
         state = self._start(self.n_features_in_) if first else self.state_

@@ -101,7 +101,7 @@ class Member:
             return times(rows, self.block_start[:-1]) + self.block_start[-1]
 
     def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
-        self.learner.learn_rows(rows, signed)
+        self.learner.absorb_rows(rows, signed)
         self._new_values += n_values(rows) + 1
 
 
