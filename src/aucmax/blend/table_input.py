@@ -40,7 +40,8 @@ def encode_table(
     from aucmax.io.frame import FrameEncoder
 
     encoder = FrameEncoder.fit(X, **overrides)
-    return encoder.transform(X), encoder, encoder.column_of_feature
+    rows = encoder.transform(X, report_unknown=False)
+    return rows, encoder, encoder.column_of_feature
 
 
 def label_task(classes: NDArray[Any]) -> dict[str, Any]:

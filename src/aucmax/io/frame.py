@@ -41,8 +41,11 @@ class FrameEncoder:
         """The column that each feature is made of."""
         return TableEncoder.from_json(self.recipe).column_of_feature
 
-    def transform(self, frame: Any) -> Any:
-        """Return the feature rows of a data frame."""
+    def transform(self, frame: Any, report_unknown: bool = True) -> Any:
+        """Return the feature rows of a data frame.
+
+        ``report_unknown`` warns of categories that have no feature of their own.
+        """
         encoder = TableEncoder.from_json(self.recipe, lenient=True)
         table = to_arrow(frame)
         locate(encoder.schema, table.column_names, "data frame")
@@ -50,16 +53,16 @@ class FrameEncoder:
         table = table.select(encoder.schema.needed())
         batches = table.combine_chunks().to_batches(max_chunksize=_ROWS)
         parts = [encoder.transform(batch).X for batch in batches]
-        self._warn(encoder)
+        if report_unknown and encoder.unknown:
+            warn_unknown(encoder)
+        self._warn_malformed(encoder)
         if not parts:
             return np.zeros((0, encoder.n_features), encoder.dtype)
         if len(parts) == 1:
             return parts[0]
         return (sparse.vstack if sparse.issparse(parts[0]) else np.vstack)(parts)
 
-    def _warn(self, encoder: TableEncoder) -> None:
-        if encoder.unknown:
-            warn_unknown(encoder)
+    def _warn_malformed(self, encoder: TableEncoder) -> None:
         if not encoder.malformed:
             return
         counts = ", ".join(
