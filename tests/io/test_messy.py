@@ -9,14 +9,13 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 import pytest
-from aucmax.tables.label_texts import _NUMBER
 from scipy import sparse
 
 import aucmax
 from aucmax.io.arrow_source import ArrowSource, FrameSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.recipe import check_recipe
-from aucmax.tables.labels import Task
+from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation
 from aucmax.tables.options import option, tell_command_line
 from helpers.commands import invoke
