@@ -66,7 +66,7 @@ class Head:
         rows = self.rows.take(slice(0, LOOKED_AT))
         names = [str(i) for i in range(len(self.names))]
         good = ~rows.malformed & (rows.fields == len(names))
-        return parse(rows.take(good), names, self.delimiter, [], names)
+        return parse(rows.take(good), names, self.delimiter, [], [], names)
 
     @cached_property
     def samples(self) -> list[Sample]:

@@ -147,11 +147,13 @@ def parse(
     delimiter: int,
     numbers: Sequence[str],
     words: Sequence[str],
+    texts: Sequence[str],
     na: Sequence[str] = (),
 ) -> Any:
-    """Return a record batch: ``numbers`` as float64 if they are, ``words`` as bytes.
+    """Return a record batch of rows that have the right number of fields.
 
-    All rows have the right number of fields.
+    ``numbers`` are float64 if all cells are numbers, ``words`` dictionaries of bytes,
+    ``texts`` bytes.
     """
     data = rows.data[: rows.end]
     dense = len(rows.starts) == rows.n_lines
@@ -163,8 +165,11 @@ def parse(
         data = np.where(alone, np.uint8(_BLANK), data)
     called = [f"{i}" for i in range(len(names))]  # names may be there twice
     place = {name: called[i] for i, name in enumerate(names)}
-    chosen = [name for name in names if name in {*numbers, *words}]
-    kinds = {place[name]: pa.binary() for name in words}
+    wanted = {*numbers, *words, *texts}
+    chosen = [name for name in names if name in wanted]
+    coded = pa.dictionary(pa.int32(), pa.binary())
+    kinds = {place[name]: coded for name in words}
+    kinds |= {place[name]: pa.binary() for name in texts}
 
     longest = int((rows.stops - rows.starts).max(initial=0)) + 2
     block = max(_BLOCK, 2 * longest)  # Arrow is slower with larger ones
@@ -174,7 +179,6 @@ def parse(
             pa.BufferReader(pa.py_buffer(data)),
             pacsv.ReadOptions(
                 column_names=called,
-                use_threads=False,
                 block_size=block,
             ),
             pacsv.ParseOptions(
@@ -196,6 +200,7 @@ def parse(
         table = read(pa.float64())
     except pa.ArrowInvalid:  # a cell is not a number: find it later
         table = read(pa.binary())
+    table = table.unify_dictionaries()
     columns = [
         column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         for column in table.columns

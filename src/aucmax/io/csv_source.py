@@ -196,7 +196,8 @@ class CsvSource(TableSource):
         label = schema.label if schema.label_is_number else None
         numeric = {*schema.numbers, schema.weight, label} - aside
         numbers = [name for name in needed if name in numeric]
-        others = [name for name in (*needed, *aside) if name not in numeric]
+        texts = {*schema.texts, *aside}
+        others = [name for name in needed if name not in {*numeric, *texts}]
         right = ~rows.malformed & (rows.fields == len(called))
         bad = []
         for row in np.flatnonzero(~right).tolist():
@@ -206,7 +207,9 @@ class CsvSource(TableSource):
             line = before + int(rows.lines[row]) + 1
             bad.append(BadLine(file, line, None, text, rows.text(row)))
         good = rows if right.all() else rows.take(right)
-        batch = parse(good, called, head.delimiter, numbers, others, schema.na)
+        batch = parse(
+            good, called, head.delimiter, numbers, others, [*texts], schema.na
+        )
         raw = None
         if self._keep_text:
             raw = Lines(rows.data.tobytes(), good.starts, good.stops)

@@ -28,7 +28,7 @@ from aucmax.tables.cells import (
 )
 from aucmax.tables.column_kinds import MISSING_VALUE, NO, YES
 from aucmax.tables.faults import Faults
-from aucmax.tables.hashing import bag_of_words, hashed, word_features
+from aucmax.tables.hashing import Hashed, bag_of_words, hashed, word_features
 from aucmax.tables.number_formats import read
 from aucmax.tables.options import option
 from aucmax.tables.samples import samples_of
@@ -43,14 +43,6 @@ class Encoded(NamedTuple):
 
     X: Any  # without the malformed rows
     numbers: Float  # the plain numbers of these rows, NaN where missing
-
-
-class _Entries(NamedTuple):
-    """Entries of a sparse matrix that are 1 or -1."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    signs: NDArray[np.int64] | int
 
 
 class TableEncoder:
@@ -265,47 +257,48 @@ class TableEncoder:
         self, table: NDArray[Any], categories: list[Words], texts: list[Any]
     ) -> Any:
         """Return X as CSR: numbers, then categories, then hashed features."""
-        schema, n = self.schema, len(table)
-        rows, columns = np.nonzero(table)
-        data = [table[rows, columns]]
-        parts = [_Entries(rows, columns, 0)]
-        first, sorted_rows = schema.n_numbers, schema.encode != "hash"
+        schema, (n, width) = self.schema, table.shape
+        # A place for each number and each category of a row: feature -1 is none.
+        places = np.empty((n, width + len(categories)), np.int32)
+        values = np.empty(places.shape, self.dtype)
+        places[:, :width], values[:, :width] = np.arange(width), table
+        places[:, :width][table == 0.0] = -1
+        first, is_sorted = schema.n_numbers, schema.encode != "hash"
         for j, column in enumerate(categories):
-            if schema.encode == "hash":
-                parts.append(self._hashed(schema.categories[j], column, first))
-                continue
             tail = schema.tails[j] if schema.tails else 0
-            parts.append(self._onehot(j, column, first, tail))
-            first += len(schema.values[j]) + tail
-        for name, column in zip(schema.texts, texts, strict=True):
-            at, feature, sign = word_features(
-                name, bag_of_words(column), schema.hash_size
-            )
-            parts.append(_Entries(at, first + feature, sign))
-            sorted_rows = False
-        data += [
-            np.broadcast_to(np.asarray(signs, self.dtype), len(at))
-            for at, _, signs in parts[1:]
-        ]
-        entries = np.concatenate([part.rows for part in parts])
-        places = np.concatenate([part.columns for part in parts])
+            if schema.encode == "hash":
+                feature, sign = self._hashed(j, column, first)
+            else:
+                feature, sign = self._onehot(j, column, first, tail)
+                first += len(schema.values[j]) + tail
+            places[:, width + j] = feature[column.codes]
+            values[:, width + j] = sign[column.codes]
+        known = places >= 0
+        ends = np.append(0, np.cumsum(known.sum(axis=1)))
         shape = (n, schema.n_features)
-        X = sparse.csr_array((np.concatenate(data), (entries, places)), shape=shape)
-        if X.indices.dtype != np.int32 and X.nnz < 1 << 31:
-            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        if sorted_rows:
-            X.has_sorted_indices = X.has_canonical_format = True
+        parts = values[known], places[known], ends.astype(np.int32)
+        X = sparse.csr_array(parts, shape=shape)
+        X.has_sorted_indices = X.has_canonical_format = is_sorted
         X.sum_duplicates()
+        for name, column in zip(schema.texts, texts, strict=True):
+            bag = bag_of_words(column)
+            rows, feature, sign = word_features(name, bag, schema.hash_size)
+            at = rows.astype(np.int32), (first + feature).astype(np.int32)
+            X = X + sparse.csr_array((sign.astype(self.dtype), at), shape=shape)
+            X.sum_duplicates()
         return X
 
-    def _hashed(self, name: str, column: Words, first: int) -> _Entries:
+    def _hashed(self, j: int, column: Words, first: int) -> Hashed:
+        """Return feature and sign of each value; the last one is for missing ones."""
+        name = self.schema.categories[j]
         feature, sign = hashed(name, column.values, self.schema.hash_size)
-        rows = np.flatnonzero(column.codes >= 0)
-        codes = column.codes[rows]
-        return _Entries(rows, first + feature[codes], sign[codes])
+        return Hashed(np.append(first + feature, -1), np.append(sign, 1))
 
-    def _onehot(self, j: int, column: Words, first: int, tail: int) -> _Entries:
-        """Return the features of a category: of known values, then of all others."""
+    def _onehot(self, j: int, column: Words, first: int, tail: int) -> Hashed:
+        """Return feature and sign of each value; the last one is for missing ones.
+
+        Known values have features of their own; others share a tail of features.
+        """
         schema = self.schema
         name, known = schema.categories[j], schema.values[j]
         place = {value: first + i for i, value in enumerate(known)}
@@ -325,13 +318,8 @@ class TableEncoder:
             rest = [column.values[i] for i in np.flatnonzero(new)]
             feature, sign = hashed(name, rest, tail)
             found[new], signs[new] = first + len(known) + feature, sign
-        found, signs = (
-            np.append(found, place.get(MISSING_VALUE, -1)),
-            np.append(signs, 1),
-        )
-        features = found[column.codes]
-        rows = np.flatnonzero(features >= 0)
-        return _Entries(rows, features[rows], signs[column.codes[rows]])
+        missing = place.get(MISSING_VALUE, -1)
+        return Hashed(np.append(found, missing), np.append(signs, 1))
 
 
 def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
