@@ -16,7 +16,7 @@ from scipy import sparse
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 from aucmax.core.threads import in_threads
-from aucmax.core.validation import check_whole
+from aucmax.storage.storable import whole_numbers
 
 Ints = NDArray[np.int32]
 Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # feature, number, right
@@ -73,9 +73,9 @@ class Forest(NamedTuple):
                 )
         if not np.isfinite(number).all():
             raise ValueError("thresholds or leaf values of the trees are not finite.")
-        feature = check_whole("features", arrays["feature"], LEAF, n_features - 1)
-        right = check_whole("nodes", arrays["right"], 0, n - 1)
-        roots = check_whole("roots", arrays["roots"], 0, n - 1)
+        feature = whole_numbers("features", arrays["feature"], LEAF, n_features - 1)
+        right = whole_numbers("nodes", arrays["right"], 0, n - 1)
+        roots = whole_numbers("roots", arrays["roots"], 0, n - 1)
         if roots.ndim != 1 or not len(roots) or roots[0] or (np.diff(roots) < 1).any():
             raise ValueError("'roots' of the trees must start at 0 and increase.")
         end = np.repeat(np.append(roots[1:], n), np.diff(roots, append=n))

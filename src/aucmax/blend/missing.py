@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import Float
-from aucmax.core.validation import check_whole
+from aucmax.storage.storable import whole_numbers
 
 
 class MedianImputer(NamedTuple):
@@ -33,7 +33,7 @@ class MedianImputer(NamedTuple):
     ) -> "MedianImputer":
         """Return the imputer of stored arrays; raise a ValueError if invalid."""
         median = arrays["median"]
-        flagged = check_whole("columns", arrays["flagged"], 0, n_features - 1)
+        flagged = whole_numbers("columns", arrays["flagged"], 0, n_features - 1)
         if median.shape not in ((0,), (n_features,)) or flagged.ndim != 1:
             raise ValueError(
                 f"'median' has shape {median.shape} and 'flagged' {flagged.shape}; "

@@ -107,36 +107,6 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
         )
 
 
-def check_whole(
-    what: str, numbers: NDArray[Any], least: float, most: float
-) -> NDArray[np.int64]:
-    """Return numbers from a file as integers; raise an error if out of range."""
-    valid = (numbers >= least) & (numbers <= most) & (numbers == np.floor(numbers))
-    if not valid.all():
-        raise ValueError(f"the {what} are out of range.")
-    return numbers.astype(np.int64)
-
-
-def check_shapes(estimator: Any, shapes: dict[str, str]) -> None:
-    """Raise an error if arrays from a file have inconsistent shapes.
-
-    A shape has a letter for each length; equal letters are equal lengths.
-    """
-    lengths: dict[str, int] = {}
-    for name, letters in shapes.items():
-        array = np.asarray(getattr(estimator, name))
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name!r} has numbers that are not finite.")
-        consistent = array.ndim == len(letters) and all(
-            lengths.setdefault(letter, length) == length
-            for letter, length in zip(letters, array.shape, strict=True)
-        )
-        if not consistent:
-            raise ValueError(
-                f"{name!r} has shape {array.shape}, which does not match other arrays."
-            )
-
-
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Return validated weights of ``n`` rows; a number is the weight of each."""
     weight = np.asarray(sample_weight, dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.base.stream_learner import StreamLearner
 from aucmax.io.background import prefetch, ticking
 from aucmax.io.batch import Batch, Positive, labelled
 from aucmax.io.chunk import START, BadLine, Chunk, Position
@@ -97,7 +98,8 @@ def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
     X, positive, weight = batch
     if len(positive) == 0:
         return
-    estimator, progress = run.estimator, run.progress
+    estimator: StreamLearner = run.estimator
+    progress = run.progress
     progress.features = max(progress.features, X.shape[1])
     if progress.steps == 0:
         X = widened(X, _with_room(run))

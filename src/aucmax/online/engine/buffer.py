@@ -16,9 +16,9 @@ import numpy as np
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import ColumnIndex as Index
 from aucmax.core.rows import Float, Rows, count_row
-from aucmax.core.validation import check_whole
 from aucmax.online.engine.random_numbers import SEED as SEED
 from aucmax.online.engine.random_numbers import check_seed, uniform
+from aucmax.storage.storable import whole_numbers
 
 VALUES, FEATURES = 0, 1  # slots of ``rows``
 LENGTH, WEIGHT = 0, 1  # slots of ``slots``
@@ -45,10 +45,12 @@ def widened(state: Any, X: Rows, y: Float) -> Any:
 def check(state: Any, seen: Float, seed: Float, n_features: int) -> None:
     """Raise an error if a buffer from a file is not valid."""
     width = state.rows.shape[2]
-    at = check_whole("features in its buffer", state.rows[FEATURES], 0, n_features - 1)
+    at = whole_numbers(
+        "features in its buffer", state.rows[FEATURES], 0, n_features - 1
+    )
     most = min(width, n_features)
-    lengths = check_whole("lengths in its buffer", state.slots[LENGTH], 0, most)
-    check_whole("counts of its buffer", seen, 0, _COUNTS)
+    lengths = whole_numbers("lengths in its buffer", state.slots[LENGTH], 0, most)
+    whole_numbers("counts of its buffer", seen, 0, _COUNTS)
     check_seed(seed)
     # Kernels rely on it that no feature occurs twice in a row.
     inside = np.arange(1, width) < lengths[:, np.newaxis]

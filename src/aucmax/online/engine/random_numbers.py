@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax.core.jit import inlined
 from aucmax.core.rows import Float
-from aucmax.core.validation import check_whole
+from aucmax.storage.storable import whole_numbers
 
 MODULI = 2147483563, 2147483399
 SEED = 12345.0, 67890.0  # the same for every model: streams have no random seed
@@ -34,4 +34,4 @@ def uniform(seed: Float) -> float:
 def check_seed(seed: Float) -> None:
     """Raise an error if ``seed`` is not a valid state of ``uniform``."""
     for number, modulus in zip(seed, MODULI, strict=True):
-        check_whole("random numbers of its state", number, 1, modulus - 1)
+        whole_numbers("random numbers of its state", number, 1, modulus - 1)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, count_row, pack_row
-from aucmax.core.validation import check_whole
 from aucmax.online.engine.feature_table import PAST, D, Table, U, W
 from aucmax.online.engine.random_numbers import MODULI, check_seed, uniform
+from aucmax.storage.storable import whole_numbers
 
 ROWS = 256  # rows of each class at most
 _VALUES = 1 << 19  # values of each class at most, or one row of all features
@@ -47,16 +47,18 @@ def check(rows: Reservoir, n: Float, n_features: int) -> None:
     """
     check_seed(rows.seed)
     values = rows.where.shape[1]
-    kept = check_whole("counts of stored rows", rows.kept, 0, rows.starts.shape[1] - 1)
+    kept = whole_numbers(
+        "counts of stored rows", rows.kept, 0, rows.starts.shape[1] - 1
+    )
     if np.any((n > 0.0) & (kept == 0)):
         raise ValueError("no stored row of a class that was seen.")
     for side, count in enumerate(kept):
         what = "positions of stored rows"
-        starts = check_whole(what, rows.starts[side, : count + 1], 0, values)
+        starts = whole_numbers(what, rows.starts[side, : count + 1], 0, values)
         if starts[0] != 0 or np.any(np.diff(starts) < 0):
             raise ValueError(f"the {what} are not in order.")
         what = "features of stored rows"
-        at = check_whole(what, rows.where[side, : starts[-1]], 0, n_features - 1)
+        at = whole_numbers(what, rows.where[side, : starts[-1]], 0, n_features - 1)
         first = np.isin(np.arange(1, len(at)), starts)  # first value of a row
         if np.any((np.diff(at) <= 0) & ~first):
             raise ValueError(f"the {what} are not in order.")
