@@ -12,13 +12,14 @@ import pytest
 from scipy import sparse
 
 import aucmax
-from aucmax.io.arrow_source import ArrowSource, FrameSource
+from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation
 from aucmax.tables.options import option, tell_command_line
 from helpers.commands import invoke
+from helpers.frame_source import FrameSource
 
 N = 120
 RNG = np.random.default_rng(0)

@@ -50,7 +50,7 @@ def features(
     columns = dict(zip(names, map(column, strings), strict=True))
     columns |= {f"x{i}": pa.array(one) for i, one in enumerate(numbers.T)}
     encoder = TableEncoder(Schema(**schema), dtype)
-    X = encoder.transform(pa.RecordBatch.from_pydict(columns)).X
+    X = encoder.transform(pa.RecordBatch.from_pydict(columns))
     parts = X.data, X.indices, X.indptr
     assert X.has_canonical_format  # as it says, and in truth
     assert sparse.csr_array(parts, X.shape).has_canonical_format

@@ -45,12 +45,14 @@ def _no_probabilities(estimator: Any) -> bool:
 
 
 class Encoder(Protocol):
-    """What makes feature rows of a data frame."""
-
-    recipe: dict[str, Any]  # how a model file stores it
+    """What makes feature rows of a data frame; see ``aucmax.tables.encoder``."""
 
     def transform(self, frame: Any) -> Any:
         """Return the feature rows of a data frame."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoder as values that JSON can hold."""
         ...
 
 
