@@ -97,7 +97,7 @@ def fit_files(
     task = requested_task(positive, source).settle(first.y)
     fit_rows(estimator, fitting, _distributed_rows(source, task, watch))
     recipe = source.recipe()
-    if recipe["format"] in ("csv", "parquet"):
+    if recipe["format"] != "svmlight":
         estimator.encoder_ = TableEncoder.from_json(recipe)
     return estimator
 

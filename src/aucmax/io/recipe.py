@@ -14,7 +14,7 @@ from aucmax.tables.missing_values import check_markers
 from aucmax.tables.number_formats import DATES, NUMBERS
 from aucmax.tables.schema import MOST_HASHED, Overrides, Schema
 
-_FORMATS = ("svmlight", "csv", "parquet")
+_FORMATS = ("svmlight", "csv", "jsonl", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
 _LARGE = 1e300
 

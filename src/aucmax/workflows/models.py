@@ -54,7 +54,7 @@ def load(path: str | Path) -> Any:
     if recipe is not None:
         estimator.recipe_ = recipe
         estimator.classes_ = _labels(recipe["task"], estimator.classes_)
-        if recipe["input"].get("format") in ("csv", "parquet"):
+        if recipe["input"]["format"] != "svmlight":
             from aucmax.tables.encoder import TableEncoder  # imports pyarrow
 
             estimator.encoder_ = TableEncoder.from_json(recipe["input"])
