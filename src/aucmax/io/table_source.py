@@ -173,6 +173,7 @@ class TableSource:
                 *(part.texts(row), _row_of(part.raw, row)),
             )
             for row, fault in faults.by_row.items()
+            if not faults.unlabelled[row]
         ]
         lines = part.lines[chosen]
         self._warn_changes(part.file, lines, plain)
@@ -191,6 +192,7 @@ class TableSource:
             done=part.done,
             file=part.file,
             line=lines,
+            unlabelled=int(faults.unlabelled.sum()),
         )
 
     def _warn_changes(self, file: str, lines: Any, plain: Float) -> None:
@@ -246,11 +248,11 @@ def _label(batch: Any, name: str, is_number: bool, faults: Faults) -> NDArray[An
     column = batch.column(name)
     if not is_number:
         found = words(column, markers=_NO_LABEL)
-        faults.add(found.codes < 0, name, "the label is missing")
+        faults.unlabelled |= found.codes < 0
         return found.objects()
     values, missing, malformed = numbers(column)
     faults.add(malformed, name, "the label {value} is not a number, as the first were")
-    faults.add(missing, name, "the label is missing")
+    faults.unlabelled |= missing
     faults.add(np.isinf(values), name, "the label {value} is not finite")
     return values
 

@@ -43,7 +43,8 @@ _WORDS = 4.0  # a value, from which on it is a text
 _LOOKED_AT = 2000  # distinct values, to find how they are written
 _TAIL = 1 << 18  # hashed columns at most, for the values that have none of their own
 _NAMED_ID = re.compile(
-    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
+    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|unnamed:.*|"
+    r".*(nr|num|number)(_.*)?|",
     re.IGNORECASE,
 )
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file

@@ -40,6 +40,7 @@ class Faults:
         self.unknown: Counter[str] = Counter()  # values without a feature, by column
         self._place = {name: i for i, name in enumerate(batch.schema.names)}
         self.by_row: dict[int, Fault] = {}
+        self.unlabelled = np.zeros(len(batch), bool)  # rows that are left out, no fault
 
     def add(self, rows: NDArray[np.bool_], column: str, problem: str) -> None:
         """Add a fault for each row; ``{value}`` in ``problem`` is the cell's text."""
@@ -61,10 +62,10 @@ class Faults:
             self.malformed[column] += int(rows.sum())
 
     def good(self) -> NDArray[np.bool_] | None:
-        """Return which rows have no fault; None if all have none."""
-        if not self.by_row:
+        """Return which rows have a label and no fault; None if all do."""
+        if not self.by_row and not self.unlabelled.any():
             return None
-        good = np.ones(len(self._batch), bool)
+        good = ~self.unlabelled
         good[list(self.by_row)] = False
         return good
 
