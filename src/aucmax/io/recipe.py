@@ -117,7 +117,7 @@ def _check_table(reading: dict[str, Any]) -> None:
         raise _odd("means", schema.means)
     known = len(schema.values)
     if known not in (0, len(schema.categories)) or (
-        schema.encode == "onehot" and known != len(schema.categories)
+        schema.encode in ("onehot", "codes") and known != len(schema.categories)
     ):
         raise _odd("values", schema.values)
     _check_found(schema)

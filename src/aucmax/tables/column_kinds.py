@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from aucmax.tables.number_formats import (
     DATES,
+    NO,
     NUMBERS,
+    YES,
     find_notation,
     is_plain,
     middle,
@@ -26,9 +28,6 @@ NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "
 IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
 LEFT_OUT = (IDENTIFIER, CONSTANT, EMPTY)
 WANTED = "wanted"
-
-YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
-NO = ("no", "n", "false", "f", "nein", "non", "off")
 
 MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
 

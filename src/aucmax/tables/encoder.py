@@ -28,11 +28,11 @@ from aucmax.tables.cells import (
     shown,
     words,
 )
-from aucmax.tables.column_kinds import MISSING_VALUE, NO, YES
+from aucmax.tables.column_kinds import MISSING_VALUE
 from aucmax.tables.faults import Faults
 from aucmax.tables.frames import check_numbers, check_type, to_arrow
 from aucmax.tables.hashing import Hashed, bag_of_words, hashed, word_features
-from aucmax.tables.number_formats import read
+from aucmax.tables.number_formats import NO, YES, read
 from aucmax.tables.options import option
 from aucmax.tables.samples import PART, samples_of, spread_rows
 from aucmax.tables.schema import (
@@ -48,6 +48,8 @@ _DAY = 86_400.0  # seconds
 _THURSDAY = 3  # the first of January 1970, Monday being 0
 _ROWS = 1 << 16  # of a data frame that are encoded at a time
 _SHOWN = 5  # columns that a warning names
+_FEW_VALUES = 64  # of a category: all have codes, and new ones are unusual
+_MOST_CODES = 50_000
 
 
 class Encoded(NamedTuple):
@@ -145,9 +147,12 @@ class TableEncoder:
     def learn(self, batches: Iterable[Any]) -> None:
         """Learn what takes a pass over all data: means and one-hot values."""
         schema = self.schema
-        imputes, onehot = schema.missing == "impute", schema.encode == "onehot"
+        imputes = schema.missing == "impute"
+        listed = schema.encode in ("onehot", "codes")
         count, mean = np.zeros(len(schema.numbers)), np.zeros(len(schema.numbers))
-        values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
+        values: list[Counter[str]] = []
+        if listed:
+            values = [Counter() for _ in schema.categories]
         for batch in batches:
             faults = Faults(batch)
             table, _ = self._numbers(batch, faults)
@@ -162,9 +167,12 @@ class TableEncoder:
                 part = np.where(known, table - mean, 0.0) / np.maximum(count, 1.0)
                 mean += part.sum(axis=0)
             for seen, column in zip(values, categories, strict=False):
-                codes = np.unique(column.codes[chosen]).tolist()
-                seen.update(shown(column.values[code]) for code in codes if code >= 0)
-            if sum(map(len, values)) > MOST_VALUES:
+                for value, count in zip(
+                    column.values, column.take(chosen).counts().tolist(), strict=True
+                ):
+                    if count:
+                        seen[shown(value)] += count
+            if schema.encode == "onehot" and sum(map(len, values)) > MOST_VALUES:
                 raise ValueError(
                     f"one-hot encoding would make more than {MOST_VALUES} features: "
                     "drop the columns with the most values, or use "
@@ -173,7 +181,10 @@ class TableEncoder:
         self.schema = replace(
             schema,
             means=mean.tolist() if imputes else [],
-            values=[sorted(seen) for seen in values],
+            values=[
+                sorted(_frequent(seen) if schema.encode == "codes" else seen)
+                for seen in values
+            ],
         )
 
     def encode(self, batch: Any, faults: Faults) -> Encoded:
@@ -190,7 +201,13 @@ class TableEncoder:
             plain, table = plain[good], table[good]
             categories = [column.take(good) for column in categories]
             texts = [column.filter(good) for column in texts]
-        if not schema.categories and not schema.texts:
+        if schema.encode == "codes":
+            codes = [
+                self._coded(j, column, faults) for j, column in enumerate(categories)
+            ]
+            table = np.column_stack([table, *codes]) if codes else table
+            categories = []
+        if not categories and not texts:
             return Encoded(table, plain)
         return Encoded(self._sparse(table, categories, texts, faults), plain)
 
@@ -258,9 +275,14 @@ class TableEncoder:
         for name in [*schema.notated, *schema.dates]:
             values = self._parsed(batch.column(name), name, faults)
             missing[name] = np.isnan(values)
-            values = np.where(missing[name], schema.fills.get(name, 0.0), values)
-            dated = name in schema.dates
-            parts.append(_date(values, missing[name]) if dated else values[:, None])
+            if schema.missing != "keep":
+                values = np.where(missing[name], schema.fills.get(name, 0.0), values)
+            if name not in schema.dates:
+                parts.append(values[:, None])
+            elif schema.encode == "codes":
+                parts.append(_coded_date(values))
+            else:
+                parts.append(_date(values, missing[name]))
         parts += [missing[name][:, None] for name in schema.flagged]
         return plain, np.hstack([self._typed(part) for part in parts])
 
@@ -327,6 +349,17 @@ class TableEncoder:
             X.sum_duplicates()
         return X
 
+    def _coded(self, j: int, column: Words, faults: Faults) -> NDArray[Any]:
+        """Return the code of each row, NaN for missing; other values share the last."""
+        name, known = self.schema.categories[j], self.schema.values[j]
+        place = {value: i for i, value in enumerate(known)}
+        other = float(len(known))
+        found = [float(place.get(shown(value), other)) for value in column.values]
+        codes = np.array([*found, np.nan], self.dtype)[column.codes]
+        if len(known) <= _FEW_VALUES and (count := int((codes == other).sum())):
+            faults.unknown[name] += count
+        return codes
+
     def _hashed(self, j: int, column: Words, first: int) -> Hashed:
         """Return feature and sign of each value; the last one is for missing ones."""
         name = self.schema.categories[j]
@@ -391,6 +424,26 @@ def _warn_of_malformed(malformed: Counter[str]) -> None:
         DataWarning,
         stacklevel=4,
     )
+
+
+def _frequent(counts: Counter[str]) -> list[str]:
+    """Return the values that get a code: those of several rows, or all of a few."""
+    if len(counts) <= _FEW_VALUES:
+        return list(counts)
+    often = [(count, value) for value, count in counts.items() if count > 1]
+    return [value for _, value in sorted(often, reverse=True)[:_MOST_CODES]]
+
+
+def _coded_date(values: Float) -> Float:
+    """Return days since 1970, month, weekday (Monday is 0) and hour."""
+    missing = np.isnan(values)
+    days = np.floor(np.where(missing, 0.0, values) / _DAY)
+    month = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
+    weekday = (days.astype(np.int64) + _THURSDAY) % 7
+    hour = np.where(missing, 0.0, values) % _DAY / 3600.0
+    parts = np.column_stack([values / _DAY, month, weekday, hour])
+    parts[missing] = np.nan
+    return parts
 
 
 def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
