@@ -81,7 +81,7 @@ MAPS = {
 
 # Other classes allowed in model files: members of AUCClassifier.
 PARTS = {
-    "BoostedTrees": "aucmax.blend.trees",
+    "BoostedTrees": "aucmax.blend.boosting",
     "RandomizedTrees": "aucmax.blend.trees",
     "Frequent": "aucmax.blend.frequent",
 }

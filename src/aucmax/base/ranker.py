@@ -84,6 +84,11 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         rows = validate_data(self, X, reset=False, **MATRIX)
         return self.score_rows(self._accepted(rows))
 
+    @property
+    def row_width(self) -> int:
+        """Number of features of a row that a reader of files makes."""
+        return self.n_features_in_
+
     def _accepted(self, X: Any) -> Any:
         """Return rows ready for scoring; raise an error if one is not finite."""
         check_values(X, getattr(self, "feature_names_in_", None))

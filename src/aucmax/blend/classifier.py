@@ -6,25 +6,25 @@ probabilities and the AUC of the blend (:mod:`aucmax.blend.combine`).
 """
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from time import monotonic
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import Ranker, generator
+from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry, combine
 from aucmax.blend.crossfit import (
-    Fold,
     Member,
     Progress,
     TrainingRows,
@@ -35,16 +35,26 @@ from aucmax.blend.crossfit import (
 from aucmax.blend.default_members import check_savable, default_team, named_members
 from aucmax.blend.duplicates import DuplicateCounts, count_duplicates
 from aucmax.blend.explanation import describe
-from aucmax.blend.importance import Importance, features_by_name, importances
-from aucmax.blend.missing import MedianImputer
+from aucmax.blend.importance import (
+    HeldOutSample,
+    Importance,
+    features_by_name,
+    held_out_samples,
+    importances,
+)
+from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.blend.table_input import encode_table, label_task
 from aucmax.core.rows import Float
+from aucmax.core.validation import MATRIX, MOST
 from aucmax.metrics.delong import AUCInterval
 from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.positive_class import check_positive
+
+if TYPE_CHECKING:  # imports pyarrow
+    from aucmax.tables.encoder import TableEncoder
 
 _WIDE = 2000  # features; wider sparse rows stay sparse
 _BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
@@ -97,6 +107,8 @@ class AUCClassifier(Ranker):
         Columns of a data frame to treat as text.
     drop : sequence of str or int, default=None
         Columns of a data frame to ignore.
+    n_jobs : int, default=None
+        Number of threads; None uses all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Random seed of the folds and the members.
     verbose : bool, default=False
@@ -171,6 +183,7 @@ class AUCClassifier(Ranker):
         "categorical": ["array-like", None],
         "text": ["array-like", None],
         "drop": ["array-like", None],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -180,7 +193,11 @@ class AUCClassifier(Ranker):
     members_: dict[str, list[Any]]
     _duplicates: DuplicateCounts
     _importances: list[Importance]  # in the order of the columns
-    _fill: MedianImputer
+    _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
+    _n_encoded: int  # features of an encoded row
+    _levels: NDArray[np.int64]  # codes of each column of a row; none for wide rows
+    _codes: IntegerCodes
+    _view: FeatureView | None
     _column_of_feature: list[str] | None = None  # None if X was not encoded
     _blend: Float  # (3, members) mean and scale of the scores, and weights
     _odds: Float  # (2,) slope and offset of the calibration
@@ -194,6 +211,7 @@ class AUCClassifier(Ranker):
         categorical: Sequence[str | int] | None = None,
         text: Sequence[str | int] | None = None,
         drop: Sequence[str | int] | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
     ) -> None:
@@ -203,6 +221,7 @@ class AUCClassifier(Ranker):
         self.categorical = categorical
         self.text = text
         self.drop = drop
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -242,18 +261,15 @@ class AUCClassifier(Ranker):
         y: Any,
         sample_weight: Any = None,
         *,
-        column_of_feature: list[str] | None = None,
+        encoder: "TableEncoder | None" = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit to an encoded table, as ``aucmax train`` does.
+        """Fit to rows that ``encoder`` has made of a table, as ``aucmax train`` does.
 
-        ``column_of_feature`` names the column that each feature was made from;
-        importances then refer to columns. ``progress`` is called after each fitted
-        model with the name of the member, the number of fitted models and the total.
+        ``progress`` is called after each fitted model with the name of the member, the
+        number of fitted models and the total.
         """
-        return self._fit_or_restore(
-            X, y, sample_weight, None, column_of_feature, progress
-        )
+        return self._fit_or_restore(X, y, sample_weight, None, encoder, progress)
 
     def _fit_or_restore(
         self,
@@ -261,26 +277,34 @@ class AUCClassifier(Ranker):
         y: Any,
         sample_weight: Any,
         groups: Any,
-        column_of_feature: list[str] | None = None,
+        encoder: "TableEncoder | None" = None,
         progress: Progress | None = None,
     ) -> Self:
         """Fit; after an error or interrupt, restore the model fitted before."""
         before = dict(vars(self))
         try:
-            self._column_of_feature = column_of_feature
-            return self._fit(X, y, sample_weight, groups, progress)
+            return self._fit(X, y, sample_weight, groups, encoder, progress)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, progress: Progress | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        encoder: "TableEncoder | None",
+        progress: Progress | None,
     ) -> Self:
         begun = monotonic()
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
-        rows, signed = self._training_rows(X, y, sample_weight)
-        equal = Repeats.among(rows.X, rows.signed > 0.0)
+        X, signed = self._encoded(X, y, sample_weight, encoder)
+        present = signed != 0.0
+        X = X if present.all() else X[present]
+        equal = Repeats.among(X, signed[present] > 0.0)
+        rows = self._training_rows(X, signed[present], sample_weight is not None, seed)
         n_rounds, budget = 1, self.time_budget
         if budget is not None and isinstance(self.cv, Integral):
             n_rounds = max(_ROWS_TIMES_ROUNDS // len(rows.signed), 1)
@@ -298,16 +322,17 @@ class AUCClassifier(Ranker):
             if self.verbose:
                 print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
-        members = self._unfitted_members(rows.X)
-        fitted = crossfit(members, rows, rounds, seed, budget, report)
+        n_jobs = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
+        members = self._unfitted_members(rows.X.columns is not None)
+        fitted = crossfit(members, rows, rounds, seed, budget, report, n_jobs)
         result = combine(fitted, rows, rounds[0], equal, seed)
         self.auc_, self.leaderboard_ = result.auc, result.leaderboard
         self.members_ = {member.name: member.models for member in result.members}
         self._blend, self._odds = result.blend, result.calibration
         self.n_iter_ = max(map(len, self.members_.values()))
-        self._importances = []
-        if monotonic() - begun <= (self.time_budget or np.inf):
-            self._importances = self._compute_importances(rows, rounds[0], seed)
+        self._importances, self._held_out = [], []
+        if len(self._features_of_column()) <= _MAX_COLUMNS:
+            self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
         return self
 
     def predict_proba(self, X: ArrayLike) -> Float:
@@ -338,18 +363,19 @@ class AUCClassifier(Ranker):
     @property
     def importances_(self) -> list[Importance]:
         """Permutation importance of each column, highest first."""
-        return sorted(self._importances, key=lambda column: -column.drop)
+        return sorted(self._column_importances(), key=lambda column: -column.drop)
 
     @property
     def feature_importances_(self) -> Float:
         """Permutation importance of each column, in the order of the columns."""
-        if not self._importances:
+        found = self._column_importances()
+        if not found:
             raise AttributeError(
                 f"Importances were not computed: there are more than {_MAX_COLUMNS} "
-                "columns, cv does not hold out every row once, or time_budget was "
-                "exhausted. Use sklearn.inspection.permutation_importance."
+                "columns, or cv does not hold out every row once. Use "
+                "sklearn.inspection.permutation_importance."
             )
-        return np.array([column.drop for column in self._importances])
+        return np.array([column.drop for column in found])
 
     def explain(self) -> str:
         """Describe the model: classes, AUC, members, columns and duplicate rows."""
@@ -368,96 +394,159 @@ class AUCClassifier(Ranker):
         Only members of aucmax can be saved, since loading a file must not run code.
         """
         check_is_fitted(self)
-        check_savable(self._unfitted_members(None))
+        check_savable(self._unfitted_members(has_columns=True))
         super().save(path)
 
-    def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[TrainingRows, Float]:
-        """Return the rows of non-zero weight, and the signed weights of all rows."""
+    def _encoded(
+        self, X: Any, y: Any, sample_weight: Any, encoder: "TableEncoder | None"
+    ) -> tuple[Any, Float]:
+        """Return encoded rows, and the signed weights of all rows."""
         kinds = {"categorical": self.categorical, "text": self.text, "drop": self.drop}
-        X, self.encoder_, column_of_feature = encode_table(X, kinds)
-        if column_of_feature is not None:
-            self._column_of_feature = column_of_feature
+        columns = np.zeros(0, object)
+        self.recipe_ = None
+        if encoder is None:
+            X, encoder = encode_table(X, kinds)
+            self.encoder_ = encoder
+            if encoder is not None:
+                columns = np.array(encoder.schema.columns, object)
         X, signed = self._labelled(X, y, sample_weight, reset=True)
-        self._fill = MedianImputer.fit(
-            np.zeros((0, X.shape[1])) if sparse.issparse(X) else X
-        )
+        self._n_encoded = X.shape[1]
+        if len(columns):
+            self.n_features_in_, self.feature_names_in_ = len(columns), columns
+            task = label_task(self.classes_)
+            described = {"format": "parquet", **encoder.to_json()}
+            self.recipe_ = {"input": described, "task": task}
+        wide = sparse.issparse(X) and X.shape[1] > _WIDE
+        self._levels = np.zeros(0 if wide else X.shape[1], np.int64)
+        self._column_of_feature = None
+        if encoder is not None:
+            self._column_of_feature = encoder.column_of_feature
+            if encoder.schema.encode == "codes":
+                self._levels = np.array(encoder.schema.n_levels, np.int64)
         X = self._accepted(X)
         self._require_both(signed)
         check_positive(self.classes_, float(np.mean(signed > 0.0)))
-        self.recipe_ = None
-        if self.encoder_ is not None:
-            task = label_task(self.classes_)
-            self.recipe_ = {
-                "input": {"format": "parquet", **self.encoder_.to_json()},
-                "task": task,
-            }
-        signed = signed / np.mean(np.abs(signed[signed != 0.0]))
-        if not signed.all():
-            X = X[signed != 0.0]
-        if sparse.issparse(X) and X.shape[1] <= _WIDE:
-            X = X.toarray()
-        present = signed[signed != 0.0]
-        fewest = min(np.count_nonzero(present < 0.0), np.count_nonzero(present > 0.0))
+        present = signed != 0.0
+        fewest = min(np.sum(signed[present] < 0.0), np.sum(signed[present] > 0.0))
         if self.members is None and fewest < _MIN_CLASS_ROWS:
             raise ValueError(
-                f"A class has {fewest} of {len(present)} rows; AUCClassifier needs at "
+                f"A class has {fewest} of {present.sum()} rows; AUCClassifier needs at "
                 f"least {_MIN_CLASS_ROWS} rows per class. BAM needs fewer."
             )
-        return TrainingRows(X, present, sample_weight is not None), signed
+        return X, signed / np.mean(np.abs(signed[present]))
+
+    def _training_rows(
+        self, X: Any, signed: Float, weighted: bool, seed: int
+    ) -> TrainingRows:
+        """Find how columns become features; return the rows as members see them."""
+        if not len(self._levels):
+            self._codes, self._view = NO_CODES, None
+            return TrainingRows(TableRows(None, None, X), signed, weighted)
+        columns, words = self._columns(X)
+        self._codes = IntegerCodes.fit(columns, self._levels, signed > 0.0, seed)
+        levels = np.concatenate([self._levels, self._codes.levels])
+        columns = self._codes.transform(columns)
+        self._view = FeatureView.fit(columns, levels)
+        return TrainingRows(TableRows(columns, self._view, words), signed, weighted)
+
+    def _columns(self, X: Any) -> tuple[Any, Any]:
+        """Return the columns of encoded rows, and their words, if they have any."""
+        width = len(self._levels)
+        if not sparse.issparse(X):
+            return X, None
+        words = X[:, width:] if X.shape[1] > width else None
+        return X[:, :width].toarray(), words
+
+    def _table_rows(self, X: Any) -> TableRows:
+        """Return validated rows as members see them."""
+        if self._view is None:
+            return TableRows(None, None, X)
+        columns, words = self._columns(X)
+        return TableRows(self._codes.transform(columns), self._view, words)
+
+    @property
+    def row_width(self) -> int:
+        """Number of features of an encoded row."""
+        return self._n_encoded
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row; higher scores rank nearer ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log-odds of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        if self.encoder_ is not None and hasattr(X, "columns"):
+            return self.score_rows(self._accepted(self.encoder_.transform(X)))
+        if self._n_encoded == self.n_features_in_:
+            return super().decision_function(X)
+        rows = check_array(X, **MATRIX)
+        if rows.shape[1] != self._n_encoded:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but AUCClassifier was fitted to a "
+                f"table of {self.n_features_in_} columns: pass a data frame with them."
+            )
+        return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
-        if not sparse.issparse(X):
-            X = self._fill.transform(X)
-        return super()._accepted(X)
+        if sparse.issparse(X) and self._column_of_feature is None:
+            return super()._accepted(X)
+        values = X.data if sparse.issparse(X) else X
+        if (np.abs(values) > MOST).any():  # missing values are not
+            super()._accepted(np.where(np.isnan(X), 0.0, X))
+        return X
 
-    def _unfitted_members(self, X: Any) -> list[Member]:
+    def _unfitted_members(self, has_columns: bool) -> list[Member]:
         if self.members is None:
-            return default_team(sparse.issparse(X), self._column_of_feature is not None)
+            return default_team(has_columns)
         return named_members(self.members)
 
-    def _compute_importances(
-        self, rows: TrainingRows, folds: list[Fold], seed: int
-    ) -> list[Importance]:
-        """Return importances of the columns; empty if they cannot be computed."""
-        columns = self._features_of_column()
-        tests = [
-            (partial(self._score, fold=k), fold.test)
-            for k, fold in enumerate(folds)
-            if fold.keep_model and len(fold.test)
-        ]
-        if len(columns) > _MAX_COLUMNS or not tests:
-            return []
-        rng = np.random.RandomState(seed)
-        return importances(tests, rows.X, rows.signed > 0.0, columns, rng)
+    def _column_importances(self) -> list[Importance]:
+        """Return the importances, which are computed when they are first asked for."""
+        if self._held_out:
+            columns = self._features_of_column()
+            self._importances = importances(
+                self._held_out, self._score_encoded, columns
+            )
+            self._held_out = []
+        return self._importances
+
+    def _score_encoded(self, X: Any, fold: int) -> Float:
+        return self._score(self._table_rows(X), fold)
 
     def _features_of_column(self) -> dict[str, NDArray[np.int64]]:
-        """Return the features of each column, by its name."""
+        """Return the encoded features of each column, by its name."""
         names = self._column_of_feature
         if names is None:
             known = getattr(self, "feature_names_in_", range(self.n_features_in_))
             names = [str(name) for name in known]
-            names += [names[j] for j in self._fill.flagged]
         return features_by_name(names)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
-        if sparse.issparse(X) and X.shape[1] <= _WIDE:
+        if sparse.issparse(X) and len(self._levels):
             size = max(_BLOCK // X.shape[1], 1)
-            blocks = [X[i : i + size].toarray() for i in range(0, X.shape[0], size)]
-            return np.concatenate([np.zeros(0), *map(self._score, blocks)])
-        return self._score(X)
+            blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
+            scores = [self._score(self._table_rows(block)) for block in blocks]
+            return np.concatenate([np.zeros(0), *scores])
+        return self._score(self._table_rows(X))
 
-    def _score(self, X: Any, fold: int | None = None) -> Float:
+    def _score(self, rows: TableRows, fold: int | None = None) -> Float:
         """Return calibrated scores, by all models or by those of one fold."""
-        slope, total = self._odds[0], np.full(X.shape[0], self._odds[1])
+        slope, total = self._odds[0], np.full(len(rows), self._odds[1])
         chosen = slice(None) if fold is None else slice(fold, fold + 1)
         for models, (mean, scale, w) in zip(
             self.members_.values(), self._blend.T, strict=True
         ):
-            score = np.mean([score_with(model, X) for model in models[chosen]], axis=0)
-            total += slope * w / scale * (score - mean)
+            scores = [score_with(model, rows) for model in models[chosen]]
+            total += slope * w / scale * (np.mean(scores, axis=0) - mean)
         return total
 
     def __sklearn_tags__(self) -> Any:
@@ -470,9 +559,14 @@ class AUCClassifier(Ranker):
         state = super().state()
         counts = [(name, len(models)) for name, models in self.members_.items()]
         state.header["notes"] = Notes(
-            self.auc_, self.leaderboard_, self._importances, self._duplicates, counts
+            *(self.auc_, self.leaderboard_, self._column_importances()),
+            *(self._duplicates, counts),
         ).to_json()
-        own = {"blend": self._blend, "odds": self._odds, **self._fill._asdict()}
+        state.header["encoded"] = self._n_encoded
+        own = {"blend": self._blend, "odds": self._odds, **self._codes._asdict()}
+        own["encoded_levels"] = self._levels
+        if self._view is not None:
+            own |= self._view._asdict()
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         for name, models in self.members_.items():
             for k, model in enumerate(models):
@@ -485,12 +579,13 @@ class AUCClassifier(Ranker):
         estimator = super().from_state(state)
         notes, own = Notes.from_json(state.header["notes"]), below("own", state.arrays)
         estimator.auc_, estimator.leaderboard_ = notes.auc, notes.leaderboard
-        estimator._importances = notes.importances
+        estimator._importances, estimator._held_out = notes.importances, []
         estimator._duplicates = notes.repeats
-        estimator._fill = MedianImputer.restored(own, estimator.n_features_in_)
-        width = estimator.n_features_in_ + len(estimator._fill.flagged)
-        estimator.members_ = restore_members(state, dict(notes.models), width)
-        found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, width)
+        encoded = state.header.get("encoded", estimator.n_features_in_)
+        estimator._restore_view(encoded, own)
+        widths = estimator._widths()
+        estimator.members_ = restore_members(state, dict(notes.models), widths)
+        found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)
         estimator._blend, estimator._odds = blend, odds = found["blend"], found["odds"]
         expected = (3, len(estimator.members_))
         if blend.shape != expected or odds.shape != (2,):
@@ -501,3 +596,29 @@ class AUCClassifier(Ranker):
         if not (blend[1:] > 0.0).all() or not odds[0] > 0.0:
             raise ValueError("blend weights or calibration slope are not positive.")
         return estimator
+
+    def _restore_view(self, encoded: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take the views of a model file; raise a ValueError if they are invalid."""
+        if type(encoded) is not int or not 0 < encoded < 1 << 31:
+            raise ValueError(f"it claims {encoded!r} encoded features.")
+        self._n_encoded = encoded
+        # Files of version 0.1.0 have no categories, and no columns of wide rows.
+        old = np.zeros(encoded if encoded <= _WIDE else 0)
+        levels = whole_numbers("levels", arrays.get("encoded_levels", old), 0, 1 << 31)
+        if levels.ndim != 1 or len(levels) > encoded:
+            raise ValueError(f"'encoded_levels' has shape {levels.shape}.")
+        self._levels, self._view = levels, None
+        self._codes = IntegerCodes.restored(arrays, max(len(levels), 1))
+        if len(levels):
+            width = len(levels) + len(self._codes.columns)
+            self._view = FeatureView.restored(arrays, width)
+
+    def _widths(self) -> set[int]:
+        """Return the numbers of features that members may have."""
+        if self._view is None:
+            return {self._n_encoded}
+        n_columns = len(self._levels)
+        return {
+            n_columns + len(self._codes.columns),
+            self._view.width + self._n_encoded - n_columns,
+        }

@@ -137,7 +137,7 @@ def _interval_function(
     compared = np.arange(len(rows.signed))
     if len(compared) > _COMPARED_ROWS:
         compared = drawn(rows.signed, _COMPARED_ROWS, np.random.RandomState(seed))
-    scores = fold_model_scores(fitted, len(folds), rows.X[compared])
+    scores = fold_model_scores(fitted, len(folds), rows.X.take(compared))
     n_models = min(len(member.models) for member in fitted)
 
     def estimated(out_of_fold: Float, w: NDArray[Any]) -> AUCInterval:

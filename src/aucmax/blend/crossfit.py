@@ -4,8 +4,8 @@ If every row is held out exactly once, as with folds, the fitted member is the m
 the fold models. Otherwise, as with time-series splits, the splits only provide the
 out-of-fold scores, and the member is refitted on all rows.
 
-Models are fitted one after another, each on all cores. Fitted in parallel, small models
-would wait for Python's global lock.
+Boosted trees grow in all folds side by side. Other models are fitted one after another,
+each on all cores: in parallel, small models would wait for Python's global lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +20,8 @@ from sklearn.utils.validation import has_fit_parameter
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.folds import drawn
 from aucmax.base.ranker import Ranker
+from aucmax.blend.boosting import BoostedTrees, Boosting
+from aucmax.blend.columns import TableRows
 from aucmax.blend.trees import clipped_log_odds
 from aucmax.core.rows import Float, Index
 
@@ -29,10 +31,11 @@ _PROBE_ROWS = (250, 1000, 2500)  # fits that measure a member's cost; the first 
 _PROBE_SHARE = 0.25  # of the time budget, for these fits
 _MIN_ROWS = 300  # a member that can afford fewer rows is left out
 _PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
+_BOOSTED_SHARE = 0.6  # of the time budget, for each member of boosted trees at most
 
 
 class Member(NamedTuple):
-    """A named, unfitted estimator."""
+    """A named, unfitted estimator, or boosted trees."""
 
     name: str
     estimator: Any
@@ -41,7 +44,7 @@ class Member(NamedTuple):
 class TrainingRows(NamedTuple):
     """Rows with non-zero weight, as the members see them."""
 
-    X: Any
+    X: TableRows
     signed: Float  # row weights, negative for the negative class
     weighted: bool  # False if all weights are one
 
@@ -163,32 +166,93 @@ def crossfit(
     seed: int,
     budget: float | None = None,
     progress: Progress = lambda *_: None,
+    n_jobs: int = 1,
 ) -> list[FittedMember]:
     """Fit the members to all folds of the first round.
 
     With a time budget in seconds, slow members are trained on a sample of the rows, or
     left out if the sample would be too small. Further rounds follow while time remains.
     """
-    begun, n = monotonic(), len(rows.signed)
-    sizes, end = [n] * len(members), np.inf
-    if budget is not None:
-        end = begun + budget
-        costs: list[Cost | None] = []
-        for member in members:
-            late = monotonic() > begun + _PROBE_SHARE * budget and costs
-            costs.append(None if late else _measure_cost(member, rows, rounds[0]))
-        largest = max(len(fold.train) for fold in rounds[0])
-        sizes = affordable_rows(costs, largest, _PLANNED_SHARE * (end - monotonic()))
+    boosted = [member for member in members if _is_boosting(member)]
+    others = [member for member in members if not _is_boosting(member)]
+    sizes = [len(rows.signed)] * len(others)
+    end = np.inf if budget is None else monotonic() + budget
     fitted: dict[str, FittedMember] = {}
     for folds in rounds:
         start = monotonic()
-        for new in _fit_round(members, rows, folds, sizes, seed, end, progress):
+        total, done = len(members) * len(folds), 0
+        found = []
+        for member in boosted:
+            limit = np.inf if budget is None else _BOOSTED_SHARE * (end - monotonic())
+            found.append(_boost(member, rows, folds, seed, n_jobs, limit))
+            done += len(folds)
+            progress(member.name, done, total)
+        if budget is not None and folds is rounds[0]:
+            sizes = _sizes(others, rows, folds, end, bool(boosted))
+        found += _fit_round(others, rows, folds, sizes, seed, end, progress, done)
+        for new in found:
             known = fitted.get(new.name)
             fitted[new.name] = new if known is None else _merge_rounds(known, new)
         seed += len(folds)
         if monotonic() + (monotonic() - start) / _PLANNED_SHARE > end:
             break
     return list(fitted.values())
+
+
+def _is_boosting(member: Member) -> bool:
+    return isinstance(member.estimator, Boosting)
+
+
+def _boost(
+    member: Member,
+    rows: TrainingRows,
+    folds: Sequence[Fold],
+    seed: int,
+    n_jobs: int,
+    limit: float,
+) -> FittedMember:
+    """Grow boosted trees in all folds, for at most ``limit`` seconds."""
+    start, view = monotonic(), rows.X.view
+    assert view is not None
+    models, scores = member.estimator.fit_folds(
+        rows.X.columns,
+        view.levels,
+        rows.signed > 0.0,
+        np.abs(rows.signed) if rows.weighted else None,
+        [(fold.train, fold.test) for fold in folds],
+        seed,
+        n_jobs,
+        start + limit,
+    )
+    seconds = (monotonic() - start) / len(folds)
+    parts = [
+        _FoldModel(model, score, seconds, len(fold.train))
+        for model, score, fold in zip(models, scores, folds, strict=True)
+    ]
+    return _assemble(member.name, len(rows.signed), folds, parts)
+
+
+def _sizes(
+    members: Sequence[Member],
+    rows: TrainingRows,
+    folds: Sequence[Fold],
+    end: float,
+    optional: bool,
+) -> list[int]:
+    """Return the rows that each member can be trained on before ``end``.
+
+    If all members are ``optional``, none gets any rows when there is no time left.
+    """
+    begun, costs = monotonic(), list[Cost | None]()
+    for member in members:
+        late = monotonic() > begun + _PROBE_SHARE * (end - begun)
+        missed = late and (optional or bool(costs))
+        costs.append(None if missed else _measure_cost(member, rows, folds))
+    largest = max(len(fold.train) for fold in folds)
+    seconds = _PLANNED_SHARE * (end - monotonic())
+    if optional and seconds <= 0.0:
+        return [0] * len(members)
+    return affordable_rows(costs, largest, seconds)
 
 
 def _fit_round(
@@ -199,16 +263,20 @@ def _fit_round(
     seed: int,
     end: float,
     progress: Progress,
+    before: int,
 ) -> list[FittedMember]:
-    """Return the members that were fitted to all folds in time; at least the first."""
-    jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(folds))]
+    """Return the members that were fitted to all folds in time.
 
+    ``before`` models have been fitted; if there were none, the first member is fitted
+    at any rate.
+    """
+    jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(folds))]
     models: list[list[_FoldModel]] = [[] for _ in members]
     for done, (j, k) in enumerate(jobs):
-        if monotonic() > end and j != jobs[0][0]:
+        if monotonic() > end and (before or j != jobs[0][0]):
             break
         models[j].append(_fit(members[j], rows, folds[k], sizes[j], seed + k))
-        progress(members[j].name, done + 1, len(jobs))
+        progress(members[j].name, before + done + 1, before + len(jobs))
     return [
         _assemble(member.name, len(rows.signed), folds, fitted)
         for member, fitted in zip(members, models, strict=True)
@@ -244,8 +312,9 @@ def _fit(
                 "sample_weight, or leave this member out."
             )
         weight = {"sample_weight": np.abs(signed)}
-    estimator.fit(rows.X[train], signed > 0.0, **weight)
-    scores = score_with(estimator, rows.X[fold.test])
+    features = rows.X.features
+    estimator.fit(features[train], signed > 0.0, **weight)
+    scores = _score(estimator, features[fold.test])
     return _FoldModel(estimator, scores, monotonic() - start, len(train))
 
 
@@ -279,8 +348,14 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**unset)
 
 
-def score_with(model: Any, X: Any) -> Float:
+def score_with(model: Any, rows: TableRows) -> Float:
     """Return the model's scores, or log-odds if it has only ``predict_proba``."""
+    if isinstance(model, BoostedTrees) and model.takes_columns:
+        return np.asarray(model.score_rows(rows.columns))
+    return _score(model, rows.features)
+
+
+def _score(model: Any, X: Any) -> Float:
     if X.shape[0] == 0:
         return np.zeros(0)
     if isinstance(model, Ranker):  # X has been validated

@@ -3,32 +3,28 @@
 from collections.abc import Iterable
 from typing import Any
 
+from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
-from aucmax.blend.frequent import Frequent
-from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.kernel.kernel_cv import KernelAUCCV
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
 
-def default_team(wide: bool, table: bool = False) -> list[Member]:
-    """Return the default members for dense rows, wide sparse rows or wide tables.
+def default_team(has_columns: bool) -> list[Member]:
+    """Return the default members for tables, or for wide sparse rows.
 
-    They were chosen on the data sets of docs/tables.md.
+    They were chosen on the tables and data sets of docs/tables.md.
     """
     linear = Member("linear", BAMCV())
-    square_loss = Member("linear, square loss", LeastSquaresAUC())
-    feature_sampling = BoostedTrees(300, min_leaf=10, max_features=0.4)
-    others = [
+    if not has_columns:
+        return [Member("linear, square loss", LeastSquaresAUC()), linear]
+    return [
+        Member("boosted trees", Boosting()),
+        linear,
         Member("randomised trees", RandomizedTrees()),
-        Member("boosted trees", BoostedTrees()),
-        Member("boosted trees, features drawn", feature_sampling),
         Member("kernel", KernelAUCCV(cv=3, fallback=False)),
     ]
-    if not wide:
-        return [linear, *others]
-    narrow = [Member(name, Frequent(estimator)) for name, estimator in others]
-    return [square_loss, linear, *(narrow if table else [])]
 
 
 def check_savable(members: Iterable[Member]) -> None:

@@ -1,9 +1,10 @@
 """Decision trees as plain arrays, which are safe to load from model files.
 
-A node has a feature, a threshold and a right child. Rows with ``x[feature] <=
-threshold`` go to the next node, others to the right child. A leaf has the feature -1
-and a value. Children come after their parent, so every path ends, even if the arrays
-come from an untrusted file.
+A node has a feature, a number, a kind and a right child. Where it splits numbers, rows
+with ``x[feature] <= number`` go to the next node, others to the right child; its kind
+says where a missing value goes. Where it splits categories, rows whose code is in a set
+go to the next node. A leaf has the feature -1 and a value. Children come after their
+parent, so every path ends, even if the arrays come from an untrusted file.
 """
 
 from collections.abc import Iterable
@@ -19,33 +20,56 @@ from aucmax.core.threads import in_threads
 from aucmax.storage.storable import whole_numbers
 
 Ints = NDArray[np.int32]
-Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # feature, number, right
+Kinds = NDArray[np.uint8]
 
 LEAF = -1
+MISSING_LEFT, MISSING_RIGHT, CATEGORICAL = 0, 1, 2  # kinds of nodes
+_WORD = 32  # bits of a word of a set
+_MAX = np.finfo(np.float64).max
 _BLOCK = 1 << 18  # values of rows that a thread scores at a time
+
+
+class Nodes(NamedTuple):
+    """The nodes of one tree; children and sets are numbered within it."""
+
+    feature: NDArray[Any]
+    number: NDArray[Any]
+    right: NDArray[Any]
+    kind: NDArray[Any]
+    sets: list[NDArray[np.uint32]]  # of its categorical nodes, in their order
 
 
 class Forest(NamedTuple):
     """Trees whose leaf values are summed."""
 
     feature: Ints  # (nodes,)
-    number: Float  # (nodes,) threshold, or value of a leaf
+    number: Float  # (nodes,) threshold, number of a set, or value of a leaf
     right: Ints  # (nodes,) right child, counted over all nodes; 0 in a leaf
     roots: Ints  # (trees,) first node of each tree
+    kind: Kinds  # (nodes,) of the split
+    sets: NDArray[np.uint32]  # bits of the codes in all sets, one set after another
+    bounds: Ints  # (sets + 1,) where each set begins in ``sets``
 
     @classmethod
     def of(cls, trees: Iterable[Nodes]) -> "Forest":
-        """Return the forest of trees, in which right children count from the root."""
+        """Return the forest of trees."""
         nodes = list(trees)
-        sizes = [len(feature) for feature, _, _ in nodes]
+        sizes = [len(tree.feature) for tree in nodes]
         roots = np.cumsum([0, *sizes[:-1]])
-        feature, number, right = map(np.concatenate, zip(*nodes, strict=True))
+        feature, number, right, kind = map(
+            np.concatenate, zip(*(tree[:4] for tree in nodes), strict=True)
+        )
+        sets = [one for tree in nodes for one in tree.sets]
+        number[kind == CATEGORICAL] = np.arange(len(sets))
         right = np.where(feature == LEAF, 0, right + np.repeat(roots, sizes))
         return cls(
             feature.astype(np.int32),
             number.astype(np.float64),
             right.astype(np.int32),
             roots.astype(np.int32),
+            kind.astype(np.uint8),
+            np.concatenate([np.zeros(0, np.uint32), *sets]),
+            np.cumsum([0, *map(len, sets)]).astype(np.int32),
         )
 
     @classmethod
@@ -57,9 +81,12 @@ class Forest(NamedTuple):
         return cls.of(_cart(tree.tree_, centre, scale) for tree in model.estimators_)
 
     @classmethod
-    def of_boosting(cls, model: Any) -> "Forest":
-        """Return the trees of scikit-learn's ``HistGradientBoostingClassifier``."""
-        return cls.of(_boosted(tree.nodes) for (tree,) in model._predictors)
+    def of_lightgbm(cls, booster: Any, n_trees: int) -> "Forest":
+        """Return the first trees of LightGBM's ``Booster``."""
+        text = booster.model_to_string(num_iteration=n_trees)
+        return cls.of(
+            map(_lightgbm, text.split("\n\nend of trees")[0].split("Tree=")[1:])
+        )
 
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> "Forest":
@@ -82,11 +109,27 @@ class Forest(NamedTuple):
         inside = (right > np.arange(n) + 1) & (right < end)
         if not ((feature == LEAF) | inside).all():
             raise ValueError("a node of the trees has an invalid right child.")
+        # Trees of version 0.1.0 have no categories, and no missing values.
+        kind = whole_numbers("kinds", arrays.get("kind", np.zeros(n)), 0, CATEGORICAL)
+        words = arrays.get("sets", np.zeros(0))
+        words = whole_numbers("sets", words, -(2**31), 2**31 - 1)
+        sets = words.astype(np.int32).view(np.uint32)
+        bounds = whole_numbers("sets", arrays.get("bounds", np.zeros(1)), 0, len(sets))
+        known = number[(feature != LEAF) & (kind == CATEGORICAL)]
+        if (
+            (kind.shape != (n,) or sets.ndim != 1 or bounds.ndim != 1)
+            or (not len(bounds) or (np.diff(bounds) < 0).any())
+            or not np.isin(known, np.arange(len(bounds) - 1)).all()
+        ):
+            raise ValueError("the sets of categories of the trees are invalid.")
         return cls(
             feature.astype(np.int32),
             number,
             right.astype(np.int32),
             roots.astype(np.int32),
+            kind.astype(np.uint8),
+            sets,
+            bounds.astype(np.int32),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -100,6 +143,9 @@ class Forest(NamedTuple):
             "number": rounded if exact else self.number,
             "right": self.right,
             "roots": self.roots,
+            "kind": self.kind.astype(np.int16),
+            "sets": self.sets.view(np.int32),
+            "bounds": self.bounds,
         }
 
     def scores(self, X: Any) -> Float:
@@ -132,9 +178,26 @@ def _add(X: Float, nodes: Forest, out: Float) -> None:
         for i in range(len(X)):
             at = root
             while nodes.feature[at] >= 0:
-                below = X[i, nodes.feature[at]] <= nodes.number[at]
-                at = at + 1 if below else nodes.right[at]
+                x, kind = X[i, nodes.feature[at]], nodes.kind[at]
+                if kind == CATEGORICAL:
+                    left = _contains(nodes, int(nodes.number[at]), x)
+                elif np.isnan(x):
+                    left = kind == MISSING_LEFT
+                else:
+                    left = x <= nodes.number[at]
+                at = at + 1 if left else nodes.right[at]
             out[i] += nodes.number[at]
+
+
+@kernel
+def _contains(nodes: Forest, which: int, x: float) -> bool:
+    """Return whether a set has the code ``x``."""
+    first, end = nodes.bounds[which], nodes.bounds[which + 1]
+    if not 0.0 <= x < _WORD * (end - first):  # or missing
+        return False
+    code = int(x)
+    word = nodes.sets[first + code // _WORD]
+    return (word >> np.uint32(code % _WORD)) & np.uint32(1) != 0
 
 
 def _cart(tree: Any, centre: Float, scale: Float) -> Nodes:
@@ -149,7 +212,8 @@ def _cart(tree: Any, centre: Float, scale: Float) -> Nodes:
     lower[lower > threshold] = np.nextafter(lower[lower > threshold], -np.inf)
     number[leaf] = number[leaf].astype(np.float32)
     number[~leaf] = lower * scale[feature] + centre[feature]
-    return np.where(leaf, LEAF, tree.feature), number, tree.children_right
+    feature, kind = np.where(leaf, LEAF, tree.feature), np.zeros(len(leaf))
+    return Nodes(feature, number, tree.children_right, kind, [])
 
 
 def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
@@ -164,9 +228,50 @@ def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
         )
 
 
-def _boosted(nodes: Any) -> Nodes:
-    """Return the nodes of a tree of gradient boosting."""
-    leaf = nodes["is_leaf"].astype(bool)
-    _check_order(leaf, nodes["left"])
-    number = np.where(leaf, nodes["value"], nodes["num_threshold"])
-    return np.where(leaf, LEAF, nodes["feature_idx"]), number, nodes["right"]
+_DEFAULT_LEFT, _MISSING_TYPE, _NAN = 2, 12, 8  # bits of LightGBM's decision types
+
+
+def _lightgbm(text: str) -> Nodes:
+    """Return the nodes of a tree, as LightGBM writes it."""
+    fields = dict(line.split("=", 1) for line in text.splitlines()[1:] if "=" in line)
+
+    def array(name: str, kind: Any) -> NDArray[Any]:
+        return np.array(fields.get(name, "").split(), dtype=kind)
+
+    value = array("leaf_value", np.float64)
+    if len(value) == 1:
+        return Nodes(np.array([LEAF]), value, np.zeros(1, int), np.zeros(1), [])
+    split = array("split_feature", int)
+    threshold = np.clip(
+        array("threshold", np.float64), -_MAX, _MAX
+    )  # some are infinite
+    decision = array("decision_type", int)
+    children = array("left_child", int), array("right_child", int)
+    bounds, words = array("cat_boundaries", int), array("cat_threshold", np.uint32)
+    # Where nothing was missing in training, LightGBM takes a missing value for zero.
+    known = (decision & _MISSING_TYPE) != _NAN
+    goes_left = np.where(known, threshold >= 0.0, decision & _DEFAULT_LEFT)
+    kind = np.where(goes_left, MISSING_LEFT, MISSING_RIGHT)
+    kind[decision % 2 == 1] = CATEGORICAL
+    n = 2 * len(value) - 1
+    feature, number = np.full(n, LEAF), np.empty(n)
+    right, kinds, sets = np.zeros(n, int), np.zeros(n, int), []
+    open_nodes, at = [(0, -1)], 0  # a node of LightGBM, and the parent it is right of
+    while open_nodes:
+        node, parent = open_nodes.pop()
+        if parent >= 0:
+            right[parent] = at
+        if node < 0:
+            number[at] = value[~node]
+        else:
+            feature[at], number[at], kinds[at] = (
+                split[node],
+                threshold[node],
+                kind[node],
+            )
+            if kind[node] == CATEGORICAL:
+                which = int(threshold[node])
+                sets.append(words[bounds[which] : bounds[which + 1]])
+            open_nodes += [(children[1][node], at), (children[0][node], -1)]
+        at += 1
+    return Nodes(feature, number, right, kinds, sets)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.base.folds import drawn
+from aucmax.blend.crossfit import Fold
 from aucmax.core.rows import Float, Index
 from aucmax.metrics.delong import auc_test
 
@@ -30,33 +31,54 @@ class Importance(NamedTuple):
     high: float
 
 
+class HeldOutSample(NamedTuple):
+    """Rows that the models of a fold were not trained on."""
+
+    fold: int
+    X: Any
+    positive: NDArray[np.bool_]
+    seed: int
+
+
+def held_out_samples(
+    folds: Sequence[Fold], X: Any, positive: NDArray[np.bool_], seed: int
+) -> list[HeldOutSample]:
+    """Return some test rows of each fold; none if the fold models are not kept."""
+    samples = []
+    for k, fold in enumerate(folds):
+        test = fold.test
+        if not fold.keep_model or not len(test):
+            return []
+        if len(test) > _MAX_ROWS:
+            signs = np.where(positive[test], 1.0, -1.0)
+            test = test[drawn(signs, _MAX_ROWS, np.random.RandomState(seed + k))]
+        samples.append(HeldOutSample(k, X[test], positive[test], seed + k))
+    return samples
+
+
 def importances(
-    folds: Sequence[tuple[Callable[[Any], Float], Index]],
-    X: Any,
-    positive: NDArray[np.bool_],
+    samples: Sequence[HeldOutSample],
+    score: Callable[[Any, int], Float],
     columns: dict[str, Index],
-    rng: np.random.RandomState,
 ) -> list[Importance]:
     """Return the permutation importance of each column.
 
-    ``folds`` are pairs of a scoring function and its held-out rows; ``columns`` maps
-    the name of a column to its features.
+    ``score`` returns the scores of rows by the models of a fold; ``columns`` maps the
+    name of a column to its features.
     """
     drops, variances = np.zeros(len(columns)), np.zeros(len(columns))
     groups = list(columns.values())
-    for score, test in folds:
-        signs = np.where(positive[test], 1.0, -1.0)
-        rows = test if len(test) <= _MAX_ROWS else test[drawn(signs, _MAX_ROWS, rng)]
-        sample, labels = X[rows], positive[rows]
+    for fold, sample, labels, seed in samples:
+        rng = np.random.RandomState(seed)
         stack = sparse.vstack if sparse.issparse(sample) else np.concatenate
-        base = score(sample)
+        base = score(sample, fold)
         at_once = max(_BLOCK // max(sample.size, 1), 1)
         for start in range(0, len(groups), at_once):
             shuffled = [
                 _shuffle(sample, features, rng)
                 for features in groups[start : start + at_once]
             ]
-            scores = score(stack(shuffled)).reshape(len(shuffled), len(rows))
+            scores = score(stack(shuffled), fold).reshape(len(shuffled), len(labels))
             for j, changed in enumerate(scores, start):
                 comparison = auc_test(labels, base, changed)
                 drops[j] += comparison.difference
@@ -65,8 +87,8 @@ def importances(
         Importance(name, float(drop), float(drop - half), float(drop + half))
         for name, drop, half in zip(
             columns,
-            drops / len(folds),
-            _Z * np.sqrt(variances) / len(folds),
+            drops / len(samples),
+            _Z * np.sqrt(variances) / len(samples),
             strict=True,
         )
     ]

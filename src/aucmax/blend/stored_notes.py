@@ -44,13 +44,14 @@ class Notes(NamedTuple):
 
 
 def restore_members(
-    state: State, counts: dict[str, int], width: int
+    state: State, counts: dict[str, int], widths: set[int]
 ) -> dict[str, list[Any]]:
     """Return the models of each member; raise a ValueError if they are invalid."""
     models = {name: restore(child) for name, child in state.children.items()}
     for name, model in models.items():
-        if not isinstance(model, Ranker) or model.n_features_in_ != width:
-            raise ValueError(f"{name} is not a model with {width} features.")
+        if not isinstance(model, Ranker) or model.n_features_in_ not in widths:
+            expected = " or ".join(map(str, sorted(widths)))
+            raise ValueError(f"{name} is not a model with {expected} features.")
     if not counts or sum(counts.values()) != len(models) or 0 in counts.values():
         raise ValueError(
             f"the file has {len(models)} models, but {sum(counts.values())} are "

@@ -20,11 +20,10 @@ def needs_encoding(X: Any) -> bool:
 
 def encode_table(
     X: Any, kinds: dict[str, Sequence[str | int] | None]
-) -> tuple[Any, Any, list[str] | None]:
-    """Return the rows, the encoder, and the column that each feature was made from.
+) -> tuple[Any, Any]:
+    """Return the rows, and the encoder; None if the input needs no encoding.
 
-    ``kinds`` has the columns whose kind the user overrides, by kind. Input that needs
-    no encoding is returned as it is, with None for the encoder and the columns.
+    ``kinds`` has the columns whose kind the user overrides, by kind.
     """
     overrides: dict[str, Any] = {
         kind: list(names) for kind, names in kinds.items() if names is not None
@@ -36,13 +35,13 @@ def encode_table(
             f"{type(X).__name__}. Convert it, for example by pandas.DataFrame(X)."
         )
     if not (table or overrides):
-        return X, None, None
+        return X, None
     from aucmax.tables.encoder import TableEncoder
     from aucmax.tables.schema import Overrides
 
-    encoder = TableEncoder.fit(X, Overrides(**overrides))
-    rows = encoder.transform(X, warn_unknown=False)
-    return rows, encoder, encoder.column_of_feature
+    coded = Overrides(encode="codes", missing="keep", **overrides)
+    encoder = TableEncoder.fit(X, coded)
+    return encoder.transform(X, warn_unknown=False), encoder
 
 
 def label_task(classes: NDArray[Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Boosted and randomised trees: grown by scikit-learn, stored as plain arrays."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from threadpoolctl import threadpool_limits
 
 from aucmax.base.ranker import Ranker, generator
 from aucmax.blend.forest import Forest
@@ -79,87 +78,6 @@ class _Trees(Ranker):
         own = below("own", state.arrays)
         estimator.forest_ = Forest.restored(own, estimator.n_features_in_)
         return estimator
-
-
-class BoostedTrees(_Trees):
-    """Gradient-boosted trees with log loss; scores are log-odds.
-
-    Parameters
-    ----------
-    n_trees : int, default=200
-        Number of boosting iterations.
-    learning_rate : float, default=0.05
-        Factor applied to the values of each tree.
-    max_leaves : int, default=31
-        Maximum number of leaves per tree.
-    min_leaf : int, default=20
-        Minimum number of rows per leaf.
-    max_features : float, default=1.0
-        Fraction of the features that are considered for each split.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of feature sampling, and of the row sample that sets the bins of
-        large data.
-
-    Attributes
-    ----------
-    forest_ : Forest
-        The trees.
-    offset_ : float
-        Log-odds of the positive class before the first tree.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_leaves": [Interval(Integral, 2, None, closed="left")],
-        "min_leaf": [Interval(Integral, 1, None, closed="left")],
-        "max_features": [Interval(Real, 0, 1, closed="right")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_trees: int = 200,
-        *,
-        learning_rate: float = 0.05,
-        max_leaves: int = 31,
-        min_leaf: int = 20,
-        max_features: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_leaf = min_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-
-    def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        model = HistGradientBoostingClassifier(
-            learning_rate=self.learning_rate,
-            max_iter=self.n_trees,
-            max_leaf_nodes=self.max_leaves,
-            min_samples_leaf=self.min_leaf,
-            max_features=self.max_features,
-            early_stopping=False,
-            random_state=seed,
-        )
-        # Threads synchronise at every node, which takes seconds on a busy machine.
-        small = len(X) < _MIN_ROWS_FOR_THREADS
-        with threadpool_limits(1 if small else None, user_api="openmp"):
-            model.fit(X, y, weight)
-        self.forest_ = Forest.of_boosting(model)
-        self.offset_ = float(model._baseline_prediction.item())
-
-    def score_rows(self, X: Any) -> Float:
-        """Return the scores of validated rows."""
-        return self.forest_.scores(X) + self.offset_
 
 
 class RandomizedTrees(_Trees):

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.base.expression import GAUSSIAN, ScoreExpression
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.classifier import AUCClassifier
 from aucmax.blend.forest import LEAF, Forest
 from aucmax.blend.frequent import Frequent
-from aucmax.blend.trees import NEAR, BoostedTrees, RandomizedTrees
+from aucmax.blend.trees import NEAR, RandomizedTrees
 from aucmax.workflows.score import Model
 
 _MAX_NAMES = 10_000  # features; wider models have mostly hashed ones, without names

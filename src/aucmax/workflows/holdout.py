@@ -31,7 +31,7 @@ def evaluate_held_out(
     run: Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on test or held-out rows, with its confidence interval."""
-    width = run.estimator.n_features_in_
+    width = run.estimator.row_width
     if test:
         batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
     elif run.plan.holdout and kept:

@@ -179,12 +179,10 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
     observer.fitting(run.plan.algorithm)
     rows = batch.X, batch.positive, batch.weight
     if run.plan.algorithm == "AUCClassifier":
-        columns = None
+        encoder = None
         if isinstance(run.source, TableSource):
-            columns = run.source.schema.feature_columns()
-        run.estimator.fit_encoded(
-            *rows, column_of_feature=columns, progress=observer.fitted
-        )
+            encoder = run.source.encoder
+        run.estimator.fit_encoded(*rows, encoder=encoder, progress=observer.fitted)
     else:
         run.estimator.fit(*rows)
     return kept

@@ -84,7 +84,7 @@ def load_with_recipe(path: str | Path) -> tuple[Any, dict[str, Any] | None]:
         if state.header["class"] not in aucmax.ESTIMATORS:
             raise TypeError(f"{state.header['class']!r} is not an estimator.")
         estimator = restore(state)
-        _check_width(estimator.n_features_in_, state)
+        _check_width(estimator.row_width, state)
         return estimator, recipe
     except _INVALID as error:
         raise ValueError(f"{path} is a damaged aucmax model file: {error}") from error

@@ -12,6 +12,7 @@ from aucmax.io.collect import join
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin, file_digest
 from aucmax.io.open_data import open_data
+from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK
 from aucmax.online.base import OnlineAUC
 from aucmax.registry import configured, full_name
@@ -69,18 +70,17 @@ def begin(plan: Plan) -> Run:
     """Open the data, read the first rows, choose the algorithm if none is given."""
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
-    chunks = source.chunks()
-    seen = list(first_chunks(chunks))
-    if not seen or seen[-1].X.shape[0] == 0:
-        problem = next((str(line) for chunk in seen for line in chunk.bad), None)
-        reason = f": {problem}" if problem else "; is it empty?"
-        raise ValueError(f"No rows in {', '.join(source.files)}{reason}")
-    first = seen[-1]
-    if first.y is None:
-        raise ValueError("No labels to learn from: name the label column with --label.")
-    task = _settled(requested_task(plan.positive, source), source, seen, chunks)
+    chunks, seen = _begun(source)
     name = plan.algorithm
-    name = choose(source, first, name == FAST) if name in AUTOMATIC else full_name(name)
+    if name in AUTOMATIC:
+        name = choose(source, seen[-1], name == FAST)
+    name = full_name(name)
+    if name == "AUCClassifier" and _takes_codes(source, plan.reader):
+        coded = {**plan.reader, "encode": "codes", "missing": "keep"}
+        source = open_data(plan.data, keep_text=keep_text, **coded)
+        chunks, seen = _begun(source)
+    first = seen[-1]
+    task = _settled(requested_task(plan.positive, source), source, seen, chunks)
     params = plan.params
     if plan.algorithm in AUTOMATIC and name == "AUCClassifier":
         params = {**default_budget(source, first), **params}
@@ -108,6 +108,25 @@ def begin(plan: Plan) -> Run:
         Origin.of(plan.digests or [], first.X),
         Spreads.of(first.X),
     )
+
+
+def _begun(source: Source) -> tuple[Iterator[Chunk], list[Chunk]]:
+    """Return the chunks of a source, and the first ones, up to one with rows."""
+    chunks = source.chunks()
+    seen = list(first_chunks(chunks))
+    if not seen or seen[-1].X.shape[0] == 0:
+        problem = next((str(line) for chunk in seen for line in chunk.bad), None)
+        reason = f": {problem}" if problem else "; is it empty?"
+        raise ValueError(f"No rows in {', '.join(source.files)}{reason}")
+    if seen[-1].y is None:
+        raise ValueError("No labels to learn from: name the label column with --label.")
+    return chunks, seen
+
+
+def _takes_codes(source: Source, options: dict[str, Any]) -> bool:
+    """Return whether a table can be encoded by codes, for a blend."""
+    chosen = options.keys() & {"encode", "missing", "hash_size"}
+    return isinstance(source, TableSource) and source.size is not None and not chosen
 
 
 def influential_scales(run: Run) -> Spreads:

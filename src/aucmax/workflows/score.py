@@ -63,7 +63,7 @@ class Model(NamedTuple):
     @property
     def width(self) -> int:
         """Return the number of features."""
-        return int(self.estimator.n_features_in_)
+        return int(self.estimator.row_width)
 
     def task(self) -> Task:
         """Return which labels are positive."""

@@ -1,0 +1,187 @@
+"""Target encoding: log-odds of the positive class for categories and combinations.
+
+A category that has :math:`s` positives among :math:`n` rows becomes the log-odds of
+:math:`(s + a p) / (n + a)`, where :math:`p` is the share of positives among all rows.
+Training rows are encoded by the other inner folds, or models would trust a category of
+one row. The shrinkage :math:`a` is the one with the lowest log loss of the training
+rows encoded so.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.core.rows import Float
+from aucmax.storage.storable import whole_numbers
+
+Ints = NDArray[np.int64]
+
+_SHRINKAGES = (1.0, 4.0, 16.0, 64.0)
+_INNER_FOLDS = 5
+_MOST_ODDS = 1e4
+_ARRAYS = ("columns", "ends", "keys", "key_ends", "odds", "counts")
+
+
+class TargetEncoding(NamedTuple):
+    """Log-odds and numbers of rows of the values of terms.
+
+    A term is a column of codes, or a combination of several.
+    """
+
+    columns: Ints  # of all terms, one term after another
+    ends: Ints  # (terms,) of each term in ``columns``
+    keys: Ints  # values of all terms, increasing within a term
+    key_ends: Ints  # (terms,) of each term in ``keys``
+    odds: Float  # log-odds of each key
+    counts: Float  # logarithm of one plus its rows
+    default: float  # log-odds of all rows, for other values
+
+    @classmethod
+    def fit(
+        cls,
+        codes: Ints,
+        sizes: Ints,
+        positive: NDArray[np.bool_],
+        weight: Float,
+        terms: Sequence[Sequence[int]],
+        rng: np.random.RandomState,
+    ) -> tuple["TargetEncoding", Float]:
+        """Return the encoding of training rows, and these rows encoded.
+
+        ``codes`` (n, columns) are below ``sizes`` (columns,).
+        """
+        inner = _inner_folds(positive, rng)
+        share = float(weight[positive].sum() / weight.sum())
+        found: list[tuple[Ints, Float, Float]] = []
+        encoded = np.empty((len(codes), 2 * len(terms)))
+        for k, term in enumerate(terms):
+            keys, which = np.unique(_combined(codes, sizes, term), return_inverse=True)
+            odds, own, rows = _cross_fitted(
+                which.ravel(), len(keys), positive, weight, inner, share
+            )
+            found.append((keys, odds, rows))
+            encoded[:, k] = own
+            encoded[:, len(terms) + k] = rows[which.ravel()]
+        return (
+            cls(
+                np.array([column for term in terms for column in term], np.int64),
+                np.cumsum([len(term) for term in terms], dtype=np.int64),
+                *(np.concatenate([np.zeros(0, np.int64), *(f[0] for f in found)]),),
+                np.cumsum([len(f[0]) for f in found], dtype=np.int64),
+                np.concatenate([np.zeros(0), *(f[1] for f in found)]),
+                np.concatenate([np.zeros(0), *(f[2] for f in found)]),
+                _log_odds(share),
+            ),
+            encoded,
+        )
+
+    @property
+    def terms(self) -> list[list[int]]:
+        """The columns of each term."""
+        starts = [0, *self.ends[:-1].tolist()]
+        bounds = zip(starts, self.ends.tolist(), strict=True)
+        return [self.columns[start:end].tolist() for start, end in bounds]
+
+    def transform(self, codes: Ints, sizes: Ints) -> Float:
+        """Return log-odds of all terms, then the logarithms of their rows."""
+        n_terms, start = len(self.ends), 0
+        encoded = np.empty((len(codes), 2 * n_terms))
+        for k, (term, end) in enumerate(
+            zip(self.terms, self.key_ends.tolist(), strict=True)
+        ):
+            keys, wanted = self.keys[start:end], _combined(codes, sizes, term)
+            at = np.minimum(np.searchsorted(keys, wanted), max(end - start - 1, 0))
+            hit = keys[at] == wanted if end > start else np.zeros(len(codes), bool)
+            at += start
+            encoded[:, k] = np.where(hit, self.odds[at], self.default)
+            encoded[:, n_terms + k] = np.where(hit, self.counts[at], 0.0)
+            start = end
+        return encoded
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to store."""
+        stored: dict[str, NDArray[Any]] = {
+            name: getattr(self, name) for name in _ARRAYS
+        }
+        stored["odds"] = self.odds.astype(np.float32)
+        stored["counts"] = self.counts.astype(np.float32)
+        return stored | {"default": np.array([self.default])}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]], sizes: Ints) -> "TargetEncoding":
+        """Return the encoding of stored arrays; raise a ValueError if invalid."""
+        columns = whole_numbers("columns", arrays["columns"], 0, len(sizes) - 1)
+        ends = whole_numbers("terms", arrays["ends"], 0, len(columns))
+        key_ends = whole_numbers("terms", arrays["key_ends"], 0, len(arrays["keys"]))
+        keys = whole_numbers("keys", arrays["keys"], 0, 2**53)
+        odds, counts = (
+            np.asarray(arrays[name], np.float64) for name in ("odds", "counts")
+        )
+        default = np.asarray(arrays["default"], np.float64)
+        finite = all(np.isfinite(part).all() for part in (odds, counts, default))
+        rising = all((np.diff(part, prepend=0) >= 0).all() for part in (ends, key_ends))
+        if (
+            not (keys.shape == odds.shape == counts.shape == (len(keys),))
+            or default.shape != (1,)
+            or (ends.ndim != 1 or ends.shape != key_ends.shape)
+            or not (finite and rising)
+            or (len(ends) and ends[-1] != len(columns))
+            or (len(ends) and key_ends[-1] != len(keys))
+        ):
+            raise ValueError("the target encoding of the trees is invalid.")
+        return cls(columns, ends, keys, key_ends, odds, counts, float(default[0]))
+
+
+def _inner_folds(positive: NDArray[np.bool_], rng: np.random.RandomState) -> Ints:
+    fold = np.empty(len(positive), np.int64)
+    for side in (False, True):
+        rows = np.flatnonzero(positive == side)
+        fold[rows] = rng.permutation(len(rows)) % _INNER_FOLDS
+    return fold
+
+
+def _combined(codes: Ints, sizes: Ints, term: Sequence[int]) -> Ints:
+    """Return one number for the codes of several columns."""
+    key = np.zeros(len(codes), np.int64)
+    for column in term:
+        key = key * sizes[column] + codes[:, column]
+    return key
+
+
+def _cross_fitted(
+    which: Ints,
+    n_keys: int,
+    positive: NDArray[np.bool_],
+    weight: Float,
+    inner: Ints,
+    share: float,
+) -> tuple[Float, Float, Float]:
+    """Return log-odds of the keys, of the training rows, and the keys' log counts."""
+    place, cells = which * _INNER_FOLDS + inner, n_keys * _INNER_FOLDS
+    shape = n_keys, _INNER_FOLDS
+    rows = np.bincount(place, weight, cells).reshape(shape)
+    hits = np.bincount(place, weight * positive, cells).reshape(shape)
+    other_rows = rows.sum(axis=1)[which] - rows[which, inner]
+    other_hits = hits.sum(axis=1)[which] - hits[which, inner]
+    best, lowest = np.zeros(0), np.inf
+    shrinkage = _SHRINKAGES[0]
+    for a in _SHRINKAGES:
+        odds = _log_odds((other_hits + a * share) / (other_rows + a))
+        loss = float(weight @ np.logaddexp(0.0, np.where(positive, -odds, odds)))
+        if loss < lowest:
+            best, lowest, shrinkage = odds, loss, a
+    total = rows.sum(axis=1)
+    odds = _log_odds((hits.sum(axis=1) + shrinkage * share) / (total + shrinkage))
+    return _rounded(odds), best, _rounded(np.log1p(total))
+
+
+def _rounded(values: Float) -> Float:
+    """Return values as a model file has them."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _log_odds(p: Any) -> Any:
+    p = np.clip(p, 1.0 / _MOST_ODDS, 1.0 - 1.0 / _MOST_ODDS)
+    return np.log(p / (1.0 - p))
