@@ -84,6 +84,7 @@ PARTS = {
     "BoostedTrees": "aucmax.blend.boosting",
     "RandomizedTrees": "aucmax.blend.trees",
     "Frequent": "aucmax.blend.frequent",
+    "TargetEncoded": "aucmax.blend.target_encoded",
 }
 
 _PUBLIC = {

@@ -8,7 +8,6 @@ is less noisy than a number for each fold.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any, ClassVar, NamedTuple, Self
@@ -19,23 +18,22 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from aucmax.base.ranker import Ranker, generator
-from aucmax.blend.columns import codes
+from aucmax.base.ranker import generator
+from aucmax.blend.columns import TableRows
 from aucmax.blend.forest import Forest
-from aucmax.blend.target_encoding import TargetEncoding
+from aucmax.blend.table_model import TableModel, category_codes, category_sizes
+from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float, Index
-from aucmax.metrics import auc
 from aucmax.storage.estimator import below
 from aucmax.storage.storable import Spec, State, whole_numbers
 
 Ints = NDArray[np.int64]
 
 _STEP = 10  # rounds between comparisons of the folds
-_MOST_ENCODED = 10  # columns whose pairs are tried
 _ROWS_FOR_THREADS = 30_000  # with fewer, a fold has one thread
 
 
-class BoostedTrees(Ranker):
+class BoostedTrees(TableModel):
     """Boosted trees on columns and target-encoded categories; scores are log-odds.
 
     The members of a blend are fitted by :class:`Boosting`, which stops in time.
@@ -144,6 +142,10 @@ class BoostedTrees(Ranker):
         self.levels_, self.encoding_ = levels, None
         return self
 
+    def score_table(self, rows: TableRows) -> Float:
+        """Return the scores of rows of a table."""
+        return self.score_rows(rows.columns if self.takes_columns else rows.features)
+
     def score_rows(self, X: Any) -> Float:
         """Return the scores of columns."""
         return self.forest_.scores(with_terms(X, self.levels_, self.encoding_))
@@ -170,7 +172,7 @@ class BoostedTrees(Ranker):
             raise ValueError(f"'levels' has not the shape ({width},).")
         estimator.encoding_ = None
         if terms := below("terms", own):
-            sizes = _sizes(estimator.levels_)
+            sizes = category_sizes(estimator.levels_)
             estimator.encoding_ = TargetEncoding.restored(terms, sizes)
             width += 2 * len(estimator.encoding_.ends)
         estimator.forest_ = Forest.restored(own, width)
@@ -181,16 +183,9 @@ def with_terms(X: Any, levels: Ints, encoding: TargetEncoding | None) -> Any:
     """Return columns with the encoded terms beside them."""
     if encoding is None:
         return X
-    return np.hstack([X, encoding.transform(_codes(X, levels), _sizes(levels))])
-
-
-def _codes(X: Any, levels: Ints) -> Ints:
-    return np.column_stack([codes(X[:, j], levels[j]) for j in np.flatnonzero(levels)])
-
-
-def _sizes(levels: Ints) -> Ints:
-    """Return the number of codes of each category, "missing" included."""
-    return levels[levels > 0] + 1
+    return np.hstack(
+        [X, encoding.transform(category_codes(X, levels), category_sizes(levels))]
+    )
 
 
 class _Fold(NamedTuple):
@@ -281,15 +276,9 @@ class Boosting:
         train, test = fold
         rows, encoding = X[train], None
         if terms := self._terms(levels):
-            coded, sizes = _codes(rows, levels), _sizes(levels)
-            rng = np.random.RandomState(seed)
+            coded, sizes = category_codes(rows, levels), category_sizes(levels)
             y, w = positive[train], weight[train]
-            encoding, own = TargetEncoding.fit(coded, sizes, y, w, terms, rng)
-            if self.pairs:
-                singles = own[:, : len(terms)] - encoding.default
-                found = _useful_pairs(coded, sizes, y, w, terms, singles, seed)
-                terms += found[: self.pairs]
-                encoding, own = TargetEncoding.fit(coded, sizes, y, w, terms, rng)
+            encoding, own = fit_with_pairs(coded, sizes, y, w, terms, self.pairs, seed)
             rows = np.hstack([rows, own])
         parameters = {
             "objective": "binary",
@@ -358,33 +347,3 @@ def _grow(fold: _Fold) -> None:
         found = fold.booster.eval_valid()
         if found:
             fold.curve.append(float(found[0][2]))
-
-
-def _useful_pairs(
-    coded: Ints,
-    sizes: Ints,
-    positive: NDArray[np.bool_],
-    weight: Float,
-    terms: list[list[int]],
-    singles: Float,
-    seed: int,
-) -> list[list[int]]:
-    """Return pairs that rank training rows better than their columns do, best first.
-
-    ``singles`` are the cross-fitted log-odds of the terms, relative to their mean.
-    """
-    alone = [auc(positive, column) for column in singles.T]
-    order = np.argsort(np.negative(alone), kind="stable")[:_MOST_ENCODED]
-    places = list(combinations(sorted(order.tolist()), 2))
-    pairs = [terms[i] + terms[j] for i, j in places]
-    if not pairs:
-        return []
-    rng = np.random.RandomState(seed)
-    encoding, own = TargetEncoding.fit(coded, sizes, positive, weight, pairs, rng)
-    gains = []
-    for k, (i, j) in enumerate(places):
-        sum_of_both = singles[:, i] + singles[:, j]
-        together = sum_of_both + own[:, k] - encoding.default
-        gains.append(auc(positive, together) - auc(positive, sum_of_both))
-    best = np.argsort(np.negative(gains), kind="stable").tolist()
-    return [pairs[k] for k in best if gains[k] > 0.0]

@@ -496,8 +496,8 @@ class AUCClassifier(Ranker):
         return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
-        if sparse.issparse(X) and self._column_of_feature is None:
-            return super()._accepted(X)
+        if sparse.issparse(X) and len(self._levels) in (0, self._n_encoded):
+            return super()._accepted(X)  # of which nothing can be missing
         values = X.data if sparse.issparse(X) else X
         if (np.abs(values) > MOST).any():  # missing values are not
             super()._accepted(np.where(np.isnan(X), 0.0, X))

@@ -20,8 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.folds import drawn
 from aucmax.base.ranker import Ranker
-from aucmax.blend.boosting import BoostedTrees, Boosting
+from aucmax.blend.boosting import Boosting
 from aucmax.blend.columns import TableRows
+from aucmax.blend.table_model import TableModel
 from aucmax.blend.trees import clipped_log_odds
 from aucmax.core.rows import Float, Index
 
@@ -312,9 +313,15 @@ def _fit(
                 "sample_weight, or leave this member out."
             )
         weight = {"sample_weight": np.abs(signed)}
-    features = rows.X.features
-    estimator.fit(features[train], signed > 0.0, **weight)
-    scores = _score(estimator, features[fold.test])
+    if isinstance(estimator, TableModel):
+        estimator.fit_table(
+            rows.X.take(train), signed > 0.0, weight.get("sample_weight")
+        )
+        scores = estimator.score_table(rows.X.take(fold.test))
+    else:
+        features = rows.X.features
+        estimator.fit(features[train], signed > 0.0, **weight)
+        scores = _score(estimator, features[fold.test])
     return _FoldModel(estimator, scores, monotonic() - start, len(train))
 
 
@@ -350,8 +357,8 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 def score_with(model: Any, rows: TableRows) -> Float:
     """Return the model's scores, or log-odds if it has only ``predict_proba``."""
-    if isinstance(model, BoostedTrees) and model.takes_columns:
-        return np.asarray(model.score_rows(rows.columns))
+    if isinstance(model, TableModel):
+        return model.score_table(rows)
     return _score(model, rows.features)
 
 
