@@ -1,15 +1,17 @@
-"""Trees as plain arrays, compared with scikit-learn's trees."""
+"""Trees as plain arrays, compared with those of LightGBM and scikit-learn."""
 
 from types import SimpleNamespace
 
+import lightgbm
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 
-from aucmax.blend.forest import LEAF, Forest, _cart
-from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
+from aucmax.blend.forest import CATEGORICAL, LEAF, MISSING_LEFT, Forest, _cart
+from aucmax.blend.trees import RandomizedTrees
 from helpers.data import gaussian, mixed
 
 
@@ -19,24 +21,51 @@ def walk(forest, row):
     for root in forest.roots:
         at = root
         while forest.feature[at] != LEAF:
-            left = row[forest.feature[at]] <= forest.number[at]
+            x, number = row[forest.feature[at]], forest.number[at]
+            if forest.kind[at] == CATEGORICAL:
+                words = forest.sets[slice(*forest.bounds[int(number) :][:2])]
+                bits = [(w >> k) & 1 for w in words.tolist() for k in range(32)]
+                left = 0 <= x < len(bits) and bits[int(x)] == 1
+            elif np.isnan(x):
+                left = forest.kind[at] == MISSING_LEFT
+            else:
+                left = x <= number
             at = at + 1 if left else forest.right[at]
         total += forest.number[at]
     return total
 
 
-def grown(X, y, n_trees=4):
-    model = HistGradientBoostingClassifier(max_iter=n_trees, min_samples_leaf=5)
-    return model.fit(X, y), Forest.of_boosting(model)
+def with_categories(n=600, seed=0):
+    """Return rows with missing values and two categories, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 4], X[:, 5] = rng.integers(0, 70, n), rng.integers(0, 5, n)
+    X[rng.random(n) < 0.1, 4] = np.nan
+    effect = np.nan_to_num(X[:, 0]) + (X[:, 4] % 3 == 1) + (X[:, 5] % 2)
+    return X, effect + rng.normal(size=n) > 1.0
 
 
-def test_boosted_trees_score_as_in_scikit_learn():
-    X, y = mixed(300)
-    model, forest = grown(X, y)
-    new = np.vstack([X, mixed(200, seed=1)[0]])
-    expected = model.decision_function(new) - model._baseline_prediction.item()
-    assert_allclose(forest.scores(new), expected, rtol=1e-12, atol=1e-12)
-    assert_allclose(forest.scores(new)[:20], [walk(forest, x) for x in new[:20]])
+def grown(X, y, n_trees=4, categories=()):
+    settings = {"objective": "binary", "verbosity": -1, "min_data_in_leaf": 5}
+    settings |= {"cat_smooth": 1.0, "deterministic": True}
+    data = lightgbm.Dataset(X, y, categorical_feature=list(categories))
+    booster = lightgbm.train(settings, data, n_trees)
+    return booster, Forest.of_lightgbm(booster, n_trees)
+
+
+@pytest.mark.parametrize("categories", [(), (4, 5)])
+def test_boosted_trees_score_as_in_lightgbm(categories):
+    X, y = with_categories()
+    booster, forest = grown(X, y, 9, categories)
+    assert (forest.kind == CATEGORICAL).any() == bool(categories)
+    new = with_categories(300, 1)[0]
+    new[:9, 4], new[9:20, 1:3] = 99.0, np.nan
+    assert_allclose(forest.scores(new), booster.predict(new, raw_score=True))
+    assert_allclose(forest.scores(new[:30]), [walk(forest, x) for x in new[:30]])
+    fewer = Forest.of_lightgbm(booster, 3)
+    expected = booster.predict(new, raw_score=True, num_iteration=3)
+    assert_allclose(fewer.scores(new), expected)
 
 
 def test_randomised_trees_score_as_in_scikit_learn():
@@ -86,8 +115,9 @@ def test_a_tree_that_is_one_leaf():
 
 
 def test_stored_arrays_are_small_and_restored():
-    X, y = gaussian(300)
-    boosted = grown(X, y)[1]
+    X, y = with_categories()
+    boosted = grown(X, y, 5, [4, 5])[1]
+    X = np.nan_to_num(X)
     randomised = RandomizedTrees(3, random_state=0).fit(X, y).forest_
     assert randomised.arrays()["number"].dtype == np.float32
     for forest in (boosted, randomised):
@@ -108,14 +138,28 @@ def test_stored_arrays_are_small_and_restored():
         ("roots", 0, -1),
         ("roots", 0, 10**9),
         ("number", 0, np.nan),
+        ("kind", 0, 3),
+        ("sets", 0, 1e10),
+        ("bounds", 0, 1e9),
+        ("bounds", 1, 0.5),
     ],
 )
 def test_invalid_arrays_are_refused(name, place, value):
-    X, y = gaussian(300)
-    arrays = {key: np.array(a, float) for key, a in grown(X, y)[1].arrays().items()}
+    X, y = with_categories()
+    forest = grown(X, y, 4, [4, 5])[1]
+    arrays = {key: np.array(a, float) for key, a in forest.arrays().items()}
     arrays[name][place] = value
     with pytest.raises(ValueError, match=r"out of range|invalid right|not finite"):
         Forest.restored(arrays, 6)
+
+
+def test_sets_that_do_not_exist_are_refused():
+    X, y = with_categories()
+    arrays = grown(X, y, 4, [4, 5])[1].arrays()
+    number = arrays["number"].copy()
+    number[arrays["kind"] == CATEGORICAL] = 1e6
+    with pytest.raises(ValueError, match="sets of categories"):
+        Forest.restored({**arrays, "number": number}, 6)
 
 
 @pytest.mark.parametrize("roots", [[], [1], [0, 5, 3], [0, 0]])

@@ -323,7 +323,7 @@ class AUCClassifier(Ranker):
                 print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
         n_jobs = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
-        members = self._unfitted_members(rows.X.columns is not None)
+        members = self._unfitted_members()
         fitted = crossfit(members, rows, rounds, seed, budget, report, n_jobs)
         result = combine(fitted, rows, rounds[0], equal, seed)
         self.auc_, self.leaderboard_ = result.auc, result.leaderboard
@@ -394,7 +394,7 @@ class AUCClassifier(Ranker):
         Only members of aucmax can be saved, since loading a file must not run code.
         """
         check_is_fitted(self)
-        check_savable(self._unfitted_members(has_columns=True))
+        check_savable(self._unfitted_members())
         super().save(path)
 
     def _encoded(
@@ -503,9 +503,9 @@ class AUCClassifier(Ranker):
             super()._accepted(np.where(np.isnan(X), 0.0, X))
         return X
 
-    def _unfitted_members(self, has_columns: bool) -> list[Member]:
+    def _unfitted_members(self) -> list[Member]:
         if self.members is None:
-            return default_team(has_columns)
+            return default_team(None if self._view is None else self._view.levels)
         return named_members(self.members)
 
     def _column_importances(self) -> list[Importance]:

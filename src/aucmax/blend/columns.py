@@ -65,12 +65,13 @@ class FeatureView(NamedTuple):
         # Files of version 0.1.0 have no categories.
         levels = arrays.get("levels", np.zeros(width))
         levels = whole_numbers("levels", levels, 0, 1 << 31)
-        total = int((levels + 1)[levels > 0].sum())
-        onehot = whole_numbers(
-            "categories", arrays.get("onehot", np.zeros(0)), 0, max(total - 1, 0)
-        )
-        if levels.shape != (width,) or onehot.ndim != 1:
+        if levels.shape != (width,):
             raise ValueError(f"'levels' has shape {levels.shape}, expected ({width},).")
+        most = max(int((levels + 1)[levels > 0].sum()) - 1, 0)
+        onehot = arrays.get("onehot", np.zeros(0))
+        onehot = whole_numbers("categories", onehot, 0, most)
+        if onehot.ndim != 1 or (len(onehot) and not levels.any()):
+            raise ValueError(f"'onehot' has shape {onehot.shape}.")
         return cls(median, flagged, levels, onehot)
 
     @property

@@ -1,29 +1,48 @@
 """Members of a blend: the defaults, and the members that a user gives."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
+from aucmax.blend.target_encoded import TargetEncoded
 from aucmax.blend.trees import RandomizedTrees
 from aucmax.kernel.kernel_cv import KernelAUCCV
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
 
-def default_team(has_columns: bool) -> list[Member]:
-    """Return the default members for tables, or for wide sparse rows.
+def default_team(levels: NDArray[np.int64] | None) -> list[Member]:
+    """Return the default members.
 
-    They were chosen on the tables and data sets of docs/tables.md.
+    ``levels`` has the number of codes of each column, 0 for numbers; None for wide
+    sparse rows. The members were chosen on the data of docs/tables.md.
     """
     linear = Member("linear", BAMCV())
-    if not has_columns:
+    if levels is None:
         return [Member("linear, square loss", LeastSquaresAUC()), linear]
+    trees = Boosting()
+    small = Boosting(learning_rate=0.05, max_leaves=7, feature_share=0.2)
+    if not levels.any():
+        return [
+            Member("boosted trees", trees),
+            Member("small boosted trees", small),
+            linear,
+            Member("randomised trees", RandomizedTrees()),
+            Member("kernel", KernelAUCCV(cv=3, fallback=False)),
+        ]
+    pairs = replace(small, native_up_to=0, encode_above=2, pairs=36)
+    by_sets = replace(trees, encode_above=int(levels.max()))
+    several = (levels > trees.encode_above).any()
     return [
-        Member("boosted trees", Boosting()),
-        linear,
-        Member("randomised trees", RandomizedTrees()),
-        Member("kernel", KernelAUCCV(cv=3, fallback=False)),
+        Member("boosted trees", trees),
+        *([Member("boosted trees, sets of categories", by_sets)] if several else []),
+        Member("boosted trees, pairs of categories", pairs),
+        Member("linear", TargetEncoded(BAMCV())),
     ]
 
 
