@@ -16,6 +16,7 @@ import difflib
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -82,11 +83,8 @@ class Entry(NamedTuple):
     @property
     def classes(self) -> dict[float, int]:
         """Rows of each label in all parts."""
-        total: dict[float, int] = {}
-        for part in self.parts.values():
-            for label, count in part.classes.items():
-                total[label] = total.get(label, 0) + count
-        return total
+        counts = (Counter(part.classes) for part in self.parts.values())
+        return dict(sum(counts, Counter()))
 
     @property
     def positives(self) -> int:
@@ -145,21 +143,15 @@ def locate(part: Part) -> Path | None:
 
 
 def fetch(name: str, progress: Progress = lambda done, total: None) -> list[Path]:
-    """Download missing parts of a data set ("a9a") or one part ("a9a.train").
-
-    Returns
-    -------
-    list of Path
-        The local files.
+    """Download missing parts of a data set ("a9a") or one part; return all paths.
 
     Raises
     ------
-    FileNotFoundError
-        If a part is missing and has no public address.
     OSError
-        If it cannot be downloaded, or its checksum differs from the first download.
+        If a part has no public address, cannot be downloaded, or differs from the
+        first download.
     ValueError
-        If the download does not match the registry.
+        If a download does not match the registry.
     """
     known, parts = _parts(name)
     return [_provide(known, part, progress) for part in parts]
@@ -345,8 +337,8 @@ def _provide(
     path = locate(part)
     if path is not None:
         return path
-    searched = " or ".join(str(folder) for folder in folders())
     if part.url is None:
+        searched = " or ".join(str(folder) for folder in folders())
         raise FileNotFoundError(
             f"{part.name} is not on this machine ({part.file} in {searched}) and has "
             f"no download address. Its rows came from {part.source}. "
@@ -465,17 +457,12 @@ def _read(
     if is_copy:
         return X, labels
     labels = _relabel(labels, known.url_labels)
-    counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
-    # Published files may contain explicit zeros.
-    width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
-    if wrong := _differences(known, part, (X.shape[0], width), counts):
+    if wrong := _differences(known, part, X, labels):
         raise ValueError(
             f"{path}, from {part.url}, does not match {part.name} in the registry: "
             f"{'; '.join(wrong)}."
         )
-    if X.shape[1] > known.features:
-        X = X[:, : known.features]
-    X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], known.features))
+    X.resize(len(labels), known.features)  # drops zeros beyond the last feature
     if expected is None:
         found = pooch.file_hash(str(path))
         pin = {"url": part.url, "sha256": found, "trusted": "on first use"}
@@ -490,15 +477,19 @@ def _read(
 
 
 def _differences(
-    known: Entry, part: Part, shape: tuple[int, int], counts: Mapping[float, int]
+    known: Entry, part: Part, X: Any, labels: NDArray[np.float64]
 ) -> list[str]:
+    """Return how a download differs from the registry, at most four facts."""
     wrong = []
-    if shape[0] != part.rows:
-        wrong += [f"{shape[0]:,} rows instead of {part.rows:,}"]
-    if shape[1] > known.features:
-        wrong += [f"{shape[1]:,} features instead of {known.features:,}"]
+    if len(labels) != part.rows:
+        wrong += [f"{len(labels):,} rows instead of {part.rows:,}"]
+    # Published files may contain explicit zeros.
+    width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
+    if width > known.features:
+        wrong += [f"{width:,} features instead of {known.features:,}"]
+    counts = Counter(labels.tolist())
     for label in sorted({*counts, *part.classes}):
-        found, right = counts.get(label, 0), part.classes.get(label, 0)
+        found, right = counts[label], part.classes.get(label, 0)
         if found != right:
             wrong += [f"label {label:g} in {found:,} rows instead of {right:,}"]
     return wrong[:4]
