@@ -66,184 +66,6 @@ def size_of(path: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-class _Plain:
-    """Uncompressed file, or the compressed bytes below :class:`_Unpacked`."""
-
-    def __init__(self, path: str) -> None:
-        self.path = "standard input" if path == STDIN else path
-        self.done = 0
-        self._file: Any
-        if path == STDIN:
-            if sys.stdin is None:
-                raise OSError("standard input (-) is closed: give a file or a pipe")
-            # A thread that waits in a buffered file holds a lock, without which the
-            # interpreter cannot exit.
-            self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
-        else:
-            self._file = open(path, "rb", buffering=0)  # noqa: SIM115
-        self.head = b""  # first bytes, not yet handed out
-        head = bytearray(_MAGIC_BYTES)
-        self.head = bytes(head[: _fill(self, memoryview(head))])
-        self.done = 0
-
-    def readinto(self, view: memoryview) -> int:
-        if self.head:
-            size = min(len(view), len(self.head))
-            view[:size] = self.head[:size]
-            self.head = self.head[size:]
-        else:
-            try:
-                size = self._file.readinto(view)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, self.path) from error
-        self.done += size
-        return size
-
-    def ready(self, seconds: float) -> bool:
-        """Wait for bytes or the end; return False if there is none in this time."""
-        if self.head:
-            return True
-        try:
-            return bool(select.select([self._file], [], [], seconds)[0])
-        except (OSError, TypeError, ValueError):  # select does not support this file
-            return True
-
-    def skip(self, offset: int) -> None:
-        if self.path != "standard input" and self._file.seekable():
-            size = os.fstat(self._file.fileno()).st_size
-            if offset > size:
-                raise _too_short(self.path, offset, size)
-            self.head, self.done = b"", offset
-            self._file.seek(offset)
-        else:
-            _discard(self, offset)
-
-    def close(self) -> None:
-        if self.path != "standard input":
-            self._file.close()
-
-
-class _Unpacked:
-    """Decompressed content of a file with one or more members.
-
-    The readers of the standard library ignore what follows the first member if it is
-    damaged or comes after padding, so members are decoded one by one.
-    """
-
-    def __init__(self, packed: _Plain, packing: "_Packing") -> None:
-        self.path = packed.path
-        self._packed, self._packing = packed, packing
-        self._decoder = packing.decoder()
-        self._output = memoryview(b"")  # not yet handed out
-        self._buffer = memoryview(bytearray(_STEP))
-
-    @property
-    def done(self) -> int:
-        return self._packed.done
-
-    def readinto(self, view: memoryview) -> int:
-        while not self._output:
-            data = b""
-            if self._decoder.eof:
-                data = self._decoder.unused_data.lstrip(b"\0")  # padding
-                while not data:
-                    data = self._read()
-                    if not data:
-                        return 0
-                    data = data.lstrip(b"\0")
-                self._decoder = self._packing.decoder()
-            elif self._decoder.needs_input:
-                data = self._read()
-                if not data:
-                    raise OSError(
-                        f"{self.path}: the file ends at byte {self.done}, within its "
-                        f"{self._packing.name} data: it is incomplete. Copy or "
-                        "download it again"
-                    )
-            try:
-                output = self._decoder.decompress(data, _MAX_OUTPUT)
-            except _ERRORS as error:
-                raise OSError(
-                    f"{self.path}: the {self._packing.name} data are corrupted near "
-                    f"byte {self.done} ({error}). Copy or download the file again"
-                ) from error
-            self._output = memoryview(output)
-        size = min(len(view), len(self._output))
-        view[:size] = self._output[:size]
-        self._output = self._output[size:]
-        return size
-
-    def ready(self, seconds: float) -> bool:
-        return bool(self._output) or self._packed.ready(seconds)
-
-    def _read(self) -> bytes:
-        return bytes(self._buffer[: self._packed.readinto(self._buffer)])
-
-    def skip(self, offset: int) -> None:
-        _discard(self, offset)
-
-    def close(self) -> None:
-        self._packed.close()
-
-
-Stream = _Plain | _Unpacked
-
-
-def _fill(stream: Stream, view: memoryview) -> int:
-    """Read until the view is full or the file ends; return the number of bytes."""
-    filled = 0
-    while filled < len(view):
-        size = stream.readinto(view[filled:])
-        if not size:
-            break
-        filled += size
-    return filled
-
-
-def read_into(
-    stream: Stream, view: memoryview, prompt: bool, whole_lines: bool = True
-) -> tuple[int, bool]:
-    """Fill the view; return the number of bytes, and whether the file ended.
-
-    If ``prompt``, wait only briefly once bytes have arrived, and hardly at all if they
-    are ``whole_lines``.
-    """
-    if not prompt:
-        size = _fill(stream, view)
-        return size, size < len(view)
-    filled, until = 0, 0.0
-    while filled < len(view):
-        left = until - monotonic()
-        if filled and whole_lines and view[filled - 1] == _NEWLINE:
-            left = min(left, _GAP)
-        if filled and (left <= 0.0 or not stream.ready(left)):
-            break
-        size = stream.readinto(view[filled:])
-        if not size:
-            return filled, True
-        if not filled:
-            until = monotonic() + _SOON
-        filled += size
-    return filled, False
-
-
-def _discard(stream: Stream, offset: int) -> None:
-    scratch = memoryview(bytearray(min(offset, _MAX_OUTPUT)))
-    left = offset
-    while left:
-        size = stream.readinto(scratch[: min(left, len(scratch))])
-        if not size:
-            raise _too_short(stream.path, offset, offset - left)
-        left -= size
-
-
-def _too_short(path: str, offset: int, size: int) -> ValueError:
-    return ValueError(
-        f"{path}: cannot resume at byte {offset} of the text, which has only "
-        f"{size}: this is not the file that was read before"
-    )
-
-
 class _Unlimited:
     """Decoder without ``max_length``, with the interface of ``bz2`` and ``lzma``."""
 
@@ -264,7 +86,15 @@ class _Unlimited:
         return bytes(self._decoder.decompress(data))
 
 
-class _Packing(NamedTuple):
+def _gzip() -> _Unlimited:
+    return _Unlimited(zlib.decompressobj(16 + zlib.MAX_WBITS))
+
+
+def _zstd() -> _Unlimited:
+    return _Unlimited(zstandard.ZstdDecompressor().decompressobj())
+
+
+class _Format(NamedTuple):
     """A compression format."""
 
     name: str
@@ -273,45 +103,191 @@ class _Packing(NamedTuple):
     decoder: Callable[[], Any]
 
 
-_PACKINGS = (
-    _Packing(
-        "gzip",
-        ".gz",
-        rb"\x1f\x8b\x08",
-        lambda: _Unlimited(zlib.decompressobj(16 + zlib.MAX_WBITS)),
-    ),
-    _Packing("bzip2", ".bz2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
-    _Packing("xz", ".xz", rb"\xfd7zXZ\0", lzma.LZMADecompressor),
-    _Packing(
-        "Zstandard",
-        ".zst",
-        rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18",
-        lambda: _Unlimited(zstandard.ZstdDecompressor().decompressobj()),
-    ),
+_BZIP2 = rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"
+_ZSTD = rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"
+_FORMATS = (
+    _Format("gzip", ".gz", rb"\x1f\x8b\x08", _gzip),
+    _Format("bzip2", ".bz2", _BZIP2, bz2.BZ2Decompressor),
+    _Format("xz", ".xz", rb"\xfd7zXZ\0", lzma.LZMADecompressor),
+    _Format("Zstandard", ".zst", _ZSTD, _zstd),
 )
 _MAGIC_BYTES = 10  # of bzip2, the longest
 _ERRORS = (OSError, ValueError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
-def open_stream(path: str) -> Stream:
-    """Open a file, decompressing it if necessary."""
-    plain = _Plain(path)
-    for packing in _PACKINGS:
-        if re.match(packing.magic, plain.head):
-            return _Unpacked(plain, packing)
-    for packing in _PACKINGS:
-        if path.endswith(packing.ending):
-            plain.close()
-            raise OSError(
-                f"{path}: no valid {packing.name} data, it begins with "
-                f"{plain.head[:8]!r}; if it is not compressed, its name must not end "
-                f"in {packing.ending}"
+class Stream:
+    """Bytes of a file or of standard input, decompressed if necessary.
+
+    The members of a compressed file are decoded one by one: the file objects of the
+    standard library silently ignore what follows the first member if it is damaged or
+    comes after padding.
+
+    Attributes
+    ----------
+    path : str
+        Name of the file in messages.
+    done : int
+        Bytes read, as they are on disk.
+    format : _Format or None
+        Compression format; None for plain files.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._is_file = path != STDIN
+        self.path = path if self._is_file else "standard input"
+        self._file: Any
+        if not self._is_file:
+            if sys.stdin is None:
+                raise OSError("standard input (-) is closed: give a file or a pipe")
+            # A thread that waits in a buffered file holds a lock, without which the
+            # interpreter cannot exit.
+            self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+        else:
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115
+        self.done = 0
+        self.format: _Format | None = None
+        self._input = b""  # read to recognise the format, not yet used
+        self._output = memoryview(b"")  # decompressed, not yet handed out
+        head = bytearray(_MAGIC_BYTES)
+        self._input = bytes(head[: self.fill(memoryview(head))])
+        self.done = 0
+        self.format = self._recognise()
+        self._decoder: Any = self.format and self.format.decoder()
+
+    def _recognise(self) -> _Format | None:
+        for known in _FORMATS:
+            if re.match(known.magic, self._input):
+                return known
+        for known in _FORMATS:
+            if self.path.endswith(known.ending):
+                self.close()
+                raise OSError(
+                    f"{self.path}: no valid {known.name} data, it begins with "
+                    f"{self._input[:8]!r}; if it is not compressed, its name must not "
+                    f"end in {known.ending}"
+                )
+        return None
+
+    def fill(self, view: memoryview) -> int:
+        """Read until the view is full or the file ends; return the number of bytes."""
+        filled = 0
+        while filled < len(view):
+            size = self._readinto(view[filled:])
+            if not size:
+                break
+            filled += size
+        return filled
+
+    def fill_promptly(self, view: memoryview, whole_lines: bool) -> tuple[int, bool]:
+        """Read the bytes that arrive soon; return their number, and whether all ended.
+
+        Wait only briefly once bytes have arrived, and hardly at all if they are
+        ``whole_lines``.
+        """
+        filled, until = 0, 0.0
+        while filled < len(view):
+            left = until - monotonic()
+            if filled and whole_lines and view[filled - 1] == _NEWLINE:
+                left = min(left, _GAP)
+            if filled and (left <= 0.0 or not self._ready(left)):
+                break
+            size = self._readinto(view[filled:])
+            if not size:
+                return filled, True
+            if not filled:
+                until = monotonic() + _SOON
+            filled += size
+        return filled, False
+
+    def skip(self, offset: int) -> None:
+        """Skip ``offset`` bytes of the decompressed content."""
+        if self.format is None and self._is_file and self._file.seekable():
+            skipped = min(offset, os.fstat(self._file.fileno()).st_size)
+            self._input, self.done = b"", skipped
+            self._file.seek(skipped)
+        else:
+            skipped, scratch = 0, memoryview(bytearray(_MAX_OUTPUT))
+            while skipped < offset:
+                size = self._readinto(scratch[: offset - skipped])
+                if not size:
+                    break
+                skipped += size
+        if skipped < offset:
+            raise ValueError(
+                f"{self.path}: cannot resume at byte {offset} of the text, which has "
+                f"only {skipped}: this is not the file that was read before"
             )
-    return plain
+
+    def close(self) -> None:
+        """Close the file, unless it is standard input."""
+        if self._is_file:
+            self._file.close()
+
+    def _readinto(self, view: memoryview) -> int:
+        """Read some bytes of the content; return their number, 0 at the end."""
+        if self.format is None:
+            return self._read_file(view)
+        while not self._output:
+            data = b""
+            if self._decoder.eof:
+                data = self._decoder.unused_data.lstrip(b"\0")  # padding
+                while not data:
+                    data = self._read_step()
+                    if not data:
+                        return 0
+                    data = data.lstrip(b"\0")
+                self._decoder = self.format.decoder()
+            elif self._decoder.needs_input:
+                data = self._read_step()
+                if not data:
+                    raise OSError(
+                        f"{self.path}: the file ends at byte {self.done}, within its "
+                        f"{self.format.name} data: it is incomplete. Copy or download "
+                        "it again"
+                    )
+            try:
+                output = self._decoder.decompress(data, _MAX_OUTPUT)
+            except _ERRORS as error:
+                raise OSError(
+                    f"{self.path}: the {self.format.name} data are corrupted near byte "
+                    f"{self.done} ({error}). Copy or download the file again"
+                ) from error
+            self._output = memoryview(output)
+        size = min(len(view), len(self._output))
+        view[:size] = self._output[:size]
+        self._output = self._output[size:]
+        return size
+
+    def _read_step(self) -> bytes:
+        buffer = bytearray(_STEP)
+        return bytes(buffer[: self._read_file(memoryview(buffer))])
+
+    def _read_file(self, view: memoryview) -> int:
+        """Read some bytes as they are on disk."""
+        if self._input:
+            size = min(len(view), len(self._input))
+            view[:size] = self._input[:size]
+            self._input = self._input[size:]
+        else:
+            try:
+                size = self._file.readinto(view)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self.path) from error
+        self.done += size
+        return size
+
+    def _ready(self, seconds: float) -> bool:
+        """Wait for bytes or the end; return False if there is none in this time."""
+        if self._output or self._input:
+            return True
+        try:
+            return bool(select.select([self._file], [], [], seconds)[0])
+        except (OSError, TypeError, ValueError):  # select does not support this file
+            return True
 
 
 def is_packed(path: str) -> bool:
     """Return whether a file is compressed."""
-    stream = open_stream(path)
+    stream = Stream(path)
     stream.close()
-    return isinstance(stream, _Unpacked)
+    return stream.format is not None

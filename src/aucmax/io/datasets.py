@@ -207,20 +207,7 @@ def is_name(text: str) -> bool:
 
 
 class SetSource(SvmlightSource):
-    """Rows of a named data set or part, in chunks; downloaded if necessary.
-
-    Parameters
-    ----------
-    name : str
-        One of ``names()``; "a9a.train" is the part "train" of "a9a".
-    dtype, keep_text
-        See :class:`~aucmax.io.svmlight.SvmlightSource`.
-
-    Attributes
-    ----------
-    task : Task
-        Which labels are positive, by the rule of the registry.
-    """
+    """Rows of a data set ("a9a") or part ("a9a.train"), downloaded if necessary."""
 
     def __init__(
         self, name: str, *, dtype: Any = np.float64, keep_text: bool = False

@@ -110,14 +110,9 @@ class SvmlightSource:
             raise ValueError(f"dtype must be float32 or float64, not {self._dtype}")
         if missing not in ("error", "zero"):
             raise ValueError(f"missing must be 'error' or 'zero', not {missing!r}")
-        for name, number in (
-            ("n_features", n_features),
-            ("max_features", max_features),
-        ):
-            if number is not None and not _is_count(number):
-                raise ValueError(
-                    f"{name} must be from 1 to {_INDEX_LIMIT}, not {number!r}"
-                )
+        if n_features is not None:
+            _check_count("n_features", n_features)
+        _check_count("max_features", max_features)
         self._text = paths if isinstance(paths, Text) else Text(paths)
         self._prompt = prompt
         self.files, self.size = self._text.files, self._text.size
@@ -167,7 +162,7 @@ class SvmlightSource:
     def _warn_cut(self) -> None:
         """Warn about ignored features."""
         n = self._cut_rows
-        rows = "1 row has" if n == 1 else f"{n:,} rows have"
+        rows = f"{n:,} row{' has' if n == 1 else 's have'}"
         warnings.warn(
             f"{', '.join(self.files)}: {rows} features beyond the {self._n_features:,} "
             f"of the model, up to number {self._cut_width - 1 + self._base:,}: "
@@ -201,21 +196,9 @@ class SvmlightSource:
         deferred = np.empty((n_colons + n_lines, 4), np.int32)
         counts = np.zeros(7, np.int64)
         counts[WIDTH] = width
-        read_block(
-            data,
-            self._base,
-            self._max_features if self._n_features is None else self._n_features,
-            self._n_features is not None,
-            self._labelled,
-            y,
-            indptr,
-            indices,
-            values,
-            status,
-            spans,
-            deferred,
-            counts,
-        )
+        limit, cut = self._n_features or self._max_features, bool(self._n_features)
+        rows = (y, indptr, indices, values, status, spans, deferred, counts)
+        read_block(data, self._base, limit, cut, self._labelled, *rows)
         n, nnz, n_deferred, read_width, unsorted, cut_rows, cut_width = counts.tolist()
         self._cut_rows += cut_rows
         self._cut_width = max(self._cut_width, cut_width)
@@ -259,8 +242,7 @@ class SvmlightSource:
         """Parse the numbers that the kernel left; return rows with malformed ones."""
         if not len(deferred):
             return []
-        rows, entries = deferred[:, 0], deferred[:, 1]
-        spans = deferred[:, 2:]
+        rows, entries, spans = deferred[:, 0], deferred[:, 1], deferred[:, 2:]
         numbers = _parse_tokens(data, spans)
         is_label, kept = entries == LABEL, entries >= 0
         if self._missing == "zero":
@@ -290,10 +272,8 @@ class SvmlightSource:
             return "label", f"{_show(label)} has several labels; a row has one label"
         number = _float(label)
         if number is None or not np.isfinite(number):
-            return (
-                "label",
-                f"{_show(label)} is not a finite number; labels must be finite",
-            )
+            reason = f"{_show(label)} is not a finite number; labels must be finite"
+            return "label", reason
         seen = set()
         for entry in entries:
             name, colon, value = entry.partition(b":")
@@ -352,9 +332,10 @@ class SvmlightSource:
         return None
 
 
-def _is_count(number: Any) -> bool:
-    whole = isinstance(number, Integral) and not isinstance(number, bool)
-    return whole and 0 < number <= _INDEX_LIMIT
+def _check_count(name: str, number: Any) -> None:
+    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_integer or not 0 < number <= _INDEX_LIMIT:
+        raise ValueError(f"{name} must be from 1 to {_INDEX_LIMIT}, not {number!r}")
 
 
 def _float(token: bytes) -> float | None:

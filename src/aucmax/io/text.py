@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.chunk import START, Position
-from aucmax.io.compression import expand, open_stream, read_into, size_of
+from aucmax.io.compression import Stream, expand, size_of
 
 Bytes = NDArray[np.uint8]
 
@@ -48,10 +48,9 @@ class Text:
     Parameters
     ----------
     paths : str or sequence of str
-        Files; folders (all files in them whose names do not begin with a dot); glob
-        patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input.
-        Folders and patterns are expanded in the order of the names. Compression (gzip,
-        bzip2, xz, Zstandard) is recognised by content, not by name.
+        Files; folders (without hidden files); glob patterns such as ``part-*.svm`` or
+        ``**/*.svm``; ``-`` for standard input. Folders and patterns are sorted by name.
+        Compression (gzip, bzip2, xz, Zstandard) is recognised by content, not by name.
 
     Attributes
     ----------
@@ -108,11 +107,13 @@ class Text:
         A pipe cannot be opened twice: its reader is kept, with the bytes peeked at,
         until the rows are read.
         """
-        if self.sizes[number] is not None:
-            return Reader(self.files[number], most, first, size=self.sizes[number])
-        if number not in self._pipes:
-            self._pipes[number] = Reader(self.files[number], most, first, pipe=True)
-        reader = self._pipes[number]
+        reader = self._pipes.get(number)
+        if reader is None:
+            size = self.sizes[number]
+            reader = Reader(self.files[number], size, most, first)
+            if size is not None:
+                return reader
+            self._pipes[number] = reader
         if reader.begun:
             raise ValueError(f"{reader.path} is a pipe and can be read only once")
         reader.most, reader.prompt = most, prompt
@@ -128,16 +129,12 @@ class Reader:
     """One file in blocks of whole lines; the unused end of a block is read again."""
 
     def __init__(
-        self,
-        file: str,
-        most: int,
-        first: int | None = None,
-        pipe: bool = False,
-        size: int | None = None,
+        self, file: str, size: int | None, most: int, first: int | None = None
     ) -> None:
-        self._stream, self._known = open_stream(file), size
+        self._stream = Stream(file)
+        self._known = size  # on disk
+        self._pipe = size is None  # stays open until the rows have been read
         self.most, self._first = most, first or most
-        self._pipe = pipe  # stays open until the rows have been read
         self.prompt = False
         self.offset = 0  # start of the next block
         self.begun = False
@@ -258,7 +255,11 @@ class Reader:
         buffer = np.empty(size, np.uint8)
         buffer[:known] = self._rest
         view = memoryview(buffer.data)[known:]
-        more, self._ended = read_into(self._stream, view, self.prompt, whole_lines)
+        if self.prompt:
+            more, self._ended = self._stream.fill_promptly(view, whole_lines)
+        else:
+            more = self._stream.fill(view)
+            self._ended = more < len(view)
         self._rest = buffer[: known + more]
         return self._rest, self._ended
 
