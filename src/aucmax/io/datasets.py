@@ -375,7 +375,7 @@ def _download(part: Part, path: Path, progress: Progress) -> None:
 
 
 def _refuse_downgrade(response: Any, **_: Any) -> None:
-    """Refuse to follow a redirect from https to another protocol."""
+    """Refuse to follow a redirect from https to http."""
     target = response.headers.get("location", "") if response.is_redirect else ""
     if response.url.startswith("https:") and target.startswith("http:"):
         raise OSError(f"Refusing the redirect from {response.url} to {target}.")

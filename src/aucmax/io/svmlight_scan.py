@@ -1,8 +1,10 @@
 """Kernel that reads a block of svmlight text into CSR arrays.
 
-The kernel converts plain decimals of up to 19 digits whose digits make an integer of at
-most 2^53: dividing that integer by a power of ten rounds once, so the result is exact
-(Clinger 1990). It only records where all other numbers are, for a library to parse.
+The kernel converts plain decimals of up to 19 digits. If the digits make an integer of
+at most 2^53, dividing it by a power of ten rounds once, so the result is exact (Clinger
+1990). Otherwise the quotient is computed with twice the precision, and is exact unless
+it is too close to the middle between two floats. The kernel only records where all
+other numbers are, for a library to parse.
 
 The text must end with a newline. Loops stop there, so they do not check the size.
 """
@@ -67,6 +69,30 @@ def _read_digits(buf: Any, at: int, number: Any) -> Any:
 
 
 @inlined
+def _split(x: float) -> tuple[float, float]:
+    """Return two floats of half the precision whose sum is ``x`` (Dekker 1971)."""
+    scaled = 134217729.0 * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+@kernel
+def _divide(digits: Any, ten: float) -> tuple[float, bool]:
+    """Divide an integer by a power of ten; return whether the result is exact."""
+    n = np.float64(digits)  # digits = n + rest
+    rest = np.float64(np.uint64(digits - np.uint64(n)).view(np.int64))
+    quotient = n / ten
+    a, b = _split(quotient)
+    c, d = _split(ten)
+    product = quotient * ten
+    error = ((a * c - product) + a * d + b * c) + b * d
+    # The relative error of this correction is below 2^-50.
+    correction = ((n - product) - error + rest) / ten
+    value = quotient + correction * (1.0 - 2.0**-45)
+    return value, value == quotient + correction * (1.0 + 2.0**-45)
+
+
+@inlined
 def _read_number(buf: Any, at: int) -> tuple[float, int, bool]:
     """Return a number, its end, and whether it is exact; NaN if it is not."""
     sign = _byte(buf, at)
@@ -81,10 +107,12 @@ def _read_number(buf: Any, at: int) -> tuple[float, int, bool]:
         decimals = at - start
         n_digits += decimals
     # Up to 19 digits cannot overflow.
-    exact = 0 < n_digits <= 19 and digits <= _EXACT and _ends_token(_byte(buf, at))
+    exact = 0 < n_digits <= 19 and _ends_token(_byte(buf, at))
     value = np.nan
-    if exact:
+    if exact and digits <= _EXACT:
         value = np.float64(np.int64(digits)) / _TENS[np.uint64(decimals)]
+    elif exact:
+        value, exact = _divide(digits, _TENS[np.uint64(decimals)])
     return -value if sign == _MINUS else value, at, exact
 
 
