@@ -9,6 +9,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
 from aucmax.blend.blending import RIDGE, blend_weights
+from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.crossfit import (
     Cost,
     Member,
@@ -70,7 +71,8 @@ def test_a_member_with_an_auc_below_half_gets_no_weight():
 
 def rows(n=120, seed=0):
     X, y = gaussian(n, 4, seed)
-    return TrainingRows(X, np.where(y == 1, 1.0, -1.0), False)
+    view = FeatureView.fit(X, np.zeros(X.shape[1], np.int64))
+    return TrainingRows(TableRows(X, view, None), np.where(y == 1, 1.0, -1.0), False)
 
 
 def test_each_row_is_scored_by_a_model_not_trained_on_it():
@@ -80,10 +82,11 @@ def test_each_row_is_scored_by_a_model_not_trained_on_it():
     assert len(fitted.models) == 3
     for part, model in zip(parts, fitted.models, strict=True):
         assert not np.intersect1d(part.train, part.test).size
-        alone = BAM().fit(data.X[part.train], data.signed[part.train] > 0)
-        expected = alone.decision_function(data.X[part.test])
+        alone = BAM().fit(data.X.features[part.train], data.signed[part.train] > 0)
+        expected = alone.decision_function(data.X.features[part.test])
         assert_allclose(fitted.scores[part.test], expected)
-        assert_allclose(score_with(model, data.X), alone.decision_function(data.X))
+        expected = alone.decision_function(data.X.features)
+        assert_allclose(score_with(model, data.X), expected)
 
 
 def test_time_series_splits_score_later_rows_and_refit():
@@ -93,7 +96,8 @@ def test_time_series_splits_score_later_rows_and_refit():
     assert len(fitted.models) == 1
     assert np.isnan(fitted.scores[:30]).all()
     assert not np.isnan(fitted.scores[30:]).any()
-    every = BAM().fit(data.X, data.signed > 0).decision_function(data.X)
+    X = data.X.features
+    every = BAM().fit(X, data.signed > 0).decision_function(X)
     assert_allclose(score_with(fitted.models[0], data.X), every)
 
 

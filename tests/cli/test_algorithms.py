@@ -8,7 +8,8 @@ import pytest
 
 import aucmax
 from aucmax import BAM, AUCClassifier, KernelAUCCV
-from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.workflows.plan import Observer, Plan, StoppedError
 from aucmax.workflows.score import Model
 from aucmax.workflows.train import train

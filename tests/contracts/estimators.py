@@ -35,7 +35,8 @@ from aucmax import (
     RandomFourier,
 )
 from aucmax.base.ranker import LinearRanker
-from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.storage.state_arrays import arrays
 from helpers.states import dump
 

@@ -125,7 +125,26 @@ class BoostedTrees(TableModel):
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         dense = rows.toarray() if sparse.issparse(rows) else rows
-        seed = generator(self.random_state).randint(np.iinfo(np.int32).max)
+        weight = np.abs(signed) / np.mean(np.abs(signed))
+        levels = np.zeros(dense.shape[1], np.int64)
+        return self._grow(dense, levels, signed > 0.0, weight)
+
+    def fit_table(
+        self, rows: TableRows, positive: NDArray[np.bool_], weight: Float | None
+    ) -> Self:
+        """Grow ``n_trees`` trees on some rows of a table."""
+        assert rows.view is not None
+        self.classes_, levels = np.array([False, True]), rows.view.levels
+        self.n_features_in_ = len(levels)
+        return self._grow(rows.columns, levels, positive, weight)
+
+    def _grow(
+        self,
+        X: Any,
+        levels: Ints,
+        positive: NDArray[np.bool_],
+        weight: Float | None,
+    ) -> Self:
         settings = Boosting(
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
@@ -133,13 +152,11 @@ class BoostedTrees(TableModel):
             feature_share=self.max_features,
             most_rounds=self.n_trees,
         )
-        every = np.arange(len(dense))
-        levels = np.zeros(dense.shape[1], np.int64)
-        weight = np.abs(signed) / np.mean(np.abs(signed))
-        positive, folds = signed > 0.0, [(every, every[:0])]
-        (model,), _ = settings.fit_folds(dense, levels, positive, weight, folds, seed)
+        folds = [(np.arange(len(X)), np.arange(0))]
+        seed = generator(self.random_state).randint(np.iinfo(np.int32).max)
+        (model,), _ = settings.fit_folds(X, levels, positive, weight, folds, seed)
         self.forest_, self.offset_ = model.forest_, model.offset_
-        self.levels_, self.encoding_ = levels, None
+        self.levels_, self.encoding_ = levels, model.encoding_
         return self
 
     def score_table(self, rows: TableRows) -> Float:
@@ -246,13 +263,14 @@ class Boosting:
             best = done = 0
             while done < self.most_rounds and done - best < self.patience:
                 list(pool.map(_grow, growing))
-                done, best = done + _STEP, done + _STEP
+                done = best = done + _STEP
                 if judged:
                     mean = np.mean([g.curve for g in judged], axis=0)
                     best = int(np.argmax(mean)) + 1
                 report(done)
                 if monotonic() > end:
                     break
+            best = min(best, self.most_rounds)
             models = list(pool.map(lambda g: _model(g, levels, best), growing))
         scores = [
             model.score_rows(X[test])

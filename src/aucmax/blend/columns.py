@@ -18,16 +18,14 @@ from aucmax.storage.storable import whole_numbers
 Ints = NDArray[np.int64]
 
 _MIN_ROWS = 5  # of a category that has a feature of its own
+_MEDIAN_ROWS = 100_000  # by which medians are found
 _MOST_DENSE = 500  # features; with more, rows are sparse
 
 
 class FeatureView(NamedTuple):
-    """How columns become features.
+    """How columns become features."""
 
-    ``median`` and ``flagged`` are empty if no number was missing.
-    """
-
-    median: Float  # (columns,) or (0,)
+    median: Float  # (columns,) of numbers; (0,) in files of version 0.1.0
     flagged: Ints  # columns of numbers with a feature for missing values
     levels: Ints  # (columns,) codes of a category; 0 for numbers
     onehot: Ints  # categories with a feature, counted over all codes and "missing"
@@ -36,12 +34,14 @@ class FeatureView(NamedTuple):
     def fit(cls, X: Any, levels: Ints) -> "FeatureView":
         """Return the view of dense columns."""
         is_number = levels == 0
-        missing = np.isnan(X)
-        flagged = np.flatnonzero(missing.any(axis=0) & is_number)
-        median = np.zeros(X.shape[1] if len(flagged) else 0)
-        known = flagged[~missing.all(axis=0)[flagged]]
-        if len(known):
-            median[known] = np.nanmedian(X[:, known], axis=0)
+        flagged = np.array(
+            [j for j in np.flatnonzero(is_number) if np.isnan(X[:, j]).any()], np.int64
+        )
+        some = X[:: max(len(X) // _MEDIAN_ROWS, 1)]
+        median = np.zeros(X.shape[1])
+        for j in np.flatnonzero(is_number):
+            known = some[~np.isnan(some[:, j]), j]
+            median[j] = np.median(known) if len(known) else 0.0
         counts = [
             np.bincount(codes(X[:, j], size), minlength=size + 1)
             for j, size in enumerate(levels)
@@ -92,11 +92,13 @@ class FeatureView(NamedTuple):
         """Return the features of dense columns, dense unless there are many."""
         is_number = self.levels == 0
         numbers = X if is_number.all() else X[:, is_number]
-        if len(self.median):
-            missing = np.isnan(numbers)
+        missing = np.isnan(numbers)
+        if len(self.median) and missing.any():
             median = self.median.astype(X.dtype)[is_number]
+            numbers = np.where(missing, median, numbers)
+        if len(self.flagged):
             flags = np.isnan(X[:, self.flagged]).astype(X.dtype)
-            numbers = np.hstack([np.where(missing, median, numbers), flags])
+            numbers = np.hstack([numbers, flags])
         if is_number.all():
             return numbers
         places = self._places(X)

@@ -1,18 +1,20 @@
 """Wrapper that gives an estimator the log-odds of categories beside the features."""
 
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from aucmax.blend.columns import TableRows
 from aucmax.blend.table_model import TableModel, category_codes, category_sizes
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
 from aucmax.core.rows import Float
 from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import Spec, State, whole_numbers
+from aucmax.storage.storable import State, whole_numbers
 
 
 class TargetEncoded(TableModel):
@@ -41,7 +43,11 @@ class TargetEncoded(TableModel):
         Number of columns.
     """
 
-    stored: ClassVar[dict[str, Spec]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods("fit")],
+        "pairs": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     estimator_: Any
     encoding_: TargetEncoding

@@ -8,18 +8,16 @@ import json
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aucmax.base.expression import GAUSSIAN, ScoreExpression
-from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.classifier import AUCClassifier
-from aucmax.blend.forest import LEAF, Forest
 from aucmax.blend.frequent import Frequent
 from aucmax.blend.trees import NEAR, RandomizedTrees
+from aucmax.workflows.onnx_blend import blend, forest
+from aucmax.workflows.onnx_graph import Graph, tensor
 from aucmax.workflows.score import Model
 
 _MAX_NAMES = 10_000  # features; wider models have mostly hashed ones, without names
-_DOUBLE = 11  # ONNX's number of this type
 
 
 def to_json(model: Model) -> dict[str, Any]:
@@ -63,7 +61,7 @@ def to_onnx(model: Model) -> bytes:
         from onnx import TensorProto, checker, helper
     except ImportError:
         raise ImportError("onnx is missing: pip install 'aucmax[onnx]'") from None
-    graph = _Graph()
+    graph = Graph()
     try:
         score = _score(graph, "X", model.estimator)
     except TypeError as error:
@@ -74,7 +72,7 @@ def to_onnx(model: Model) -> bytes:
         "aucmax",
         [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", model.width])],
         [helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["n"])],
-        [_tensor(name, values) for name, values in graph.constants.items()],
+        [tensor(name, values) for name, values in graph.constants.items()],
     )
     # Old versions, which all runtimes support.
     versions = [helper.make_opsetid("", 13)]
@@ -95,39 +93,15 @@ def to_onnx(model: Model) -> bytes:
     return bytes(proto.SerializeToString())
 
 
-class _Graph:
-    """Nodes and constants of a graph, with generated names."""
-
-    def __init__(self) -> None:
-        self.nodes: list[tuple[str, tuple[list[str], list[str]], dict[str, Any]]] = []
-        self.constants: dict[str, NDArray[Any]] = {}
-        self.has_trees = False
-
-    def add(self, op: str, *inputs: Any, output: str = "", **options: Any) -> str:
-        """Add a node and return the name of its output; arrays become constants."""
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        output = output or f"{op.lower()}_{len(self.nodes)}"
-        self.nodes.append((op, (names, [output]), options))
-        return output
-
-    def constant(self, values: Any) -> str:
-        name = f"constant_{len(self.constants)}"
-        self.constants[name] = np.ascontiguousarray(values)
-        return name
-
-
-def _score(graph: _Graph, X: str, estimator: Any) -> str:
+def _score(graph: Graph, X: str, estimator: Any) -> str:
     """Add the score of an estimator; return the name of the output."""
     if isinstance(estimator, AUCClassifier):
-        return _blend(graph, X, estimator)
+        return blend(graph, X, estimator, _score)
     if isinstance(estimator, Frequent):
         chosen = graph.add("Gather", X, estimator.chosen_.astype(np.int64), axis=1)
         return _score(graph, chosen, estimator.estimator_)
-    if isinstance(estimator, BoostedTrees):
-        total = _forest(graph, X, estimator.forest_)
-        return graph.add("Add", total, [estimator.offset_])
     if isinstance(estimator, RandomizedTrees):
-        total = _forest(graph, X, estimator.forest_)
+        total = forest(graph, X, estimator.forest_)
         mean = graph.add("Div", total, [float(len(estimator.forest_.roots))])
         p = graph.add("Min", graph.add("Max", mean, [NEAR]), [1.0 - NEAR])
         return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
@@ -147,62 +121,7 @@ def _not_one_expression(estimator: Any, form: str) -> ValueError:
     )
 
 
-def _blend(graph: _Graph, X: str, estimator: AUCClassifier) -> str:
-    X = _impute(graph, X, estimator._fill)
-    slope, total = estimator._odds[0], graph.constant([estimator._odds[1]])
-    for models, (mean, deviation, weight) in zip(
-        estimator.members_.values(), estimator._blend.T, strict=True
-    ):
-        scores = [_score(graph, X, model) for model in models]
-        centred = graph.add("Sub", graph.add("Sum", *scores), [mean * len(models)])
-        part = graph.add("Mul", centred, [slope * weight / deviation / len(models)])
-        total = graph.add("Add", total, part)
-    return total
-
-
-def _impute(graph: _Graph, X: str, fill: Any) -> str:
-    """Add medians for missing values, and flags for the columns that have some."""
-    if not len(fill.median):
-        return X
-    missing = graph.add("IsNaN", X)
-    filled = graph.add("Where", missing, fill.median, X)
-    if not len(fill.flagged):
-        return filled
-    flags = graph.add("Gather", missing, fill.flagged, axis=1)
-    return graph.add("Concat", filled, graph.add("Cast", flags, to=_DOUBLE), axis=1)
-
-
-def _forest(graph: _Graph, X: str, forest: Forest) -> str:
-    """Add the sum of trees; the "true" branch is the left one, the next node."""
-    graph.has_trees = True
-    leaf = forest.feature == LEAF
-    node = np.arange(len(leaf))
-    tree = np.searchsorted(forest.roots, node, side="right") - 1
-    node -= forest.roots[tree]  # number within its tree
-    values = graph.add(
-        "TreeEnsembleRegressor",
-        X,
-        domain="ai.onnx.ml",
-        n_targets=1,
-        aggregate_function="SUM",
-        post_transform="NONE",
-        nodes_treeids=tree,
-        nodes_nodeids=node,
-        nodes_featureids=np.where(leaf, 0, forest.feature),
-        nodes_modes=["LEAF" if one else "BRANCH_LEQ" for one in leaf],
-        nodes_values_as_tensor=_tensor("", np.where(leaf, 0.0, forest.number)),
-        nodes_truenodeids=np.where(leaf, 0, node + 1),
-        nodes_falsenodeids=np.where(leaf, 0, forest.right - forest.roots[tree]),
-        target_treeids=tree[leaf],
-        target_nodeids=node[leaf],
-        target_ids=np.zeros(np.count_nonzero(leaf), int),
-        target_weights_as_tensor=_tensor("", forest.number[leaf]),
-    )
-    single = graph.add("Reshape", values, np.array([-1]))
-    return graph.add("Cast", single, to=_DOUBLE)
-
-
-def _expression(graph: _Graph, X: str, formula: ScoreExpression) -> str:
+def _expression(graph: Graph, X: str, formula: ScoreExpression) -> str:
     """Add a score expression, see ``aucmax.base.expression``."""
     units = formula.units
     if units is None:
@@ -221,11 +140,3 @@ def _expression(graph: _Graph, X: str, formula: ScoreExpression) -> str:
         values = graph.add("Cos", angles)
     nonlinear = graph.add("MatMul", values, units.amplitudes)
     return graph.add("Add", graph.add("Add", linear, nonlinear), [formula.intercept])
-
-
-def _tensor(name: str, values: NDArray[Any]) -> Any:
-    from onnx import helper
-
-    values = np.ascontiguousarray(values)
-    kind = helper.np_dtype_to_tensor_dtype(values.dtype)
-    return helper.make_tensor(name, kind, values.shape, values.tobytes(), raw=True)
