@@ -165,7 +165,8 @@ class BoostedTrees(TableModel):
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of columns."""
-        return self.forest_.scores(with_terms(X, self.levels_, self.encoding_))
+        rows = with_terms(X, self.levels_, self.encoding_)
+        return self.forest_.scores(rows) + self.offset_
 
     def state(self) -> State:
         """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
@@ -226,6 +227,7 @@ class Boosting:
     max_leaves: int = 31
     min_leaf: int = 10
     feature_share: float = 0.5
+    split_share: float = 1.0
     row_share: float = 0.8
     extra_trees: bool = False
     native_up_to: int = 50
@@ -305,6 +307,7 @@ class Boosting:
             "num_leaves": self.max_leaves,
             "min_data_in_leaf": self.min_leaf,
             "feature_fraction": self.feature_share,
+            "feature_fraction_bynode": self.split_share,
             "bagging_fraction": self.row_share,
             "bagging_freq": 1,
             "extra_trees": self.extra_trees,
