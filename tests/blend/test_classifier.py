@@ -485,3 +485,32 @@ def test_equal_rows_with_different_labels_are_separate_observations():
     # Shares of the values 0, 1, 2: 1/6, 2/6, 3/6 of positives, 4/9, 3/9, 2/9 of others.
     best = (1 * 2 + 2 * 5.5 + 3 * 8) / 54
     assert model.auc_.low < best < model.auc_.high
+
+
+def test_class_weights_multiply_sample_weights():
+    X, y = crossed(300)
+    weight = np.where(y == 1, 3.0, 1.0)
+    by_class = light(class_weight={0: 1.0, 1: 3.0}).fit(X, y)
+    by_row = light().fit(X, y, sample_weight=weight)
+    assert_array_equal(by_class.decision_function(X), by_row.decision_function(X))
+    balanced = light(class_weight="balanced").fit(X, y, sample_weight=weight)
+    assert balanced.predict_proba(X)[:, 1].mean() > 0.5
+
+
+def test_the_html_of_a_fitted_model_shows_its_results():
+    X, y = crossed(300)
+    model = light(members=[("<b>bold</b>", BAM()), RandomizedTrees(5)])
+    assert "held-out" not in model._repr_html_()
+    text = model.fit(X, y)._repr_html_()
+    assert "AUC on held-out rows" in text
+    assert "RandomizedTrees" in text
+    assert "<b>bold" not in text.split("AUC on held-out rows")[1]
+
+
+def test_a_table_has_the_names_and_number_of_its_columns():
+    frame, y = table()
+    model = light().fit(frame, y)
+    assert model.n_features_in_ == frame.shape[1]
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    with pytest.raises(ValueError, match="pass a data frame"):
+        model.predict(np.zeros((3, frame.shape[1])))

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils import compute_sample_weight, estimator_html_repr
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.duplicate_rows import Repeats
@@ -32,9 +33,14 @@ from aucmax.blend.crossfit import (
     score_with,
     split_rows,
 )
-from aucmax.blend.default_members import check_savable, default_team, named_members
+from aucmax.blend.default_members import (
+    MANY_ROWS,
+    check_savable,
+    default_team,
+    named_members,
+)
 from aucmax.blend.duplicates import DuplicateCounts, count_duplicates
-from aucmax.blend.explanation import describe
+from aucmax.blend.explanation import describe, results_html
 from aucmax.blend.importance import (
     HeldOutSample,
     Importance,
@@ -58,6 +64,7 @@ if TYPE_CHECKING:  # imports pyarrow
 
 _WIDE = 2000  # features; wider sparse rows stay sparse
 _BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
+_FOLDS, _FEW_FOLDS = 5, 3  # of few and of many rows
 _MAX_ROUNDS = 10  # repetitions of the folds, if the time budget allows it …
 _ROWS_TIMES_ROUNDS = 20_000  # … and there are few rows, to keep model files small
 _TRAINING_SHARE = 0.9  # of the time budget, for fitting members
@@ -86,14 +93,15 @@ class AUCClassifier(Ranker):
     Parameters
     ----------
     members : list of estimators or of (name, estimator), default=None
-        Classifiers to blend, of aucmax or scikit-learn. By default, a linear ranker, a
-        kernel ranker, boosted trees (two settings) and randomised trees. For sparse
-        rows with more than 2000 features, two linear rankers; if such rows come from a
-        table, also trees and kernels on the 300 most frequent features.
-    cv : int, cross-validation generator or iterable, default=5
-        Number of folds, or any ``cv`` that scikit-learn accepts. Use
-        ``TimeSeriesSplit`` to evaluate members on later rows than those they are
-        trained on.
+        Classifiers to blend, of aucmax or scikit-learn. By default, boosted trees in
+        two or three settings and a linear ranker; for numbers without categories, also
+        randomised trees and a kernel ranker. For more than 100,000 rows, boosted trees
+        and a linear ranker; for sparse rows with more than 2000 features, two linear
+        rankers. Classifiers that are given here see encoded features.
+    cv : int, cross-validation generator or iterable, default=None
+        Number of folds, or any ``cv`` that scikit-learn accepts; by default 5, and 3
+        for more than 100,000 rows. Use ``TimeSeriesSplit`` to evaluate members on later
+        rows than those they are trained on.
     time_budget : float, default=None
         Time limit for ``fit`` in seconds, kept within about 20 %. Slow members are
         trained on a sample of the rows (see ``leaderboard_``) or left out. Remaining
@@ -107,6 +115,9 @@ class AUCClassifier(Ranker):
         Columns of a data frame to treat as text.
     drop : sequence of str or int, default=None
         Columns of a data frame to ignore.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply ``sample_weight``. They change
+        training and probabilities; AUC does not depend on them.
     n_jobs : int, default=None
         Number of threads; None uses all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -178,11 +189,12 @@ class AUCClassifier(Ranker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "members": ["array-like", None],
-        "cv": ["cv_object"],
+        "cv": ["cv_object", None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "categorical": ["array-like", None],
         "text": ["array-like", None],
         "drop": ["array-like", None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -206,11 +218,12 @@ class AUCClassifier(Ranker):
         self,
         members: Any = None,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         time_budget: float | None = None,
         categorical: Sequence[str | int] | None = None,
         text: Sequence[str | int] | None = None,
         drop: Sequence[str | int] | None = None,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -221,6 +234,7 @@ class AUCClassifier(Ranker):
         self.categorical = categorical
         self.text = text
         self.drop = drop
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -304,12 +318,16 @@ class AUCClassifier(Ranker):
         present = signed != 0.0
         X = X if present.all() else X[present]
         equal = Repeats.among(X, signed[present] > 0.0)
-        rows = self._training_rows(X, signed[present], sample_weight is not None, seed)
+        weighted = sample_weight is not None or self.class_weight is not None
+        rows = self._training_rows(X, signed[present], weighted, seed)
         n_rounds, budget = 1, self.time_budget
-        if budget is not None and isinstance(self.cv, Integral):
+        cv = self.cv
+        if cv is None:
+            cv = _FOLDS if len(rows.signed) <= MANY_ROWS else _FEW_FOLDS
+        if budget is not None and isinstance(cv, Integral):
             n_rounds = max(_ROWS_TIMES_ROUNDS // len(rows.signed), 1)
         rounds = [
-            split_rows(self.cv, signed, groups, seed + k, equal)
+            split_rows(cv, signed, groups, seed + k, equal)
             for k in range(min(n_rounds, _MAX_ROUNDS))
         ]
         self._duplicates = count_duplicates(equal, rounds[0])
@@ -323,7 +341,7 @@ class AUCClassifier(Ranker):
                 print(f"[AUCClassifier] {done} of {total} models: {name}", flush=True)
 
         n_jobs = effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
-        members = self._unfitted_members()
+        members = self._unfitted_members(len(rows.signed))
         fitted = crossfit(members, rows, rounds, seed, budget, report, n_jobs)
         result = combine(fitted, rows, rounds[0], equal, seed)
         self.auc_, self.leaderboard_ = result.auc, result.leaderboard
@@ -394,7 +412,7 @@ class AUCClassifier(Ranker):
         Only members of aucmax can be saved, since loading a file must not run code.
         """
         check_is_fitted(self)
-        check_savable(self._unfitted_members())
+        check_savable(self._unfitted_members(0))
         super().save(path)
 
     def _encoded(
@@ -409,6 +427,10 @@ class AUCClassifier(Ranker):
             self.encoder_ = encoder
             if encoder is not None:
                 columns = np.array(encoder.schema.columns, object)
+        if self.class_weight is not None:
+            classes = compute_sample_weight(self.class_weight, y)
+            given = 1.0 if sample_weight is None else np.asarray(sample_weight)
+            sample_weight = given * classes
         X, signed = self._labelled(X, y, sample_weight, reset=True)
         self._n_encoded = X.shape[1]
         if len(columns):
@@ -503,9 +525,10 @@ class AUCClassifier(Ranker):
             super()._accepted(np.where(np.isnan(X), 0.0, X))
         return X
 
-    def _unfitted_members(self) -> list[Member]:
+    def _unfitted_members(self, n_rows: int) -> list[Member]:
         if self.members is None:
-            return default_team(None if self._view is None else self._view.levels)
+            levels = None if self._view is None else self._view.levels
+            return default_team(levels, n_rows)
         return named_members(self.members)
 
     def _column_importances(self) -> list[Importance]:
@@ -548,6 +571,13 @@ class AUCClassifier(Ranker):
             scores = [score_with(model, rows) for model in models[chosen]]
             total += slope * w / scale * (np.mean(scores, axis=0) - mean)
         return total
+
+    def _html_repr(self) -> str:
+        """Return the diagram of scikit-learn, with the results below it."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "auc_"):
+            return diagram
+        return diagram + results_html(self.auc_, self.leaderboard_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 
 _MIN_ROWS = 5  # of a category that has a feature of its own
 _MEDIAN_ROWS = 100_000  # by which medians are found
+_MOST_KEPT = 50_000_000  # values of features
 _MOST_DENSE = 500  # features; with more, rows are sparse
 
 
@@ -164,9 +165,18 @@ class TableRows:
         return int((self.words if self.columns is None else self.columns).shape[0])
 
     def take(self, rows: Any) -> "TableRows":
-        """Return some of the rows."""
-        return TableRows(
+        """Return some of the rows; features that are known are not made again."""
+        some = TableRows(
             None if self.columns is None else self.columns[rows],
             self.view,
             None if self.words is None else self.words[rows],
         )
+        if "features" in vars(self):
+            some.features = self.features[rows]
+        return some
+
+    def make_features(self) -> None:
+        """Make the features once, unless they would take much memory."""
+        width = 0 if self.view is None else self.view.width
+        if len(self) * width <= _MOST_KEPT:
+            self.features  # noqa: B018

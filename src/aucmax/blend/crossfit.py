@@ -31,6 +31,8 @@ Progress = Callable[[str, int, int], None]  # member, models fitted, models in t
 _PROBE_ROWS = (250, 1000, 2500)  # fits that measure a member's cost; the first warms up
 _PROBE_SHARE = 0.25  # of the time budget, for these fits
 _MIN_ROWS = 300  # a member that can afford fewer rows is left out
+_MOST_ROWS = 30_000  # that a model is trained on, unless it is boosted trees
+_BLOCK = 1 << 16  # rows that are scored at a time
 _PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
 _BOOSTED_SHARE = 0.6  # of the time budget, for each member of boosted trees at most
 
@@ -176,7 +178,8 @@ def crossfit(
     """
     boosted = [member for member in members if _is_boosting(member)]
     others = [member for member in members if not _is_boosting(member)]
-    sizes = [len(rows.signed)] * len(others)
+    sizes = [_MOST_ROWS if boosted else len(rows.signed)] * len(others)
+    rows.X.make_features()
     end = np.inf if budget is None else monotonic() + budget
     fitted: dict[str, FittedMember] = {}
     for folds in rounds:
@@ -253,7 +256,8 @@ def _sizes(
     seconds = _PLANNED_SHARE * (end - monotonic())
     if optional and seconds <= 0.0:
         return [0] * len(members)
-    return affordable_rows(costs, largest, seconds)
+    most = min(largest, _MOST_ROWS) if optional else largest
+    return affordable_rows(costs, most, seconds)
 
 
 def _fit_round(
@@ -313,15 +317,13 @@ def _fit(
                 "sample_weight, or leave this member out."
             )
         weight = {"sample_weight": np.abs(signed)}
+    chosen = rows.X.take(train)
     if isinstance(estimator, TableModel):
-        estimator.fit_table(
-            rows.X.take(train), signed > 0.0, weight.get("sample_weight")
-        )
-        scores = estimator.score_table(rows.X.take(fold.test))
+        given = weight.get("sample_weight")
+        estimator.fit_table(chosen, signed > 0.0, given)
     else:
-        features = rows.X.features
-        estimator.fit(features[train], signed > 0.0, **weight)
-        scores = _score(estimator, features[fold.test])
+        estimator.fit(chosen.features, signed > 0.0, **weight)
+    scores = score_with(estimator, rows.X.take(fold.test))
     return _FoldModel(estimator, scores, monotonic() - start, len(train))
 
 
@@ -357,6 +359,10 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 def score_with(model: Any, rows: TableRows) -> Float:
     """Return the model's scores, or log-odds if it has only ``predict_proba``."""
+    if len(rows) > _BLOCK:
+        starts = range(0, len(rows), _BLOCK)
+        blocks = [rows.take(slice(start, start + _BLOCK)) for start in starts]
+        return np.concatenate([score_with(model, block) for block in blocks])
     if isinstance(model, TableModel):
         return model.score_table(rows)
     return _score(model, rows.features)

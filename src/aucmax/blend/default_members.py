@@ -15,8 +15,11 @@ from aucmax.kernel.kernel_cv import KernelAUCCV
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
+MANY_ROWS = 100_000  # beyond, fewer folds and members
+_FEW_ROWS = 3_000
 
-def default_team(levels: NDArray[np.int64] | None) -> list[Member]:
+
+def default_team(levels: NDArray[np.int64] | None, n_rows: int) -> list[Member]:
     """Return the default members.
 
     ``levels`` has the number of codes of each column, 0 for numbers; None for wide
@@ -25,25 +28,45 @@ def default_team(levels: NDArray[np.int64] | None) -> list[Member]:
     linear = Member("linear", BAMCV())
     if levels is None:
         return [Member("linear, square loss", LeastSquaresAUC()), linear]
-    trees = Boosting()
-    small = Boosting(learning_rate=0.05, max_leaves=7, feature_share=0.2)
+    trees = _trees(n_rows)
+    boosted = Member("boosted trees", trees)
+    if levels.any():
+        linear = Member("linear", TargetEncoded(BAMCV()))
+    if n_rows > MANY_ROWS:
+        return [boosted, linear]
     if not levels.any():
         return [
-            Member("boosted trees", trees),
-            Member("small boosted trees", small),
+            boosted,
+            Member("boosted trees, random thresholds", _random_thresholds(trees)),
             linear,
             Member("randomised trees", RandomizedTrees()),
             Member("kernel", KernelAUCCV(cv=3, fallback=False)),
         ]
+    small = replace(trees, learning_rate=0.05, max_leaves=7, feature_share=0.2)
     pairs = replace(small, native_up_to=0, encode_above=2, pairs=36)
     by_sets = replace(trees, encode_above=int(levels.max()))
     several = (levels > trees.encode_above).any()
     return [
-        Member("boosted trees", trees),
+        boosted,
         *([Member("boosted trees, sets of categories", by_sets)] if several else []),
         Member("boosted trees, pairs of categories", pairs),
-        Member("linear", TargetEncoded(BAMCV())),
+        linear,
     ]
+
+
+def _trees(n_rows: int) -> Boosting:
+    """Return boosted trees for so many rows."""
+    if n_rows > MANY_ROWS:
+        return Boosting(
+            learning_rate=0.1, max_leaves=63, min_leaf=20, most_rounds=500, patience=30
+        )
+    return Boosting(max_leaves=15 if n_rows < _FEW_ROWS else 31)
+
+
+def _random_thresholds(trees: Boosting) -> Boosting:
+    return replace(
+        trees, extra_trees=True, learning_rate=0.06, patience=60, feature_share=0.6
+    )
 
 
 def check_savable(members: Iterable[Member]) -> None:

@@ -1,6 +1,7 @@
 """Text of ``AUCClassifier.explain``: AUC, members, columns, duplicate rows."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from aucmax.blend.combine import BlendLeaderboardEntry
@@ -60,3 +61,20 @@ def describe(
             )
         lines.append(f"{duplicates.repeated} rows equal an earlier row; {how}.")
     return "\n".join(lines)
+
+
+def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> str:
+    """Return the AUC and the members of a blend as HTML, for notebooks."""
+    value, low, high = with_interval(*auc[:3])
+    lines = "".join(
+        f"<tr><td style='text-align:left'>{escape(entry.member)}</td>"
+        f"<td>{entry.auc:.4f}</td><td>{entry.low:.4f} to {entry.high:.4f}</td>"
+        f"<td>{entry.weight:.0%}</td><td>{entry.seconds:.1f}</td></tr>"
+        for entry in leaderboard
+    )
+    return (
+        f"<p>AUC on held-out rows: {value}, 95 % confidence interval {low} to {high}."
+        "</p><table><thead><tr><th style='text-align:left'>member</th><th>AUC</th>"
+        "<th>95 % interval</th><th>weight</th><th>seconds</th></tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
+    )

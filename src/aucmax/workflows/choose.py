@@ -3,7 +3,6 @@
 import os
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from aucmax.io.chunk import Chunk, Source
@@ -15,9 +14,7 @@ FAST = "fast"  # instead of an algorithm name: a good ranker in little time
 AUTOMATIC = ("auto", FAST)
 _FEW_ROWS = 300  # too few to compare several models
 _WIDE = 2000  # features; beyond, a blend has linear members only
-_BLENDED = 1e6  # values that a blend handles in a minute or two;
-_BUDGET = 60.0  # seconds, the time budget beyond that …
-_MOST_BLENDED = 1e8  # … up to here
+_MOST_BLENDED = 1e8  # values that a blend handles in minutes
 _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 
@@ -47,12 +44,6 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     if total * stored <= _MANY_VALUES:
         return "BAMCV"
     return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "AUCStream"
-
-
-def default_budget(source: Source, first: Chunk) -> dict[str, float]:
-    """Return the time budget of a blend chosen automatically, if it is large."""
-    values = (source.size or 0) / max(first.done, 1) * np.prod(first.X.shape)
-    return {"time_budget": _BUDGET} if values > _BLENDED else {}
 
 
 def build(name: str, params: dict[str, Any], seed: int) -> Any:

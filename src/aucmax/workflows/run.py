@@ -18,7 +18,7 @@ from aucmax.online.base import OnlineAUC
 from aucmax.registry import configured, full_name
 from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
-from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose, default_budget
+from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose
 from aucmax.workflows.plan import Plan, Progress
 
 _N_SCALES = 20  # features whose scales are stored, for the report on their influence
@@ -81,11 +81,8 @@ def begin(plan: Plan) -> Run:
         chunks, seen = _begun(source)
     first = seen[-1]
     task = _settled(requested_task(plan.positive, source), source, seen, chunks)
-    params = plan.params
-    if plan.algorithm in AUTOMATIC and name == "AUCClassifier":
-        params = {**default_budget(source, first), **params}
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
-    estimator = build(name, params, plan.seed)
+    estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
         # Learners that sum moments gain nothing by a second pass.
