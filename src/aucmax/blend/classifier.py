@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import Ranker, generator
-from aucmax.blend.columns import FeatureView, TableRows
+from aucmax.blend.columns import TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry, combine
 from aucmax.blend.crossfit import (
     Member,
@@ -48,21 +48,20 @@ from aucmax.blend.importance import (
     held_out_samples,
     importances,
 )
-from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
+from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.blend.table_input import encode_table, label_task
 from aucmax.core.rows import Float
 from aucmax.core.validation import MATRIX, MOST
 from aucmax.metrics.delong import AUCInterval
 from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
+from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.positive_class import check_positive
 
 if TYPE_CHECKING:  # imports pyarrow
     from aucmax.tables.encoder import TableEncoder
 
-_WIDE = 2000  # features; wider sparse rows stay sparse
 _BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
 _FOLDS, _FEW_FOLDS = 5, 3  # of few and of many rows
 _MAX_ROUNDS = 10  # repetitions of the folds, if the time budget allows it …
@@ -206,10 +205,7 @@ class AUCClassifier(Ranker):
     _duplicates: DuplicateCounts
     _importances: list[Importance]  # in the order of the columns
     _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
-    _n_encoded: int  # features of an encoded row
-    _levels: NDArray[np.int64]  # codes of each column of a row; none for wide rows
-    _codes: IntegerCodes
-    _view: FeatureView | None
+    _layout: RowLayout
     _column_of_feature: list[str] | None = None  # None if X was not encoded
     _blend: Float  # (3, members) mean and scale of the scores, and weights
     _odds: Float  # (2,) slope and offset of the calibration
@@ -319,7 +315,8 @@ class AUCClassifier(Ranker):
         X = X if present.all() else X[present]
         equal = Repeats.among(X, signed[present] > 0.0)
         weighted = sample_weight is not None or self.class_weight is not None
-        rows = self._training_rows(X, signed[present], weighted, seed)
+        self._layout, table = self._layout.fit(X, signed[present] > 0.0, seed)
+        rows = TrainingRows(table, signed[present], weighted)
         n_rounds, budget = 1, self.time_budget
         cv = self.cv
         if cv is None:
@@ -432,19 +429,17 @@ class AUCClassifier(Ranker):
             given = 1.0 if sample_weight is None else np.asarray(sample_weight)
             sample_weight = given * classes
         X, signed = self._labelled(X, y, sample_weight, reset=True)
-        self._n_encoded = X.shape[1]
         if len(columns):
             self.n_features_in_, self.feature_names_in_ = len(columns), columns
             task = label_task(self.classes_)
             described = {"format": "parquet", **encoder.to_json()}
             self.recipe_ = {"input": described, "task": task}
-        wide = sparse.issparse(X) and X.shape[1] > _WIDE
-        self._levels = np.zeros(0 if wide else X.shape[1], np.int64)
-        self._column_of_feature = None
+        self._column_of_feature, levels = None, None
         if encoder is not None:
             self._column_of_feature = encoder.column_of_feature
             if encoder.schema.encode == "codes":
-                self._levels = np.array(encoder.schema.n_levels, np.int64)
+                levels = encoder.schema.n_levels
+        self._layout = RowLayout.of(X, levels)
         X = self._accepted(X)
         self._require_both(signed)
         check_positive(self.classes_, float(np.mean(signed > 0.0)))
@@ -457,39 +452,10 @@ class AUCClassifier(Ranker):
             )
         return X, signed / np.mean(np.abs(signed[present]))
 
-    def _training_rows(
-        self, X: Any, signed: Float, weighted: bool, seed: int
-    ) -> TrainingRows:
-        """Find how columns become features; return the rows as members see them."""
-        if not len(self._levels):
-            self._codes, self._view = NO_CODES, None
-            return TrainingRows(TableRows(None, None, X), signed, weighted)
-        columns, words = self._columns(X)
-        self._codes = IntegerCodes.fit(columns, self._levels, signed > 0.0, seed)
-        levels = np.concatenate([self._levels, self._codes.levels])
-        columns = self._codes.transform(columns)
-        self._view = FeatureView.fit(columns, levels)
-        return TrainingRows(TableRows(columns, self._view, words), signed, weighted)
-
-    def _columns(self, X: Any) -> tuple[Any, Any]:
-        """Return the columns of encoded rows, and their words, if they have any."""
-        width = len(self._levels)
-        if not sparse.issparse(X):
-            return X, None
-        words = X[:, width:] if X.shape[1] > width else None
-        return X[:, :width].toarray(), words
-
-    def _table_rows(self, X: Any) -> TableRows:
-        """Return validated rows as members see them."""
-        if self._view is None:
-            return TableRows(None, None, X)
-        columns, words = self._columns(X)
-        return TableRows(self._codes.transform(columns), self._view, words)
-
     @property
     def row_width(self) -> int:
         """Number of features of an encoded row."""
-        return self._n_encoded
+        return self._layout.width
 
     def decision_function(self, X: ArrayLike) -> Float:
         """Return the score of each row; higher scores rank nearer ``classes_[1]``.
@@ -507,10 +473,10 @@ class AUCClassifier(Ranker):
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
             return self.score_rows(self._accepted(self.encoder_.transform(X)))
-        if self._n_encoded == self.n_features_in_:
+        if self.row_width == self.n_features_in_:
             return super().decision_function(X)
         rows = check_array(X, **MATRIX)
-        if rows.shape[1] != self._n_encoded:
+        if rows.shape[1] != self.row_width:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but AUCClassifier was fitted to a "
                 f"table of {self.n_features_in_} columns: pass a data frame with them."
@@ -518,8 +484,8 @@ class AUCClassifier(Ranker):
         return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:
-        if sparse.issparse(X) and len(self._levels) in (0, self._n_encoded):
-            return super()._accepted(X)  # of which nothing can be missing
+        if not self._layout.may_lack(X):
+            return super()._accepted(X)
         values = X.data if sparse.issparse(X) else X
         if (np.abs(values) > MOST).any():  # missing values are not
             super()._accepted(np.where(np.isnan(X), 0.0, X))
@@ -527,8 +493,7 @@ class AUCClassifier(Ranker):
 
     def _unfitted_members(self, n_rows: int) -> list[Member]:
         if self.members is None:
-            levels = None if self._view is None else self._view.levels
-            return default_team(levels, n_rows)
+            return default_team(self._layout.column_levels, n_rows)
         return named_members(self.members)
 
     def _column_importances(self) -> list[Importance]:
@@ -542,7 +507,7 @@ class AUCClassifier(Ranker):
         return self._importances
 
     def _score_encoded(self, X: Any, fold: int) -> Float:
-        return self._score(self._table_rows(X), fold)
+        return self._score(self._layout.rows(X), fold)
 
     def _features_of_column(self) -> dict[str, NDArray[np.int64]]:
         """Return the encoded features of each column, by its name."""
@@ -554,12 +519,12 @@ class AUCClassifier(Ranker):
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
-        if sparse.issparse(X) and len(self._levels):
+        if sparse.issparse(X) and self._layout.view is not None:
             size = max(_BLOCK // X.shape[1], 1)
             blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
-            scores = [self._score(self._table_rows(block)) for block in blocks]
+            scores = [self._score(self._layout.rows(block)) for block in blocks]
             return np.concatenate([np.zeros(0), *scores])
-        return self._score(self._table_rows(X))
+        return self._score(self._layout.rows(X))
 
     def _score(self, rows: TableRows, fold: int | None = None) -> Float:
         """Return calibrated scores, by all models or by those of one fold."""
@@ -592,11 +557,8 @@ class AUCClassifier(Ranker):
             *(self.auc_, self.leaderboard_, self._column_importances()),
             *(self._duplicates, counts),
         ).to_json()
-        state.header["encoded"] = self._n_encoded
-        own = {"blend": self._blend, "odds": self._odds, **self._codes._asdict()}
-        own["encoded_levels"] = self._levels
-        if self._view is not None:
-            own |= self._view._asdict()
+        state.header["encoded"] = self.row_width
+        own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         for name, models in self.members_.items():
             for k, model in enumerate(models):
@@ -612,9 +574,9 @@ class AUCClassifier(Ranker):
         estimator._importances, estimator._held_out = notes.importances, []
         estimator._duplicates = notes.repeats
         encoded = state.header.get("encoded", estimator.n_features_in_)
-        estimator._restore_view(encoded, own)
-        widths = estimator._widths()
-        estimator.members_ = restore_members(state, dict(notes.models), widths)
+        estimator._layout = layout = RowLayout.restored(encoded, own)
+        counts, widths = dict(notes.models), layout.member_widths
+        estimator.members_ = restore_members(state, counts, widths)
         found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)
         estimator._blend, estimator._odds = blend, odds = found["blend"], found["odds"]
         expected = (3, len(estimator.members_))
@@ -626,29 +588,3 @@ class AUCClassifier(Ranker):
         if not (blend[1:] > 0.0).all() or not odds[0] > 0.0:
             raise ValueError("blend weights or calibration slope are not positive.")
         return estimator
-
-    def _restore_view(self, encoded: Any, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take the views of a model file; raise a ValueError if they are invalid."""
-        if type(encoded) is not int or not 0 < encoded < 1 << 31:
-            raise ValueError(f"it claims {encoded!r} encoded features.")
-        self._n_encoded = encoded
-        # Files of version 0.1.0 have no categories, and no columns of wide rows.
-        old = np.zeros(encoded if encoded <= _WIDE else 0)
-        levels = whole_numbers("levels", arrays.get("encoded_levels", old), 0, 1 << 31)
-        if levels.ndim != 1 or len(levels) > encoded:
-            raise ValueError(f"'encoded_levels' has shape {levels.shape}.")
-        self._levels, self._view = levels, None
-        self._codes = IntegerCodes.restored(arrays, max(len(levels), 1))
-        if len(levels):
-            width = len(levels) + len(self._codes.columns)
-            self._view = FeatureView.restored(arrays, width)
-
-    def _widths(self) -> set[int]:
-        """Return the numbers of features that members may have."""
-        if self._view is None:
-            return {self._n_encoded}
-        n_columns = len(self._levels)
-        return {
-            n_columns + len(self._codes.columns),
-            self._view.width + self._n_encoded - n_columns,
-        }

@@ -23,13 +23,13 @@ Score = Callable[[Graph, str, Any], str]
 def blend(graph: Graph, X: str, estimator: AUCClassifier, score: Score) -> str:
     """Add the score of a blend; ``score`` adds that of a model on features."""
     columns, features = X, X
-    view, width = estimator._view, len(estimator._levels)
-    if view is not None:
-        columns = _slice(graph, X, 0, width)
-        columns = _with_codes(graph, columns, estimator._codes)
-        features = _features(graph, columns, view)
-        if estimator._n_encoded > width:
-            words = _slice(graph, X, width, estimator._n_encoded)
+    layout = estimator._layout
+    if layout.view is not None:
+        width = len(layout.levels)
+        columns = _with_codes(graph, _slice(graph, X, 0, width), layout.codes)
+        features = _features(graph, columns, layout.view)
+        if layout.width > width:
+            words = _slice(graph, X, width, layout.width)
             features = graph.add("Concat", features, words, axis=1)
     slope, total = estimator._odds[0], graph.constant([estimator._odds[1]])
     for models, (mean, deviation, weight) in zip(
