@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -19,8 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
+from aucmax.base.docstrings import complete_docstring
 from aucmax.base.expression import ScoreExpression
-from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
 from aucmax.metrics.inputs import area, classes
@@ -61,6 +61,40 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     n_features_in_: int
     encoder_: Encoder | None = None  # of a model that was fitted on a table
     recipe_: dict[str, Any] | None = None  # how a model file says to read such tables
+
+    _sections: ClassVar[str] = ""  # of the docstring, shared by several classes
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls, cls._sections)
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the ranker to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; float32 and CSR are used without a copy.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; the larger one, ``classes_[1]``, is ranked on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights; a pair has the product of its two weights. Rows of weight zero
+            are ignored.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit_rows(X, y, sample_weight)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Validate the arguments of ``fit`` and fit the ranker."""
+        raise NotImplementedError
 
     def decision_function(self, X: ArrayLike) -> Float:
         """Return the score of each row; higher scores rank nearer ``classes_[1]``.
@@ -218,7 +252,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
                 f"above tol={tol:.2g}. {remedy}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _rows(
@@ -254,6 +288,11 @@ class LinearRanker(Ranker):
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         return product(X, self.coef_[0]) + self.intercept_[0]
+
+    def _set_linear(self, w: Float, mean: Float) -> None:
+        """Set the weights; score zero is midway between the mean class scores."""
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([-0.5 * float((mean @ w).sum())])
 
     def _validate_state(self, state: Any) -> None:
         """Raise a ValueError if a kernel would read out of bounds by a stored state."""
@@ -391,20 +430,6 @@ class LinearRanker(Ranker):
     def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
         raise NotImplementedError
-
-
-def ridge_of(l2: float | str, tally: ClassMoments) -> Float:
-    """Return the penalty of each weight for the square loss; "auto" is the default."""
-    delta = tally.mean[POS] - tally.mean[NEG]
-    if not isinstance(l2, str):
-        return np.full(len(delta), float(l2))
-    diagonal = tally.variance.sum(axis=0) + delta**2
-    return default_ridge(tally.weight, tally.nonzero_share, diagonal, CURVATURE)
-
-
-def midway(w: Float, mean: Float) -> float:
-    """Return the intercept that centres the mean scores of both classes at zero."""
-    return -0.5 * float((mean @ w).sum())
 
 
 def product(X: Any, w: Float) -> Float:

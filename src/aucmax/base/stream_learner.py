@@ -6,7 +6,10 @@ learner, beside ``state()`` and ``from_state()`` to save it
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 
 from aucmax.core.rows import Float
 
@@ -64,3 +67,42 @@ class StreamLearner(Protocol):
     def grows_quadratically(self) -> bool:
         """Whether the state takes memory proportional to the features squared."""
         ...
+
+
+class PartialFit:
+    """Mixin of rankers that learn from streams."""
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the next rows of a stream, once each, in the order given.
+
+        The division of a stream into chunks does not change the result.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Next rows of the stream.
+        y : array-like of shape (n_samples,)
+            Their labels; a chunk may have one class only.
+        classes : array-like of shape (2,), default=None
+            The two labels; required in the first call if ``y`` has only one of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights; rows of weight zero are ignored.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._learn_rows(X, y, classes, sample_weight)
+        return self
+
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """Validate the arguments of ``partial_fit`` and learn the rows."""
+        raise NotImplementedError

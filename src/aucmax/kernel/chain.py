@@ -15,15 +15,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
+from aucmax.base.stream_learner import PartialFit
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_values, row_weights
 from aucmax.kernel.feature_map import FeatureMap
@@ -46,7 +47,7 @@ class Held(NamedTuple):
     signed: Float
 
 
-class Chain(Ranker):
+class Chain(PartialFit, Ranker):
     r"""A map and a learner of its features, as one ranker.
 
     What it takes, gives and promises is as for a linear learner: raw features, dense or
@@ -76,12 +77,7 @@ class Chain(Ranker):
         The fitted map.
     learner_ : estimator
         The fitted learner.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+    .. shared: classes, features
     n_iter_ : int
         As the learner counts.
 
@@ -138,27 +134,7 @@ class Chain(Ranker):
         self.first_rows = first_rows
         self.memory = memory
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the map to ``X``, then the learner to its features and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for the learner. A row of weight zero is not there at
-            all.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         mapper = clone(self.map).fit(rows, signed > 0.0)
@@ -182,38 +158,12 @@ class Chain(Ranker):
             learner.fit(features(mapper, rows), signed > 0.0, sample_weight=weight)
         self._forget()
         self.map_, self.learner_ = mapper, learner
-        return self
 
-    @available_if(lambda self: hasattr(self.learner, "partial_fit"))
-    @_fit_context(prefer_skip_nested_validation=False)
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from the rows of ``X``, once each, in the order given.
+    partial_fit = available_if(lambda self: hasattr(self.learner, "partial_fit"))(
+        PartialFit.partial_fit
+    )
 
-        The map is fitted to the first rows. However a stream is cut into chunks, the
-        result is the same, as far as that is true of the learner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows of the stream.
-        y : array-like of shape (n_samples,)
-            Their labels; one class alone is fine.
-        classes : array-like of shape (2,), default=None
-            The two labels, needed in the first call if ``y`` has only one of them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a row of weight zero is not there at all.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not (self._holds or "map_" in vars(self))
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if not first and classes is not None:
@@ -223,7 +173,6 @@ class Chain(Ranker):
         for start in range(0, len(signed), _PART):
             some = slice(start, start + _PART)
             _learn(self.learner_, features(self.map_, rows[some]), signed[some])
-        return self
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

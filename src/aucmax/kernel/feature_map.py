@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucmax.base.docstrings import complete_docstring
 from aucmax.base.expression import ScoreExpression, Units
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
@@ -35,6 +36,10 @@ class FeatureMap(StoredEstimator, TransformerMixin, BaseEstimator):
 
     columns_: NDArray[np.int64]  # the features that count
     n_features_in_: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls, "")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:

@@ -10,12 +10,10 @@ n² numbers. The norm of w is that of f, so no preconditioner is needed.
 """
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.expression import ScoreExpression, Units
@@ -55,22 +53,9 @@ class KernelBAM(Ranker):
         Penalty; "auto" is :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
     loss : str, default="squared_hinge"
         Loss of a pair, as in :class:`BAM`.
-    sigma : float or "auto", default="auto"
-        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
-        distance of rows to their mean, for scaled features the number that vary.
-    width : float, default=1.0
-        Factor on sigma, to tune the width independently of units.
     subsample : float, default=1.0
         Share of the rows to train on, drawn at random from each class.
-    scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations, except in text (more
-        features than rows, less than a tenth of the values nonzero). "none" does not
-        scale.
-    tol : float, default=1e-3
-        Gradient norm to stop at, relative to that at zero.
-    max_iter : int, default=100
-        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
-        not reached.
+    .. shared: kernel, newton
     random_state : int, RandomState instance or None, default=None
         Random seed of the subsample.
 
@@ -80,19 +65,7 @@ class KernelBAM(Ranker):
         Weights β of the training rows.
     landmarks_ : ndarray of shape (n_columns, n_rows)
         The scaled training rows, as columns.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    sigma_ : float
-        Kernel width, in units of the scaled features.
-    columns_ : ndarray of shape (n_columns,)
-        Features that vary; constant ones are ignored.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
-        clipped to the range [low, high] of the training rows.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: intercept, scaling, classes, features
     n_iter_ : int
         Number of Newton steps.
     objective_ : float
@@ -161,11 +134,7 @@ class KernelBAM(Ranker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker; see :meth:`BAM.fit`. Rows of weight zero are ignored."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         chosen = self._drawn(signed)
@@ -208,7 +177,6 @@ class KernelBAM(Ranker):
         means = np.maximum(share, 0.0), np.maximum(-share, 0.0)
         scores = found.iterate.scores
         self.intercept_ = np.array([-0.5 * sum(float(m @ scores) for m in means)])
-        return self
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

@@ -14,8 +14,6 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.duplicate_rows import Repeats, dealt
@@ -88,10 +86,7 @@ class KernelAUCCV(Ranker):
         AUC of the best kernel on each fold.
     linear_scores_ : ndarray of shape (n_folds,)
         AUC of the linear ranker on each fold; empty without ``fallback``.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: classes, features
 
     See Also
     --------
@@ -145,11 +140,7 @@ class KernelAUCCV(Ranker):
         self.fallback = fallback
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         rng = generator(self.random_state)
@@ -185,7 +176,6 @@ class KernelAUCCV(Ranker):
             if sample is not rows:
                 weight = np.abs(signed) if weighted else None
                 self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
-        return self
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

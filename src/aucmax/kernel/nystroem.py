@@ -44,17 +44,7 @@ class KMeansNystroem(KernelMap):
     n_components : int or None, default=400
         Number of landmarks, or None for all distinct rows. It is also the number of
         features, unless landmarks are nearly equal.
-    sigma : float or "auto", default="auto"
-        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
-        distance of rows to their mean, for scaled features the number that vary.
-    width : float, default=1.0
-        Factor on sigma, to tune the width independently of units.
-    scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations, except in text (more
-        features than rows, less than a tenth of the values nonzero). "none" does not
-        scale.
-    linear : bool, default=False
-        Whether to prepend the scaled features to those of the kernel.
+    .. shared: kernel, linear
     tol : float, default=1e-7
         Eigenvalues of W below this share of the largest one are left out: in float32
         their features would be noise.
@@ -67,15 +57,7 @@ class KMeansNystroem(KernelMap):
         The scaled landmarks, as columns.
     components_ : ndarray of shape (n_landmarks, n_kept)
         :math:`U \Lambda^{-1/2}`.
-    sigma_ : float
-        Kernel width, in units of the scaled features.
-    columns_ : ndarray of shape (n_columns,)
-        Features that vary; constant ones are ignored.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
-        clipped to the range [low, high] of the training rows.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: scaling, features
 
     See Also
     --------

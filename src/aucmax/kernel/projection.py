@@ -41,8 +41,7 @@ class Projection(FeatureMap):
         Features used: those drawn, or all that are not always zero.
     directions_ : ndarray of shape (n_columns, n_components)
         Projection matrix; without columns if features are only selected.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: features
 
     See Also
     --------

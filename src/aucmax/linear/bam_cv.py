@@ -15,11 +15,10 @@ the other scale is clearly better.
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.folds import area, folds, left_out, path_table, penalties
@@ -89,9 +88,7 @@ class BAMCV(LinearRanker):
     l2s : int or array-like of shape (n_l2s,), default=12
         The penalties; or their number, on a geometric path from one that shrinks all
         weights to a negligible one.
-    cv : int, cross-validation generator or iterable, default=5
-        Number of stratified folds (at most the rows of the smaller class), or anything
-        that scikit-learn accepts as ``cv``.
+    .. shared: cv
     loss : str or list of str, default="auto"
         A loss of :class:`BAM`, or several to choose from; "auto" is
         ["squared_hinge", "logistic"].
@@ -109,31 +106,18 @@ class BAMCV(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights for ``l2_`` and ``loss_``, from all rows.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features, path
     n_iter_ : int
         Largest number of Newton steps of a penalty, on all rows.
-    l2_ : float
-        Penalty with the highest mean AUC; the largest of equal ones.
     loss_ : str
         Loss with the highest mean AUC; the first of equal ones.
     scale_ : ndarray of shape (n_features,)
         The scales s: ``BAM(l2_, loss=loss_).fit(X / scale_, y)`` has the weights
         ``coef_ * scale_``. Zero for constant features.
-    l2s_ : ndarray of shape (n_l2s,)
-        All penalties, decreasing.
     scores_ : ndarray of shape (n_l2s, n_folds)
         AUC on the held-out rows of each fold, with ``loss_``.
     loss_scores_ : ndarray of shape (n_losses, n_l2s, n_folds)
         AUC on the held-out rows for every loss, with ``scale_``.
-    coef_path_ : ndarray of shape (n_l2s, n_features)
-        Weights for each penalty, from all rows.
 
     See Also
     --------
@@ -202,11 +186,7 @@ class BAMCV(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._losses()  # raise errors before any work
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         stats = feature_statistics(self, X, rows, signed)
@@ -214,11 +194,11 @@ class BAMCV(LinearRanker):
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        return self._search(stats, parts, shares(signed))
+        self._search(stats, parts, shares(signed))
 
     def _search(
         self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
-    ) -> Self:
+    ) -> None:
         """Choose scale, loss and penalty; ``everything`` are shares of all rows."""
         losses, scales = self._losses(), self._scales(stats)
         with one_blas_thread():
@@ -230,7 +210,7 @@ class BAMCV(LinearRanker):
             (rest,), more = self._areas([scaled], losses[len(first) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.penalty_path)
-            path = self._path(scaled, self.loss_, l2s, None, everything)
+            path = self._path(scaled, self.loss_, l2s, everything)
         # One warning for all fits, with the largest gradient.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
@@ -238,10 +218,7 @@ class BAMCV(LinearRanker):
         self.scale_ = scaled.scale
         self.n_iter_ = path.n_iter
         self.coef_path_ = np.array(path.weights)
-        w = path.weights[best]
-        self.coef_ = w[np.newaxis].copy()
-        self.intercept_ = np.array([-0.5 * float((stats.mean @ w).sum())])
-        return self
+        self._set_linear(path.weights[best].copy(), stats.moments.mean)
 
     def _scales(self, stats: FeatureStatistics) -> list[ScaledStatistics]:
         """Return the scales to choose from, the default one first."""
@@ -251,7 +228,7 @@ class BAMCV(LinearRanker):
         if self.scale != "size":
             scales.append(ScaledStatistics(stats, standard_deviations(stats)))
         if self.scale != "deviation":
-            squares = squared_sizes(stats.weight, stats.nonzero_share, stats.diagonal())
+            squares = squared_sizes(stats.moments, stats.diagonal())
             scales.append(ScaledStatistics(stats, np.sqrt(squares)))
         if len(scales) > 1:
             ratio = scales[1].scale[stats.varies] / scales[0].scale[stats.varies]
@@ -276,7 +253,7 @@ class BAMCV(LinearRanker):
 
         def one(job: tuple[ScaledStatistics, str, Float, Fold]) -> Path:
             with one_thread():  # one per path, not more within it
-                return self._path(*job)
+                return self._path(*job[:3], job[3].shares(), job[3])
 
         paths = list(in_threads(one, jobs))
         areas = np.array([path.areas for path in paths])
@@ -289,12 +266,11 @@ class BAMCV(LinearRanker):
         stats: ScaledStatistics,
         loss: str,
         l2s: Float,
-        fold: Fold | None,
-        everything: Float | None = None,
+        share: Float,
+        fold: Fold | None = None,
     ) -> Path:
         """Return the minima for all penalties, each starting from the one before."""
         tol = max(self.tol, _FOLD_TOL) if fold else self.tol
-        share = fold.shares() if fold else everything
         objective, start = stats.objective(share, loss), None
         path = Path([], [], 0, 0.0)
         for l2 in l2s.tolist():

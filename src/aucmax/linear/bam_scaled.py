@@ -1,12 +1,10 @@
 """Feature scales of the penalty of BAMCV; see :mod:`aucmax.linear.bam_cv`."""
 
-from typing import Any
-
 import numpy as np
 
 from aucmax.core.rows import Float
 from aucmax.linear.bam import FeatureStatistics
-from aucmax.linear.solvers.newton import Coordinates, Objective, Ridge
+from aucmax.linear.solvers.newton import Coordinates, Ridge
 
 # The path ends at this ridge, for features of unit scale, or after so many decades if
 # there are too many features for covariances.
@@ -18,16 +16,10 @@ class ScaledStatistics(FeatureStatistics):
     """Feature statistics for the ridge (l2/2) Σ (scale w)²."""
 
     def __init__(self, stats: FeatureStatistics, scale: Float) -> None:
-        classes = stats.weight, stats.mean, stats.variance, stats.nonzero_share
-        super().__init__(stats.X, stats.varies, *classes)
-        self.H, self.system, self.stats = stats.H, stats.system, stats
+        super().__init__(stats.X, stats.varies, stats.moments, stats.H, stats.system)
         self.scale = np.where(self.varies, scale, 0.0)
         self.square = self.scale**2
         self._known: dict[float, Coordinates] = {}
-
-    def objective(self, share: Any, loss: str) -> Objective:
-        """Return J without the ridge."""
-        return self.stats.objective(share, loss)
 
     def coordinates(self, l2: Ridge) -> Coordinates:
         """Return coordinates in which the curvature at zero is about one."""
@@ -52,10 +44,11 @@ class ScaledStatistics(FeatureStatistics):
 
 def standard_deviations(stats: FeatureStatistics) -> Float:
     """Return the standard deviations of the features, over rows of both classes."""
-    share = stats.weight / stats.weight.sum()
-    gap = stats.mean[0] - stats.mean[1]
+    weight, _, mean, variance, _ = stats.moments
+    share = weight / weight.sum()
+    gap = mean[0] - mean[1]
     # From the class variances: a mean of squares far from zero is rounding error.
-    return np.sqrt(share @ stats.variance + share.prod() * gap**2)
+    return np.sqrt(share @ variance + share.prod() * gap**2)
 
 
 def is_better(aucs: Float, others: Float) -> bool:

@@ -16,21 +16,19 @@ and a point costs one sort of the scores. Planes that stay inactive are dropped.
 """
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.penalty import default_ridge
+from aucmax.base.penalty import ridge
 from aucmax.base.ranker import LinearRanker
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.cutting_planes import Planes
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
-from aucmax.linear.solvers.newton import Objective, Ridge
+from aucmax.linear.solvers.newton import Objective
 from aucmax.losses.pairwise import Hinge, shares
 from aucmax.storage.storable import Spec
 
@@ -156,14 +154,7 @@ class SVMPerf(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features
     n_iter_ : int
         Number of rounds.
     objective_ : float
@@ -222,11 +213,7 @@ class SVMPerf(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker; parameters as in :meth:`BAM.fit`."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
@@ -234,21 +221,13 @@ class SVMPerf(LinearRanker):
         share = shares(signed)
         # Rows of weight zero may hold any values.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            l2: Ridge = (
-                default_ridge(
-                    moments.weight, moments.nonzero_share, pairs.diagonal, _CURVATURE
-                )
-                if isinstance(self.l2, str)
-                else float(self.l2)
-            )
-            ridge = np.maximum(l2, _LEAST * pairs.diagonal)
-            unit = 1.0 / np.sqrt(np.where(pairs.varies, ridge, np.inf))
-            objective = Objective(matrix, share, Hinge, ridge, pairs.mean.mean(axis=0))
+            l2 = ridge(self.l2, moments, pairs.diagonal, _CURVATURE)
+            l2 = np.maximum(l2, _LEAST * pairs.diagonal)
+            unit = 1.0 / np.sqrt(np.where(pairs.varies, l2, np.inf))
+            objective = Objective(matrix, share, Hinge, l2, pairs.mean.mean(axis=0))
             found = minimise(objective, unit, float(self.tol), self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gap_ = found.gap
         if found.n_iter >= self.max_iter:
             self._warn_above(float(self.tol), found.gap, "the relative gap")
-        self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((pairs.mean @ found.w).sum())])
-        return self
+        self._set_linear(found.w, pairs.mean)

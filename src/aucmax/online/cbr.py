@@ -73,12 +73,7 @@ class CBR(OnlineAUC):
     precondition : bool, default=True
         Centre and scale features internally. Switch it off for text with more features
         than rows, where rare features are scaled up too far.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------

@@ -102,15 +102,7 @@ class FSAUC(OnlineAUC):
         steps end where the residual of the row is zero; implicit ones take it after the
         step. Both can diverge if it is far too large and there are no balls. Divergence
         raises an error.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------

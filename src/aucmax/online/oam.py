@@ -198,16 +198,10 @@ class OAM(OnlineAUC):
         How C falls: with the number of rows; with its square root; not at all, so that
         steps grow with the number of rows. "printed" is the last one, with C a plain
         number.
-    average : bool, default=True
-        Return an average of the iterates, weighted by t, or the last iterate.
+    .. shared: average
     precondition : bool, default=True
         Scale features internally.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------

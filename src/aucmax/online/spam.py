@@ -145,15 +145,7 @@ class SPAM(OnlineAUC):
         Take the residual of a row after or before its step. Explicit steps, those of
         the paper, diverge if ``eta0`` is too large, which raises an error; implicit
         steps can if they are large and constant.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from aucmax.base.class_moments import NEG, POS
+from aucmax.base.class_moments import NEG, POS, ClassMoments
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Index, Rows, as_rows, copy_row, mark_row, row_bytes
 from aucmax.core.threads import in_threads
@@ -151,6 +151,13 @@ class Moments(NamedTuple):
         if not varies.all():
             H, delta = H[np.ix_(varies, varies)], delta[varies]
         return H, delta, varies
+
+    def class_moments(self) -> ClassMoments:
+        """Return the moments of each feature alone."""
+        weight, rows, mean, scatter, nonzero = self
+        squares = np.diagonal(scatter, axis1=1, axis2=2)
+        variance, share = (x / weight[:, np.newaxis] for x in (squares, nonzero))
+        return ClassMoments(weight, rows, mean, variance, share)
 
     def _check(self, other: "Moments") -> None:
         if self.mean.shape != other.mean.shape:
