@@ -17,6 +17,7 @@ from aucmax.online.engine.centred_rows import Known, Stream, Visit, look_row, mo
 from aucmax.online.engine.feature_table import (
     L2,
     Table,
+    average_part,
     averaged,
     class_scores,
     empty,
@@ -40,6 +41,7 @@ __all__ = [
     "Stream",
     "Table",
     "Visit",
+    "average_part",
     "averaged",
     "class_scores",
     "empty",

@@ -18,8 +18,7 @@ def look(
     x: Float, features: ColumnIndex, length: int, feat: Float, dx: Float
 ) -> tuple[float, float]:
     """Write D x to ``dx``; return w·x and x·D x."""
-    s = 0.0
-    x_x = 0.0
+    s = x_x = 0.0
     for k in range(length):
         j = features[k]
         dx[j] = feat[D, j] * x[k]
@@ -31,8 +30,7 @@ def look(
 @vectorised
 def look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, float]:
     """Do the same as ``look`` for a row without zeros."""
-    s = 0.0
-    x_x = 0.0
+    s = x_x = 0.0
     for j in range(dx.shape[0]):
         dx[j] = feat[D, j] * (x[j] - shift[j])
     for j in range(dx.shape[0]):  # a separate loop: see CONTRIBUTING, traps
@@ -51,20 +49,12 @@ def compare(
     dx: Float,
 ) -> tuple[float, float]:
     """Return w·x and the product with ``dx`` of a buffered row."""
-    s = s1 = cross = cross1 = 0.0
-    if length & np.uint64(1):
-        j, v = places[start], values[start]
+    s = cross = 0.0
+    for k in range(start, start + length):
+        j, v = places[k], values[k]
         s += feat[W, j] * v
         cross += dx[j] * v
-    # Two sums of each: the next pair waits for the scores of this one.
-    for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
-        j, v, k1 = places[k], values[k], k + np.uint64(1)
-        s += feat[W, j] * v
-        cross += dx[j] * v
-        j, v = places[k1], values[k1]
-        s1 += feat[W, j] * v
-        cross1 += dx[j] * v
-    return s + s1, cross + cross1
+    return s, cross
 
 
 @vectorised
@@ -72,8 +62,7 @@ def compare_full(
     values: Float, start: np.uint64, feat: Float, shift: Float, dx: Float
 ) -> tuple[float, float]:
     """Do the same as ``compare`` for a row without zeros."""
-    s = 0.0
-    cross = 0.0
+    s = cross = 0.0
     for j in range(np.uint64(dx.shape[0])):
         v = values[start + j] - shift[j]
         s += feat[W, j] * v

@@ -279,14 +279,22 @@ def class_scores(table: Table) -> tuple[float, float]:
     return a, b
 
 
+@inlined
 def weights(table: Table) -> Float:
     """Return the weights, as a view."""
     return table.feat[W]
 
 
+@inlined
 def scales(table: Table) -> Float:
     """Return the scales D, as a view."""
     return table.feat[D]
+
+
+@inlined
+def average_part(table: Table) -> Float:
+    """Return the part u of the average, as a view."""
+    return table.feat[U]
 
 
 @inlined
