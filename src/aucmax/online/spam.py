@@ -98,8 +98,7 @@ def update(
         # The proximal map of the penalty.
         if engine.falls_due(table, how, p * (1.0 - p) * eta):
             if l1 > 0.0:
-                due, past = stats.penalty_due(table), stats.average_weight(table)
-                soft_threshold(table.feat, l1 * due, past)
+                soft_threshold(table, l1 * stats.penalty_due(table))
             engine.settle(table, how)
             a, b = engine.class_scores(table)
     z[T], z[A], z[B] = t, a, b

@@ -317,29 +317,29 @@ def unit_weight(feat: Float, j: int) -> float:
 
 
 @kernel
-def norms(feat: Float) -> tuple[float, float]:
+def norms(table: Table) -> tuple[float, float]:
     """Return Σ w²/D and Σ |w|/√D, norms of the weights at unit scale; O(d)."""
-    squares = 0.0
-    absolute = 0.0
-    for j in range(feat.shape[1]):
-        unit = unit_weight(feat, j)
+    squares = absolute = 0.0
+    for j in range(table.feat.shape[1]):
+        unit = unit_weight(table.feat, j)
         squares += unit * unit
         absolute += unit
     return squares, absolute
 
 
 @kernel
-def unit_magnitudes(feat: Float) -> Float:
+def unit_magnitudes(table: Table) -> Float:
     """Return |w|/√D of every feature; O(d)."""
-    magnitudes = np.zeros(feat.shape[1])
-    for j in range(feat.shape[1]):
-        magnitudes[j] = unit_weight(feat, j)
+    magnitudes = np.zeros(table.feat.shape[1])
+    for j in range(magnitudes.shape[0]):
+        magnitudes[j] = unit_weight(table.feat, j)
     return magnitudes
 
 
 @kernel
-def soft_threshold(feat: Float, threshold: float, past: float) -> None:
+def soft_threshold(table: Table, threshold: float) -> None:
     """Soft-threshold the weights at unit scale, w/√D; O(d)."""
+    feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         w = feat[W, j]
         soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(feat[D, j]), 0.0)
@@ -348,14 +348,16 @@ def soft_threshold(feat: Float, threshold: float, past: float) -> None:
 
 
 @kernel
-def rebase(feat: Float, scale: float, past: float) -> None:
+def rebase(table: Table, scale: float) -> None:
     """Multiply the weights by ``scale`` and restart the sum Σγ of the average; O(d).
 
     With a small factor, the average would be a small difference of large numbers.
     """
+    feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         feat[U, j] -= past * feat[W, j]
         feat[W, j] *= scale
+    table.stats[PAST] = 0.0
 
 
 def fade(table: Table, share: float) -> None:
