@@ -4,8 +4,6 @@ Counts are sums of weights, so the moments of weighted rows are those of repeate
 Covariances, for exact solutions, are in :mod:`aucmax.linear.solvers.covariances`.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,7 @@ from aucmax.core.rows import (
     take_rows,
     zeros_for,
 )
+from aucmax.core.threads import in_threads
 
 POS, NEG = 0, 1  # rows of an array of class statistics
 # A mean square about the reference point below ROUNDING times the squared mean is
@@ -114,15 +113,12 @@ def measure(X: Rows, y: Float, n_features: int) -> ClassMoments:
         return weight, rows, sums
 
     starts = range(0, max(n, 1), max(size, 1))
-    if len(starts) == 1:  # starting a thread takes as long as 5000 rows of a9a
-        total = block(0)
-    else:
-        with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
-            total, *rest = pool.map(block, starts)
-        for part in rest:
-            for sums, more in zip(total, part, strict=True):
-                sums += more
-    weight, rows, sums = total
+    # Starting a thread takes as long as 5000 rows of a9a.
+    parts = map(block, starts) if len(starts) == 1 else in_threads(block, starts)
+    weight, rows, sums = next(parts)
+    for part in parts:
+        for total, more in zip((weight, rows, sums), part, strict=True):
+            total += more
     mean, variance, nonzero_share = np.empty((3, 2, n_features))
     _divide(sums, weight, mean, variance, nonzero_share)
     with np.errstate(all="ignore"):  # the caller checks the result

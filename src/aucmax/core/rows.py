@@ -132,18 +132,14 @@ def cut_rows(X: Rows, start: int, stop: int) -> Rows:
     return X[start:stop]
 
 
-def by_layout(
-    dense: Callable[..., Any], csr: Callable[..., Any], silent: bool = False
-) -> Any:
+def by_layout(dense: Callable[..., Any], csr: Callable[..., Any]) -> Any:
     """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR.
 
-    Kernels compile in the one that fits. With the compiler off, Python calls it, or
-    does nothing if they are ``silent``: functions that only affect the speed.
+    Kernels compile in the one that fits; with the compiler off, Python calls it.
     """
 
     def either(X, *args):
-        if not silent:
-            return (csr if isinstance(X, CSR) else dense)(X, *args)
+        return (csr if isinstance(X, CSR) else dense)(X, *args)
 
     dense, csr = uniquely_named(dense, "dense"), uniquely_named(csr, "csr")
     _compile(either, dense, csr, INLINE)

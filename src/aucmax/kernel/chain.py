@@ -1,13 +1,11 @@
-"""A map and a learner in one estimator: mapped rows come and go, block by block.
+"""Feature map and learner in one estimator.
 
-``fit`` maps all rows once if their features fit in memory, or if the learner wants them
-at once. Otherwise it goes over the data in passes of ``partial_fit``, and maps a block
-whenever it is its turn.
+``fit`` maps all rows once if their features fit in memory, or if the learner needs them
+at once. Otherwise it makes passes of ``partial_fit`` and maps the rows block by block.
 
-A stream has to fit the map before anything can be learnt. So its first rows are held
-until there are enough of them, whatever chunks they come in; then they are learnt, and
-the map stays as it is. A model that is asked for scores before that answers with what
-it would be if the stream ended here.
+In a stream the map is fitted before anything is learnt. So the first rows are held
+until there are enough, then they are learnt, and the map does not change any more.
+Scores before that are those of the model if the stream ended there.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,44 +30,43 @@ from aucmax.online.base import OnlineAUC, visits
 from aucmax.storage.estimator import below, restore
 from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
 
-_STREAM_RIDGE = 1e-5  # for features of one unit, while nobody knows how many rows
-_MOST_BYTES = 1 << 33  # for a learner that wants them all
-_PASSES = 5  # over rows that are mapped anew: more take longer than they are worth
-_PART = 4096  # rows whose features are there at a time
-_FEW = 1000  # rows a map is fitted to, at least
-_ROWS_A_FEATURE = 4  # … and for each of its features
+_STREAM_RIDGE = 1e-5  # for features of one unit, in a stream of unknown length
+_MOST_BYTES = 1 << 33  # of features, for a learner that needs all rows at once
+_PASSES = 5  # at most over rows that are mapped again in each pass
+_PART = 4096  # rows mapped at a time
+_FEW = 1000  # rows that a map is fitted to, at least …
+_ROWS_A_FEATURE = 4  # … and per component of the map
 
 
 class Held(NamedTuple):
-    """The first rows of a stream, with labels and weights in one."""
+    """First rows of a stream, and their weights signed by class."""
 
     X: Any
     signed: Float
 
 
 class Chain(PartialFit, Ranker):
-    r"""A map and a learner of its features, as one ranker.
+    r"""Feature map and linear learner as one ranker.
 
-    What it takes, gives and promises is as for a linear learner: raw features, dense or
-    sparse; streams, if its learner knows them; one model file.
+    It accepts what a linear learner accepts: raw features, dense or sparse, and streams
+    if its learner does. It is saved in one model file.
 
     Parameters
     ----------
     map : transformer
-        Such as :class:`KMeansNystroem` or :class:`RandomFourier`; anything with ``fit``
-        and ``transform`` will do, but only maps of this library can be saved.
+        Such as :class:`KMeansNystroem` or :class:`RandomFourier`. Any transformer with
+        ``fit`` and ``transform`` works, but only maps of this library can be saved.
     learner : estimator
         A linear ranker of this library. If its ``l2`` is "auto", the features of a
-        kernel, which have one unit, get one penalty:
-        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor to the
-        power 1.25 for the samplers of pairs; 1e-5 in a stream.
+        kernel share one penalty, :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)` (the last
+        factor to the power of 1.25 for samplers of pairs), or 1e-5 in a stream.
     first_rows : int or "auto", default="auto"
-        How many rows of a stream the map is fitted to. "auto" stands for 1000, or four
-        for each component of the map if these are more.
+        Number of rows of a stream that the map is fitted to. "auto" is 1000, or four
+        per component of the map if that is more.
     memory : float, default=1e9
-        Bytes of features that ``fit`` may hold. If there are more, a learner that has a
-        ``partial_fit`` gets them in parts, as a stream, in five passes at most, and
-        rows are mapped anew in each.
+        Bytes of features that ``fit`` may store. If there are more, a learner with
+        ``partial_fit`` gets them in parts, in at most five passes, and rows are mapped
+        again in each.
 
     Attributes
     ----------
@@ -79,20 +76,20 @@ class Chain(PartialFit, Ranker):
         The fitted learner.
     .. shared: classes, features
     n_iter_ : int
-        As the learner counts.
+        That of the learner.
 
     See Also
     --------
-    KernelAUCCV : Chooses the width of the kernel and the penalty.
-    aucmax.named : The chains of the literature, such as "NPSAM".
+    KernelAUCCV : Chooses the kernel width and the penalty.
+    aucmax.named : The chains of the papers, such as "NPSAM".
 
     Notes
     -----
-    Features of kernels are float32. A learner that takes all rows at once needs four
-    bytes for each feature of each row, whatever ``memory``.
+    Kernel features are float32. A learner that needs all rows at once takes four bytes
+    per feature and row, whatever ``memory`` is.
 
-    In a stream, a feature that was constant in the first rows does not count later
-    either, and one that was tiny counts as what it was then: its scale is settled.
+    In a stream, the scales of the features are those of the first rows: a feature that
+    was constant there is ignored later.
 
     Examples
     --------
@@ -118,8 +115,8 @@ class Chain(PartialFit, Ranker):
 
     map_: Any
     learner_: Any
-    held_: Held  # only while a stream has not had enough rows
-    _now: tuple[Any, Any] | None = None  # what held rows would give, if asked for
+    held_: Held  # only until a stream has had enough rows
+    _now: tuple[Any, Any] | None = None  # map and learner of the held rows
 
     def __init__(
         self,
@@ -150,9 +147,9 @@ class Chain(PartialFit, Ranker):
         else:
             if size > _MOST_BYTES:
                 raise ValueError(
-                    f"{type(learner).__name__} wants all features at once, {size:,} "
-                    "bytes: take fewer components or rows, or a learner of streams "
-                    "such as PSAM."
+                    f"{type(learner).__name__} needs all features at once, {size:,} "
+                    "bytes: use fewer components or rows, or a learner of streams such "
+                    "as PSAM."
                 )
             weight = None if np.all(np.abs(signed) == 1.0) else np.abs(signed)
             learner.fit(features(mapper, rows), signed > 0.0, sample_weight=weight)
@@ -171,8 +168,8 @@ class Chain(PartialFit, Ranker):
         if first or self._holds:
             rows, signed = self._hold(rows, signed)
         for start in range(0, len(signed), _PART):
-            some = slice(start, start + _PART)
-            _learn(self.learner_, features(self.map_, rows[some]), signed[some])
+            part = slice(start, start + _PART)
+            _learn(self.learner_, features(self.map_, rows[part]), signed[part])
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
@@ -180,11 +177,11 @@ class Chain(PartialFit, Ranker):
 
     @property
     def n_iter_(self) -> int:
-        """Passes or rounds, as the learner counts them."""
+        """Number of passes or rounds of the learner."""
         return int(self.current()[1].n_iter_)
 
     def _hold(self, X: Any, signed: Float) -> tuple[Any, Float]:
-        """Hold the first rows, or learn them if they are enough; return the others."""
+        """Hold the first rows, or learn them if there are enough; return the rest."""
         held = self.held_ if self._holds else Held(X[:0], signed[:0])
         room = self._wanted_rows() - len(held.signed)
         if sparse.issparse(held.X) != sparse.issparse(X):
@@ -201,13 +198,13 @@ class Chain(PartialFit, Ranker):
         return X[room:], signed[room:]
 
     def _forget(self) -> None:
-        """Let go of rows that are held, and of what they would give."""
+        """Drop the held rows."""
         self._now = None
         if self._holds:
             del self.held_
 
     def _learnt(self, held: Held) -> tuple[Any, Any]:
-        """Return a map and a learner that have seen the rows held."""
+        """Return a map and a learner fitted to the held rows."""
         mapper = clone(self.map).fit(held.X, held.signed > 0.0)
         learner = self._fresh_learner(_STREAM_RIDGE)
         _learn(learner, features(mapper, held.X), held.signed)
@@ -221,20 +218,18 @@ class Chain(PartialFit, Ranker):
 
     def _fresh_learner(self, ridge: float) -> Any:
         learner = clone(self.learner)
-        if (
-            getattr(self.map, "one_unit", False)
-            and learner.get_params().get("l2") == "auto"
-        ):
+        one_unit = getattr(self.map, "one_unit", False)
+        if one_unit and learner.get_params().get("l2") == "auto":
             learner.set_params(l2=ridge)
         return learner
 
     @property
     def _holds(self) -> bool:
-        """Whether a stream has not yet had enough rows to fit the map to."""
+        """Whether a stream has had too few rows to fit the map."""
         return "held_" in vars(self)
 
     def current(self) -> tuple[Any, Any]:
-        """Return map and learner; of a stream that has just begun, as if it ended."""
+        """Return map and learner, also while rows are held."""
         if self._holds:
             if self._now is None:
                 self._now = self._learnt(self.held_)
@@ -242,7 +237,7 @@ class Chain(PartialFit, Ranker):
         return self.map_, self.learner_
 
     def _scorer(self) -> Callable[[Any], Float]:
-        """Return what scores validated rows, whatever is learnt in the meantime."""
+        """Return a function that scores validated rows by the current weights."""
         mapper, learner = self.current()
         w, intercept = learner.coef_[0].copy(), float(learner.intercept_[0])
         if isinstance(mapper, FeatureMap):
@@ -278,12 +273,12 @@ class Chain(PartialFit, Ranker):
         return None if self._holds else self._scorer()
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did, for the learner."""
+        """Multiply the weight of all past rows by ``share``."""
         if not self._holds:
             self.learner_.fade(share)
 
     def resize(self, n_features: int) -> None:
-        """Take rows with more features from now on, or fewer."""
+        """Change the number of features."""
         if self._holds:
             X = sparse.csr_array(self.held_.X)
             X.resize((X.shape[0], n_features))
@@ -294,7 +289,7 @@ class Chain(PartialFit, Ranker):
         self.n_features_in_ = n_features
 
     def state(self) -> State:
-        """Return the state: of map and learner, or of the rows that are held."""
+        """Return the state: map and learner, or the held rows."""
         state = super().state()
         if not self._holds:
             if not isinstance(self.map_, FeatureMap):
@@ -334,7 +329,7 @@ class Chain(PartialFit, Ranker):
 
 
 def _held(arrays: dict[str, NDArray[Any]], d: int) -> Held:
-    """Return the rows that a file holds; raise a ValueError if they are invalid."""
+    """Return the held rows of a file; raise a ValueError if they are invalid."""
     signed = check_arrays(arrays, {"signed": Spec("n")}, d)["signed"]
     if "X" in arrays:
         X = check_arrays({**arrays, "signed": signed}, _DENSE, d)["X"]
@@ -345,7 +340,7 @@ def _held(arrays: dict[str, NDArray[Any]], d: int) -> Held:
         X = sparse.csr_array(parts, shape=(len(signed), d))
         X.check_format()
     if not signed.all():
-        raise ValueError("a row that it holds has no weight.")
+        raise ValueError("a held row has no weight.")
     check_values(X)
     row_weights(np.abs(signed), len(signed))
     return Held(X, signed)
@@ -368,12 +363,12 @@ def check_learner(learner: Any, n_features: int) -> None:
 
 
 def _n_passes(learner: Any) -> int:
-    """Return how often to map all rows; sums of moments gain nothing by more."""
+    """Return the number of passes over all rows; one for sums of moments."""
     return min(learner.max_iter, _PASSES) if isinstance(learner, OnlineAUC) else 1
 
 
 def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
-    """Yield the rows to be learnt next, in the order of a ``fit``."""
+    """Yield the rows to learn next, in the order of ``fit``."""
     shuffled = getattr(learner, "shuffle", False)
     rng = generator(learner.random_state) if shuffled else None
     for _ in range(_n_passes(learner)):
@@ -383,7 +378,7 @@ def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
 
 
 def features(mapper: Any, X: Any) -> Any:
-    """Return the features of validated rows, in float32 if that will do."""
+    """Return the features of validated rows, in float32 if it is accurate enough."""
     if isinstance(mapper, FeatureMap):
         return mapper.features(X, np.float32 if mapper.one_unit else X.dtype)
     return mapper.transform(X)

@@ -11,7 +11,7 @@ variance per feature for near points. (The dissertation has √(2/D) for it, whi
 twice the kernel.)
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,8 +71,6 @@ class RandomFourier(KernelMap):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
         "kind": [StrOptions({"cos", "sincos"})],
     }
     stored: ClassVar[dict[str, Spec]] = {

@@ -23,7 +23,7 @@ from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.nystroem import kernel_of
 from aucmax.kernel.row_blocks import by_blocks
-from aucmax.kernel.scaling import SCALING, Scaling, fitted, only
+from aucmax.kernel.scaling import SCALING, ScaledRows, only
 from aucmax.linear.bam import LOSSES, cut_short, minimise
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Coordinates, Objective
@@ -34,7 +34,7 @@ _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # added to its diagonal, as rows may be equal
 
 
-class KernelBAM(Ranker):
+class KernelBAM(ScaledRows, Ranker):
     r"""Kernel ranker that minimises a pairwise loss over all pairs.
 
     Minimises
@@ -95,10 +95,8 @@ class KernelBAM(Ranker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "loss": [StrOptions(set(LOSSES))],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
+        **ScaledRows.constraints,
         "subsample": [Interval(Real, 0, 1, closed="right")],
-        "scale": [StrOptions({"auto", "none"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -108,7 +106,7 @@ class KernelBAM(Ranker):
         "landmarks_": Spec("kn"),
         "intercept_": Spec("1"),
         **SCALING,
-        **dict.fromkeys(("sigma_", "objective_", "gradient_norm_"), Spec("")),
+        **dict.fromkeys(("objective_", "gradient_norm_"), Spec("")),
     }
 
     def __init__(
@@ -145,27 +143,18 @@ class KernelBAM(Ranker):
                 f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB. Use "
                 "fewer rows by subsample=, or Chain(KMeansNystroem(), BAM())."
             )
-        scale, self.sigma_ = fitted(
-            rows, self.scale, self.sigma, self.width, np.abs(signed)
-        )
-        self.columns_, self.centre_, self.unit_, self.low_, self.high_ = scale
-        rows = only(rows, self.columns_)
+        rows = self._fit_scaling(rows, np.abs(signed))
         Z = np.empty(rows.shape)
-        by_blocks(rows, scale.apply, lambda block: block, Z)
+        by_blocks(rows, self.scaling.apply, lambda block: block, Z)
         self.landmarks_ = np.ascontiguousarray(Z.T)
         with one_blas_thread():
             K = kernel_of(self.landmarks_)(Z)
             K[np.diag_indices(n)] = 1.0 + _JITTER
             # K is symmetric; transposing it allows to work in place, with L in C order.
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
-            share = shares(signed)
-            objective = Objective(
-                LocalMatrix(L, n),
-                share,
-                LOSSES[self.loss],
-                self._ridge(signed),
-                np.zeros(n),
-            )
+            share, l2 = shares(signed), self._ridge(signed)
+            loss, zero = LOSSES[self.loss], np.zeros(n)
+            objective = Objective(LocalMatrix(L, n), share, loss, l2, zero)
             plain = Coordinates(np.full(n, 0.5), np.ones(n, dtype=np.bool_), 0.0)
             found = minimise(objective, plain, self.tol, self.max_iter)
             self.dual_coef_ = solve_triangular(
@@ -182,23 +171,15 @@ class KernelBAM(Ranker):
         """Return the scores of validated rows."""
         out = np.empty(X.shape[0])
         kernel = kernel_of(self.landmarks_)
-        by_blocks(
-            only(X, self.columns_),
-            self._scaling.apply,
-            lambda Z: kernel(Z) @ self.dual_coef_,
-            out,
-        )
+        X, score = only(X, self.columns_), lambda Z: kernel(Z) @ self.dual_coef_
+        by_blocks(X, self.scaling.apply, score, out)
         return out + self.intercept_[0]
-
-    @property
-    def _scaling(self) -> Scaling:
-        return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
 
     def expression(self) -> ScoreExpression | None:
         """Return the score as one expression."""
         units = Units.gaussian(self.landmarks_, self.dual_coef_)
         none = np.zeros(len(self.columns_))
-        return ScoreExpression(float(self.intercept_[0]), none, self._scaling, units)
+        return ScoreExpression(float(self.intercept_[0]), none, self.scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
         """Return the rows to train on."""

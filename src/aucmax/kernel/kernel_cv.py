@@ -27,8 +27,8 @@ from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
+from aucmax.linear.least_squares_cv import path
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.linear.solvers.normal_equations import solve_path
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
@@ -268,7 +268,7 @@ def evaluate(
     scores = []
     for _, test in parts:
         test = left_out(signed, test)
-        W = _path(total - gather(rows, signed, d, order=test), l2s)
+        W = path(total - gather(rows, signed, d, order=test), l2s, np.ones(d))
         scores.append(areas(F[test], signed[test], W, weighted))
     table = np.column_stack(scores)
     best = int(np.argmax(table.mean(axis=1)))
@@ -285,14 +285,6 @@ def moments_of(mapper: FeatureMap, X: Any, signed: Float) -> Moments:
         total = part if total is None else total + part
     assert total is not None
     return total
-
-
-def _path(moments: Moments, l2s: Float) -> Float:
-    """Return the minimum for each penalty, as columns."""
-    H, delta, varies = moments.quadratic()
-    W = np.zeros((len(varies), len(l2s)))
-    W[varies] = solve_path(H, delta, l2s)
-    return W
 
 
 def _clearly_above(kernel: Float, linear: Float, test_share: float) -> bool:

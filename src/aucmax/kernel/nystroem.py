@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
 from aucmax.base.expression import Units
@@ -89,8 +89,6 @@ class KMeansNystroem(KernelMap):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = {

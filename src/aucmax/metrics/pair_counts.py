@@ -65,25 +65,9 @@ def _sums(weight: Weights) -> Weights:
     return out
 
 
-@kernel
 def split(column: Column, positive: NDArray[np.bool_]) -> tuple[Column, Column]:
     """Return the values of the positives and of the negatives, in row order."""
-    n_positive = 0
-    for k in range(positive.size):
-        n_positive += positive[k]
-    n_negative = column.size - n_positive
-    # Each value is written to both arrays, and only one position advances: no branch to
-    # mispredict. The last write may go one past the end, hence one element more.
-    pos = np.empty(n_positive + 1, column.dtype)
-    neg = np.empty(n_negative + 1, column.dtype)
-    i = np.uint64(0)
-    j = np.uint64(0)
-    for k in range(column.size):
-        pos[i] = column[k]
-        neg[j] = column[k]
-        i += np.uint64(positive[k])
-        j += np.uint64(not positive[k])
-    return pos[:n_positive], neg[:n_negative]
+    return column[positive], column[~positive]
 
 
 @kernel
