@@ -398,11 +398,7 @@ class LinearRanker(Ranker):
         raise NotImplementedError(f"{type(self).__name__} cannot forget rows.")
 
     def resize(self, n_features: int) -> None:
-        """Change the number of features.
-
-        New features count as always zero so far. Features that are removed must not
-        have occurred.
-        """
+        """Change the number of features; see :class:`StreamLearner`."""
         fresh = arrays(self._start(n_features))
         parts = {}
         for name, old in arrays(self.state_).items():

@@ -133,10 +133,7 @@ def cut_rows(X: Rows, start: int, stop: int) -> Rows:
 
 
 def by_layout(dense: Callable[..., Any], csr: Callable[..., Any]) -> Any:
-    """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR.
-
-    Kernels compile in the one that fits; with the compiler off, Python calls it.
-    """
+    """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR."""
 
     def either(X, *args):
         return (csr if isinstance(X, CSR) else dense)(X, *args)
@@ -233,10 +230,7 @@ def count_row(X: Rows, i: int) -> int:
 
 @rowwise
 def pack_row(X: Rows, i: int, out: Float, at: NDArray[Any]) -> int:
-    """Write the nonzero values of row ``i`` to ``out``, their features to ``at``.
-
-    Returns their number. The result is the same for both layouts.
-    """
+    """Write the nonzero values of a row and their features; return their number."""
     count = 0
     for k in stored(X, i):
         j, x = entry(X, i, k)

@@ -187,10 +187,7 @@ def exponents(landmarks: Array) -> Array:
 
 
 def extended(Z: Array) -> Array:
-    """Return rows (z, 1, -‖z‖²/2), whose products with (u, -‖u‖²/2, 1) are -‖z-u‖²/2.
-
-    One product of matrices then gives all exponents of the kernel.
-    """
+    """Return rows (z, 1, -‖z‖²/2): times (u, -‖u‖²/2, 1) they are -‖z-u‖²/2."""
     out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
     out[:, :-2] = Z
     out[:, -2] = 1.0

@@ -118,10 +118,7 @@ def minimise(
 
 
 def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
-    """Return the gradient norm if ``max_iter`` ended the search, else zero.
-
-    A search that ends earlier above ``tol`` has reached the rounding error of J.
-    """
+    """Return the gradient norm if ``max_iter`` ended the search early, else zero."""
     ended = found.n_iter >= max_iter and found.gradient_norm > tol
     return found.gradient_norm if ended else 0.0
 

@@ -237,10 +237,7 @@ class BAMCV(LinearRanker):
         return scales
 
     def _areas(
-        self,
-        scales: list[ScaledStatistics],
-        losses: list[str],
-        parts: Sequence[Fold],
+        self, scales: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, stats.penalty_path) for stats in scales]

@@ -222,10 +222,7 @@ class LeastSquaresAUC(PartialFit, LinearRanker):
 
 
 def implicitly(values: int, n: int, d: int, solver: str, l1: float) -> bool:
-    """Return whether conjugate gradients are requested, or faster.
-
-    ``values`` is the number of stored values of the ``n`` rows.
-    """
+    """Return whether to use conjugate gradients, from the number of stored values."""
     if solver == "cg" and l1 > 0.0:
         raise ValueError('solver="cg" does not support l1; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:

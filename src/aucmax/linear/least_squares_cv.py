@@ -203,8 +203,7 @@ class LeastSquaresAUCCV(LinearRanker):
         with one_blas_thread():
             high = 2.0 * system.largest(1.0 / scale)
             l2s = penalties(
-                self.l2s,
-                lambda count: np.geomspace(high, high * 10**-_DECADES, count),
+                self.l2s, lambda count: np.geomspace(high, high * 10**-_DECADES, count)
             )
             scores, paths = [], []
             for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):

@@ -61,10 +61,7 @@ class Iterate:
 
 
 def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Found:
-    """Minimise the mean hinge plus ½ Σ l2 w², up to ``tol``.
-
-    ``unit`` is 1/√l2, or zero for weights that stay zero.
-    """
+    """Minimise the mean hinge plus ½ Σ l2 w²; ``unit`` is 1/√l2 or zero."""
     o, d = objective, len(unit)
 
     def between(a: Iterate, b: Iterate, part: float) -> Iterate:
@@ -106,8 +103,7 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
     for _ in range(max_iter):
         loss = cut.loss
         planes.add(
-            o.gradient(loss.slope),
-            loss.value - float(np.sum(loss.slope * cut.scores)),
+            o.gradient(loss.slope), loss.value - float(np.sum(loss.slope * cut.scores))
         )
         w, bound = planes.solve()
         if not np.isfinite(bound):

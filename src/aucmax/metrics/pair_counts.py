@@ -72,10 +72,7 @@ def split(column: Column, positive: NDArray[np.bool_]) -> tuple[Column, Column]:
 
 @kernel
 def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
-    """Return, for each score, the weight below it plus half the weight equal to it.
-
-    ``value`` and ``below`` are a :class:`ScoreCounts`; ``scores`` need not be sorted.
-    """
+    """Return, for each score, the weight below it plus half the weight equal to it."""
     ranks = np.empty(scores.size)
     places = np.empty(_TOGETHER, np.uint64)
     zero, one = np.uint64(0), np.uint64(1)
@@ -102,10 +99,7 @@ def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
 
 @kernel
 def merge_counts(pos: ScoreCounts, neg: ScoreCounts) -> tuple[Scores, Weights, Weights]:
-    """Merge two classes: distinct values, increasing, with the weight up to each.
-
-    Returns (value, positives at or below it, negatives at or below it).
-    """
+    """Merge two classes: distinct values, increasing, and the weights up to each."""
     m, n = pos.value.size, neg.value.size
     value = np.empty(m + n, pos.value.dtype)
     n_pos = np.empty(m + n)

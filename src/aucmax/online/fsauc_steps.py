@@ -96,10 +96,7 @@ def start_stage(
     kappa: float,
     pq: float,
 ) -> tuple[float, float, float, float]:
-    """Start a stage from the mean of the last one, with the class means of its rows.
-
-    Returns a, b, α and ‖w‖₁.
-    """
+    """Start a stage from the mean of the last one; return a, b, α and ‖w‖₁."""
     table, start, z = state
     stages.arrive(table, start, stats.average_weight(table) / done, 1.0 / done)
     stats.clear_penalty(table)

@@ -81,10 +81,7 @@ def update(
     eta0: float,
     askip: float,
 ) -> None:
-    """Run Algorithm 10, or 11 if ``proximal``, over the pairs of rows ``pos, neg``.
-
-    ``askip=0`` is SAM, without the average.
-    """
+    """Run Algorithm 10, or 11 if ``proximal``, over pairs; ``askip=0`` is SAM."""
     table, _, z = state
     feat = table.feat
     t, length = z[T], 1.0 if printed else z[LENGTH]
@@ -166,10 +163,7 @@ def learn_rows(
 
 
 class PairSampler(OnlineAUC):
-    """Base of SAM, ASAM and PSAM, which differ in two switches.
-
-    ``askip`` above zero averages the iterates; ``_proximal`` takes proximal steps.
-    """
+    """Base of SAM, ASAM (``askip`` above zero) and PSAM (``_proximal``)."""
 
     eta0: float
     schedule: str

@@ -27,10 +27,7 @@ _TOLERANCE = 0.2
 
 @inlined
 def draw(seed: Float, size: float, e: Float) -> None:
-    """Fill ``e``, except its last place, with normal numbers of variance size²/τ.
-
-    Box-Muller on the two generators of :mod:`aucmax.online.engine.random_numbers`.
-    """
+    """Fill all but the last place of ``e`` with N(0, size²/τ), by Box and Muller."""
     one, two = np.int64(seed[0]), np.int64(seed[1])
     rank = e.shape[0] - 1
     size /= np.sqrt(rank)

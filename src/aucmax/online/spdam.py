@@ -218,10 +218,7 @@ class SPDAM(BatchAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BatchAUC._parameter_constraints,
-        "batch_size": [
-            Interval(RealNotInt, 0, 1, closed="right"),
-            COUNT,
-        ],
+        "batch_size": [Interval(RealNotInt, 0, 1, closed="right"), COUNT],
         "schedule": [StrOptions({"rounds", "printed"})],
     }
 

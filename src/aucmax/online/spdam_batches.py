@@ -131,10 +131,7 @@ def visit(
 def draw(
     y: Float, m: int, rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of one pass as printed, and the end of each batch.
-
-    Each batch is drawn from all rows.
-    """
+    """Return the rows and batch ends of a pass as printed: batches are drawn anew."""
     present = np.flatnonzero(y)
     batches = ceil(len(present) / m)
     parts = [

@@ -129,11 +129,7 @@ def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
 
 
 def prepare_printed(share: Float, state: State) -> tuple[Float, float]:
-    """Return the same for steps as printed, on all raw features.
-
-    The loss in F, and hence its steps, are p(1 - p) times those of J: the curvature
-    that divides them is one over that.
-    """
+    """Return the same for steps as printed, p(1 - p) times those of J, raw features."""
     table = state.table
     scales(table)[:], table.ref[:] = 1.0, _NO_REF
     state.pull[RARITY] = 1.0

@@ -168,10 +168,7 @@ class Moments(NamedTuple):
 
 
 def _signs(labels: NDArray[Any]) -> Float:
-    """Return 1 for positive and -1 for negative labels.
-
-    Other labels are an error: with one class alone, the positive one is unknown.
-    """
+    """Return 1 for positive and -1 for negative labels; others are an error."""
     positive = np.asarray(labels == 1, dtype=np.bool_)
     for negative in (0, -1):
         if np.all(positive | (labels == negative)):
@@ -247,12 +244,7 @@ def _centre(X: Any, y: Float, order: Index, ref: Float, size: int) -> None:
 
 @kernel
 def _fill(
-    X: Any,
-    y: Float,
-    order: Index,
-    ref: Float,
-    block: Float,
-    nonzero: Float,
+    X: Any, y: Float, order: Index, ref: Float, block: Float, nonzero: Float
 ) -> int:
     """Copy rows to ``block``, positives from the top and negatives from the bottom.
 

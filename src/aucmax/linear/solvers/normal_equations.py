@@ -68,11 +68,7 @@ def solve(H: Float, delta: Float, l2: float | Float) -> Float:
 def _descend(
     A: Float, delta: Float, threshold: float, w: Float, left: Float, max_iter: int
 ) -> tuple[int, float]:
-    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁ by coordinate descent.
-
-    ``left`` is Δ - A w. Returns the number of rounds, and the largest change of a
-    weight in the last round, relative to the largest weight.
-    """
+    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁; return rounds and last change."""
     change = 0.0
     for n_iter in range(1, max_iter + 1):
         largest = 0.0

@@ -111,12 +111,7 @@ def move(
 
 @vectorised
 def move_full(
-    values: Float,
-    start: np.uint64,
-    feat: Float,
-    shift: Float,
-    c: float,
-    past: float,
+    values: Float, start: np.uint64, feat: Float, shift: Float, c: float, past: float
 ) -> None:
     """Do the same as ``move`` for a row without zeros."""
     for j in range(np.uint64(shift.shape[0])):

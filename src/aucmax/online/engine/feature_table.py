@@ -221,10 +221,7 @@ def _recentre(feat: Float, ref: Float, j: int, to_pos: float, to_neg: float) -> 
 
 @kernel
 def refresh(table: Table, l2: L2, precondition: bool) -> float:
-    """Recompute reference points, scales and statistics of the rows; O(d).
-
-    Returns by how much the new reference points shift all scores.
-    """
+    """Recompute reference points, scales and statistics; return the shift of scores."""
     feat, ref, _, _, stats = table
     update_rates(table)
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
@@ -361,10 +358,7 @@ def rebase(table: Table, scale: float) -> None:
 
 
 def fade(table: Table, share: float) -> None:
-    """Multiply the weight of all past rows, and of the average, by ``share``; O(d).
-
-    Means, scales and weights do not change.
-    """
+    """Multiply the weight of all past rows, and of the average, by ``share``; O(d)."""
     for slot in (U, NZ, SUM, SUM + 1, SQ, SQ + 1):
         table.feat[slot] *= share
     n, stats = table.n, table.stats

@@ -6,15 +6,7 @@ Dense rows are subtracted in one loop; sparse rows are visited one after the oth
 import numpy as np
 
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import (
-    Float,
-    Rows,
-    by_layout,
-    entry,
-    raw_dot_row,
-    rowwise,
-    stored,
-)
+from aucmax.core.rows import Float, Rows, by_layout, entry, raw_dot_row, rowwise, stored
 from aucmax.online.engine.feature_table import (
     PAST,
     D,
