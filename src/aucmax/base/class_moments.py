@@ -45,6 +45,25 @@ class ClassMoments(NamedTuple):
     variance: Float  # (2, d)
     nonzero_share: Float  # (2, d) share of the rows in which a feature is nonzero
 
+    def __add__(self, other: Any) -> "ClassMoments":
+        """Return the moments of both sets of rows; either may lack a class."""
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros(2), where=weight > 0.0)
+        of_a, of_b = (1.0 - share)[:, np.newaxis], share[:, np.newaxis]
+        # Moments of a class without rows are undefined: set them to zero.
+        (mean_a, variance_a, share_a), (mean_b, variance_b, share_b) = (
+            [np.where(one.weight[:, np.newaxis] > 0.0, x, 0.0) for x in one[2:]]
+            for one in (self, other)
+        )
+        apart = mean_b - mean_a
+        return ClassMoments(
+            weight,
+            self.rows + other.rows,
+            mean_a + of_b * apart,
+            of_a * variance_a + of_b * variance_b + of_a * of_b * apart**2,
+            of_a * share_a + of_b * share_b,
+        )
+
 
 # Slots of the sums; in each pair the positives come first. Two are unused, so that the
 # numbers of a feature share a cache line.
@@ -128,33 +147,6 @@ def measure(X: Rows, y: Float, n_features: int) -> ClassMoments:
             _add_centred(X, y, mean, inaccurate, squares)
             variance[:, inaccurate] = squares / weight[:, np.newaxis]
     return ClassMoments(weight, rows, mean, variance, nonzero_share)
-
-
-def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Return the moments of both sets of rows; either may lack a class."""
-    weight = a.weight + b.weight
-    share = np.divide(b.weight, weight, out=np.zeros(2), where=weight > 0.0)
-    of_a, of_b = (1.0 - share)[:, np.newaxis], share[:, np.newaxis]
-    # Moments of a class without rows are undefined: set them to zero.
-    a, b = (
-        ClassMoments(
-            moments.weight,
-            moments.rows,
-            *(
-                np.where(moments.weight[:, np.newaxis] > 0.0, x, 0.0)
-                for x in moments[2:]
-            ),
-        )
-        for moments in (a, b)
-    )
-    apart = b.mean - a.mean
-    return ClassMoments(
-        weight,
-        a.rows + b.rows,
-        a.mean + of_b * apart,
-        of_a * a.variance + of_b * b.variance + of_a * of_b * apart**2,
-        of_a * a.nonzero_share + of_b * b.nonzero_share,
-    )
 
 
 def noise(moments: ClassMoments, pairs: float = np.inf) -> float:

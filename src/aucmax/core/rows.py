@@ -28,8 +28,6 @@ Float: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.int64]  # numbers of rows or features
 ColumnIndex: TypeAlias = NDArray[np.uint32]  # of CSR; unsigned needs no sign test
 
-_CACHE_LINE = 64  # bytes
-
 
 class CSR(NamedTuple):
     """A CSR matrix as kernels see it."""
@@ -84,20 +82,9 @@ def as_table(table: Float, X: Rows) -> Float:
     """Store a table with a column for each feature in the layout that suits ``X``.
 
     For dense rows C order, so that loops use SIMD; for sparse rows, which access
-    scattered features, Fortran order aligned to cache lines.
+    scattered features, Fortran order.
     """
-    if not isinstance(X, CSR):
-        return np.ascontiguousarray(table)
-    if table.flags.f_contiguous and table.ctypes.data % _CACHE_LINE == 0:
-        return table
-    height, width = table.shape
-    spare = _CACHE_LINE // 8
-    raw = np.empty(height * width + spare)
-    start = -raw.ctypes.data // 8 % spare
-    by_feature = raw[start : start + height * width].reshape(width, height)
-    for k, slot in enumerate(table):
-        by_feature[:, k] = slot
-    return by_feature.T
+    return np.require(table, requirements="F" if isinstance(X, CSR) else "C")
 
 
 def n_rows(X: Rows) -> int:

@@ -1,8 +1,8 @@
 """Base classes of the online learners and of the solvers that make many passes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,6 @@ _ATTRIBUTES = """
 Attributes
 ----------
 .. shared: weights, intercept, classes, features, """
-
-
-class Algorithm(NamedTuple):
-    """Functions of an algorithm, for estimators that choose between two."""
-
-    init: Callable[..., Any]
-    update: Callable[..., None]
-    weights: Callable[..., tuple[Float, float]]
 
 
 class DivergenceError(ValueError):

@@ -32,7 +32,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.rows import Float, Rows
 from aucmax.online import cbr_diag, cbr_full
-from aucmax.online.base import COUNT, POSITIVE, Algorithm, OnlineAUC
+from aucmax.online.base import COUNT, POSITIVE, OnlineAUC
 from aucmax.online.engine import Visit
 from aucmax.online.engine.buffer import check, restart, widened
 
@@ -147,10 +147,8 @@ class CBR(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _algorithm(self) -> Algorithm:
-        if self.covariance == "diag":
-            return Algorithm(cbr_diag.init, cbr_diag.update, cbr_diag.weights)
-        return Algorithm(cbr_full.init, cbr_full.update, cbr_full.weights)
+    def _algorithm(self) -> Any:
+        return cbr_diag if self.covariance == "diag" else cbr_full
 
     def _start(self, n_features: int) -> Any:
         size, precondition = int(self.buffer_size), bool(self.precondition)

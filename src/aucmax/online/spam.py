@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine, spam_net
-from aucmax.online.base import NON_NEGATIVE, Algorithm, OnlineAUC
+from aucmax.online.base import NON_NEGATIVE, OnlineAUC
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import penalise, soft_threshold
@@ -208,13 +208,12 @@ class SPAM(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _algorithm(self) -> Algorithm:
-        if self.l1 > 0.0 and self.schedule != "printed":
-            return Algorithm(spam_net.init, spam_net.update, spam_net.weights)
-        return Algorithm(init, update, weights)
+    def _is_net(self) -> bool:
+        return self.l1 > 0.0 and self.schedule != "printed"
 
     def _start(self, n_features: int) -> Any:
-        return self._algorithm().init(n_features, bool(self.precondition))
+        start = spam_net.init if self._is_net() else init
+        return start(n_features, bool(self.precondition))
 
     def _visit(self, rows: Rows, state: Any, learn: bool) -> Visit:
         how = super()._visit(rows, state, learn)
@@ -225,7 +224,8 @@ class SPAM(OnlineAUC):
     ) -> None:
         eta0, schedule = float(self.eta0), SCHEDULES[self.schedule]
         rule = eta0, schedule, self.step == "implicit", float(self.l1)
-        self._algorithm().update(X, y, order, state, how, *rule, bool(self.average))
+        run = spam_net.update if self._is_net() else update
+        run(X, y, order, state, how, *rule, bool(self.average))
 
     def fade(self, share: float) -> None:
         """Multiply the weight of all past rows by ``share``."""
@@ -233,4 +233,5 @@ class SPAM(OnlineAUC):
         self.state_.z[T] *= share
 
     def _weights(self, state: Any) -> tuple[Float, float]:
-        return self._algorithm().weights(state, self._penalty(), float(self.l1))
+        found = spam_net.weights if self._is_net() else weights
+        return found(state, self._penalty(), float(self.l1))
