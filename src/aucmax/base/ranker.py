@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
+from aucmax.base.constraints import SHARED
 from aucmax.base.docstrings import complete_docstring
 from aucmax.base.expression import ScoreExpression
 from aucmax.core.rows import Float, Rows, as_rows
@@ -62,6 +63,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     encoder_: Encoder | None = None  # of a model that was fitted on a table
     recipe_: dict[str, Any] | None = None  # how a model file says to read such tables
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = SHARED
     _sections: ClassVar[str] = ""  # of the docstring, shared by several classes
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

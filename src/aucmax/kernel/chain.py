@@ -9,16 +9,16 @@ Scores before that are those of the model if the stream ended there.
 """
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from aucmax.base.constraints import COUNT, NON_NEGATIVE
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
@@ -104,11 +104,12 @@ class Chain(PartialFit, Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Ranker._parameter_constraints,
         "map": [HasMethods(["fit", "transform"])],
         "learner": [LinearRanker],
-        "memory": [Interval(Real, 0, None, closed="left")],
+        "memory": [NON_NEGATIVE],
         "first_rows": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             StrOptions({"auto"}),
         ],
     }

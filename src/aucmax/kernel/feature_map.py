@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucmax.base.constraints import SHARED
 from aucmax.base.docstrings import complete_docstring
 from aucmax.base.expression import ScoreExpression, Units
 from aucmax.core.rows import Float
@@ -29,6 +30,7 @@ class FeatureMap(StoredEstimator, TransformerMixin, BaseEstimator):
     # no scales, and float32 is accurate enough.
     one_unit: ClassVar[bool]
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = SHARED
     columns_: NDArray[np.int64]  # the features that are used
     n_features_in_: int
 
@@ -139,11 +141,6 @@ class KernelMap(ScaledRows, FeatureMap):
     """
 
     one_unit: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ScaledRows.constraints,
-        "linear": ["boolean"],
-        "random_state": ["random_state"],
-    }
     stored: ClassVar[dict[str, Spec]] = SCALING
 
     linear: bool

@@ -11,11 +11,10 @@ variance per feature for near points. (The dissertation has √(2/D) for it, whi
 twice the kernel.)
 """
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.expression import COSINE, Units
 from aucmax.base.ranker import generator
@@ -70,7 +69,6 @@ class RandomFourier(KernelMap):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "kind": [StrOptions({"cos", "sincos"})],
     }
     stored: ClassVar[dict[str, Spec]] = {

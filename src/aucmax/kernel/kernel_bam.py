@@ -9,7 +9,7 @@ K, and J is the objective of a linear model w = Lᵀβ on them. Truncated Newton
 n² numbers. The norm of w is that of f, so no preconditioner is needed.
 """
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,13 +93,9 @@ class KernelBAM(ScaledRows, Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **Ranker._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
-        **ScaledRows.constraints,
         "subsample": [Interval(Real, 0, 1, closed="right")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "dual_coef_": Spec("n"),

@@ -14,8 +14,8 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from aucmax.base.constraints import COUNT
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.folds import areas, drawn, folds, left_out
@@ -109,11 +109,10 @@ class KernelAUCCV(Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **Ranker._parameter_constraints,
+        "n_components": [COUNT, "array-like"],
         "widths": ["array-like"],
-        "cv": ["cv_object"],
         "fallback": ["boolean"],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "kernel_scores_": Spec(finite=False),

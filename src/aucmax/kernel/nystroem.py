@@ -11,7 +11,7 @@ A linear model of φ is a sum of m kernels, so its scores need no product with U
 """
 
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
+from aucmax.base.constraints import COUNT
 from aucmax.base.expression import Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
@@ -88,7 +89,7 @@ class KMeansNystroem(KernelMap):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [COUNT, None],
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = {

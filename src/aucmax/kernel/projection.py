@@ -4,13 +4,12 @@ Gao et al. use it to afford a full covariance of wide data: OPAUCf, OPAUCrp, OPA
 A linear ranker of such features is also linear in the original features.
 """
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import generator, product
@@ -62,9 +61,8 @@ class Projection(FeatureMap):
 
     one_unit: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **FeatureMap._parameter_constraints,
         "kind": [StrOptions({"select", "random", "pca"})],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "columns_": Spec("k", is_index=True),

@@ -1,12 +1,10 @@
 """Scaling of features for a kernel, clipped to the range of the training rows."""
 
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import POS, measure
 from aucmax.core.rows import Float, as_rows
@@ -52,12 +50,6 @@ class Scaling(NamedTuple):
 
 class ScaledRows:
     """Mixin of estimators with a Gaussian kernel of scaled rows."""
-
-    constraints: ClassVar[dict[str, Any]] = {
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
-        "scale": [StrOptions({"auto", "none"})],
-    }
 
     sigma: float | str
     width: float

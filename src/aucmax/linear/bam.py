@@ -11,12 +11,11 @@ backtracking on the scores; conjugate gradients are preconditioned by the class
 covariances or, with many features, by their diagonal.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import ridge
@@ -226,10 +225,8 @@ class BAM(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **LinearRanker._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "objective_": Spec(""),

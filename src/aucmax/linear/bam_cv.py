@@ -14,12 +14,11 @@ the other scale is clearly better.
 """
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.folds import area, folds, left_out, path_table, penalties
 from aucmax.base.penalty import squared_sizes
@@ -202,12 +201,9 @@ class BAMCV(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "cv": ["cv_object"],
+        **LinearRanker._parameter_constraints,
         "loss": [StrOptions({"auto", *LOSSES}), list, tuple],
         "scale": [StrOptions({"auto", "deviation", "size", "none"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
         ("l2_", "scale_", "l2s_", "loss_scores_", "coef_path_"), Spec(finite=False)

@@ -12,16 +12,16 @@ Where forming the d × d covariances would dominate the cost, the system is solv
 conjugate gradients instead, whose products with S₊ and S₋ are two products with X.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import POSITIVE
 from aucmax.base.penalty import CURVATURE, ridge, ridge_of_square_loss
 from aucmax.base.ranker import LinearRanker
 from aucmax.base.stream_learner import PartialFit
@@ -111,11 +111,9 @@ class LeastSquaresAUC(PartialFit, LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "l1": [Interval(Real, 0, None, closed="left")],
+        **LinearRanker._parameter_constraints,
         "solver": [StrOptions({"auto", "moments", "cg"})],
-        "tol": [Interval(Real, 0, None, closed="neither"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE, None],
     }
 
     state_: Moments

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments, measure
 from aucmax.base.folds import areas, folds, part, path_table, penalties
@@ -118,8 +118,7 @@ class LeastSquaresAUCCV(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "cv": ["cv_object"],
+        **LinearRanker._parameter_constraints,
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(

@@ -14,13 +14,12 @@ Deviation from the paper: with more than 1024 features, the same minimum is foun
 conjugate gradients (:mod:`aucmax.linear.solvers.matrix_free`).
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.base.penalty import ridge_of_square_loss
 from aucmax.base.ranker import LinearRanker, generator
 from aucmax.core.jit import kernel
@@ -135,11 +134,9 @@ class MBA(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "n_batches": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        **LinearRanker._parameter_constraints,
+        "batch_size": [COUNT],
+        "n_batches": [COUNT],
     }
 
     n_iter_: int

@@ -15,11 +15,9 @@ so that the best J never rises. The line search tries few points: pairs have n²
 and a point costs one sort of the scores. Planes that stay inactive are dropped.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.penalty import ridge
 from aucmax.base.ranker import LinearRanker
@@ -191,11 +189,6 @@ class SVMPerf(LinearRanker):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
     stored: ClassVar[dict[str, Spec]] = {"objective_": Spec(""), "gap_": Spec("")}
 
     n_iter_: int

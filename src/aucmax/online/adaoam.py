@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import NEG, POS
+from aucmax.base.constraints import POSITIVE
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows
 from aucmax.online import covariance
-from aucmax.online.base import POSITIVE
 from aucmax.online.covariance import (
     MEAN,
     NORM,

@@ -1,14 +1,13 @@
 """Base classes of the online learners and of the solvers that make many passes."""
 
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import NOISE, ClassMoments, noise
+from aucmax.base.constraints import NON_NEGATIVE
 from aucmax.base.penalty import DEFAULT_L2, ridge_of_square_loss
 from aucmax.base.ranker import GRADIENT, LinearRanker, generator
 from aucmax.base.stream_learner import PartialFit
@@ -23,11 +22,6 @@ _PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays s
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left
 _MAX_RUN = 64  # neighbouring rows that are visited together
 _MIN_RUNS = 1024  # number of such runs at least
-
-# Constraints of parameters.
-POSITIVE = Interval(Real, 0, None, closed="neither")
-NON_NEGATIVE = Interval(Real, 0, None, closed="left")
-COUNT = Interval(Integral, 1, None, closed="left")
 
 _ATTRIBUTES = """
 Attributes
@@ -59,17 +53,6 @@ class OnlineAUC(PartialFit, LinearRanker):
     _sections: ClassVar[str] = _ATTRIBUTES + "state\n"
     # Standard deviation of scores above which a learner has diverged.
     _widest: ClassVar[float] = WIDEST
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
-        "eta0": [POSITIVE],
-        "average": ["boolean"],
-        "step": [StrOptions({"implicit", "explicit"})],
-        "precondition": ["boolean"],
-        "max_iter": [COUNT],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
-    }
 
     def _begin(self, rows: Rows, moments: ClassMoments) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
@@ -219,10 +202,8 @@ class BatchAUC(LinearRanker):
 
     _sections: ClassVar[str] = _ATTRIBUTES + "residual\n"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
-        "max_iter": [COUNT],
+        **LinearRanker._parameter_constraints,
         "tol": [NON_NEGATIVE, None],
-        "random_state": ["random_state"],
     }
 
     def _ridge(self, moments: ClassMoments) -> Float:

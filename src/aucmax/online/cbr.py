@@ -32,7 +32,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.rows import Float, Rows
 from aucmax.online import cbr_diag, cbr_full
-from aucmax.online.base import COUNT, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Visit
 from aucmax.online.engine.buffer import check, restart, widened
 
@@ -109,12 +109,9 @@ class CBR(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "C": [POSITIVE],
         "confidence": [Interval(Real, 0.5, 1, closed="right")],
         "step": [Interval(Real, 0, 1, closed="right")],
         "covariance": [StrOptions({"full", "diag"})],
-        "buffer_size": [COUNT],
-        "policy": [StrOptions({"fifo", "reservoir"})],
         "schedule": [StrOptions({"constant", "printed"})],
     }
     # The loss has no margin: without ``precondition`` scores have units of the data.

@@ -53,10 +53,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT, NON_NEGATIVE, POSITIVE
 from aucmax.core.rows import Float, Rows
 from aucmax.online import fsauc_stages as stages
 from aucmax.online import fsauc_steps as steps
-from aucmax.online.base import COUNT, NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Stream, Visit
 from aucmax.online.engine.statistics import class_balance, effective_width, rows_seen
 from aucmax.online.fsauc_stages import ETA, LENGTH, PLANNED

@@ -33,7 +33,7 @@ from aucmax.base.class_moments import NEG, POS
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, pack_row
 from aucmax.online import engine
-from aucmax.online.base import COUNT, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, learn, renew
 from aucmax.online.engine import buffer as buffers
 from aucmax.online.engine import buffered_rows as held
@@ -232,11 +232,8 @@ class OAM(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "C": [POSITIVE],
         "update": [StrOptions({"seq", "gra"})],
-        "buffer_size": [COUNT],
         "schedule": [StrOptions(set(_POWERS))],
-        "policy": [StrOptions({"reservoir", "fifo"})],
     }
 
     def __init__(

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import NEG, POS
+from aucmax.base.constraints import COUNT
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Float, Rows
 from aucmax.online import covariance, opaucr
-from aucmax.online.base import COUNT
 from aucmax.online.covariance import (
     MEAN,
     NORM,

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.base.ranker import generator
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
-from aucmax.online.base import COUNT, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, reservoir
 from aucmax.online.engine import pair_rows as pairs
 from aucmax.online.engine import statistics as stats

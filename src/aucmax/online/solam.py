@@ -32,10 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from aucmax.base.constraints import NON_NEGATIVE, POSITIVE
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
 from aucmax.online import engine
-from aucmax.online.base import NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import (

@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine, spam_net
-from aucmax.online.base import NON_NEGATIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import penalise, soft_threshold
@@ -179,7 +179,6 @@ class SPAM(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "l1": [NON_NEGATIVE],
         "schedule": [StrOptions(set(SCHEDULES))],
     }
 

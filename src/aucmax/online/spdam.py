@@ -52,11 +52,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, zeros_for
 from aucmax.online import quadratic_snapshots as snapshots
 from aucmax.online import spdam_batches as plan
-from aucmax.online.base import COUNT, BatchAUC
+from aucmax.online.base import BatchAUC
 from aucmax.online.engine import Known, Table, class_scores, scales, weights
 from aucmax.online.engine.centred_rows import add_row, dot_row
 from aucmax.online.engine.feature_table import all_class_means, class_means

@@ -40,7 +40,7 @@ from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, mark_row, zeros_for
 from aucmax.online import engine
 from aucmax.online import quadratic_snapshots as snapshots
-from aucmax.online.base import NON_NEGATIVE, POSITIVE, BatchAUC
+from aucmax.online.base import BatchAUC
 from aucmax.online.engine import Known, Table, class_scores, look_row, scales, weights
 from aucmax.online.engine.centred_rows import score_row
 from aucmax.online.engine.statistics import mean_norm
@@ -216,8 +216,6 @@ class SVRGAUC(BatchAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BatchAUC._parameter_constraints,
-        "l1": [NON_NEGATIVE],
-        "eta0": [POSITIVE],
         "schedule": [StrOptions({"constant", "printed"})],
     }
 
