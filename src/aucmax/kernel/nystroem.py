@@ -181,27 +181,21 @@ class KMeansNystroem(KernelMap):
         return lambda Z: kernel(Z) @ weights
 
 
-def exponents(landmarks: Array) -> Array:
-    """Return the matrix that extended rows are multiplied by; see ``extended``."""
-    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
-    return np.vstack([landmarks, squares, np.ones_like(squares)])
-
-
-def extended(Z: Array) -> Array:
-    """Return rows (z, 1, -‖z‖²/2): times (u, -‖u‖²/2, 1) they are -‖z-u‖²/2."""
-    out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
-    out[:, :-2] = Z
-    out[:, -2] = 1.0
-    out[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
-    return out
-
-
 def kernel_of(landmarks: Array) -> Job:
-    """Return a function for the Gaussian kernel, σ = 1, with these landmarks."""
-    right = exponents(landmarks)
+    """Return a function for the Gaussian kernel, σ = 1, with these landmarks.
+
+    One product of matrices gives all exponents: (z, 1, -‖z‖²/2) times (u, -‖u‖²/2, 1)
+    is -‖z-u‖²/2.
+    """
+    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
+    right = np.vstack([landmarks, squares, np.ones_like(squares)])
 
     def job(Z: Array) -> Array:
-        K = extended(Z) @ right
+        left = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
+        left[:, :-2] = Z
+        left[:, -2] = 1.0
+        left[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
+        K = left @ right
         return np.exp(K, out=K)
 
     return job

@@ -264,22 +264,6 @@ def spectra(loss: Any, points: int, spacing: float) -> tuple[Any, ...]:
     return tuple(rfft(values) for values in loss(spacing * at))
 
 
-def parseval(spectrum: Any, histogram: tuple[Any, Any], points: int) -> float:
-    """Return the mean loss of two histograms from their Fourier transforms."""
-    pos, neg = histogram
-    each = (np.conj(pos) * spectrum * neg).real
-    return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * points)
-
-
-def convolved(spectrum: Any, histogram: tuple[Any, Any], points: int) -> Float:
-    """Return the sums over the other class at each grid point, positives first."""
-    pos, neg = histogram
-    both = np.empty((2, 2 * points))
-    both[0] = irfft(spectrum * neg, 2 * points)
-    both[1] = irfft(np.conj(spectrum) * pos, 2 * points)
-    return both
-
-
 def _folded(score: Float, share: Float) -> tuple[Float, float]:
     """Return scores without their wide gaps, and the loss that those add if linear.
 
@@ -328,17 +312,25 @@ class _Grid:
         self.histogram = self._transform(np.abs(share))
 
     def value(self) -> float:
-        """Return the mean loss."""
-        return parseval(self.spectra[0], self.histogram, self.points)
+        """Return the mean loss, by Parseval's theorem."""
+        pos, neg = self.histogram
+        each = (np.conj(pos) * self.spectra[0] * neg).real
+        return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * self.points)
 
     def sums(self, k: int, amount: Float | None = None) -> Float:
         """Return, for each row, the k-th derivative summed over the other class.
 
         A row counts by its share, or by ``amount``.
         """
-        histogram = self.histogram if amount is None else self._transform(amount)
-        both = convolved(self.spectra[k], histogram, self.points)
-        out = np.empty(len(self.place))
+        pos, neg = self.histogram if amount is None else self._transform(amount)
+        spectrum, size, out = (
+            self.spectra[k],
+            2 * self.points,
+            np.empty(len(self.place)),
+        )
+        both = np.stack(
+            [irfft(spectrum * neg, size), irfft(spectrum.conj() * pos, size)]
+        )
         read(self.place, self.off, self.share, both, out)
         return out
 

@@ -14,7 +14,7 @@ from aucmax.base.class_moments import ClassMoments
 from aucmax.base.constraints import COUNT
 from aucmax.base.ranker import generator
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float, Rows, raw_dot_row
 from aucmax.online import engine
 from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, reservoir
@@ -140,7 +140,7 @@ def learn_rows(
             length = 1.0 if printed else z[LENGTH]
             eta = step_size(eta0, length, stats.convexity(table), t)
             eta *= abs(y[i]) * z[N_POS + side] / n[side]
-            s = pairs.raw_score_row(X, i, feat)
+            s = raw_dot_row(X, i, engine.weights(table))
             s -= reservoir.kept_score(pool, partners, r, feat)
             loss = 1.0 - sign * s
             if loss > 0.0:
