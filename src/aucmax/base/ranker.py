@@ -46,7 +46,7 @@ def _no_probabilities(estimator: Any) -> bool:
 
 
 class Encoder(Protocol):
-    """What makes feature rows of a data frame."""
+    """Encoder of data frames."""
 
     recipe: dict[str, Any]  # how a model file stores it
 
@@ -323,9 +323,9 @@ class LinearRanker(Ranker):
         return rows, signed, self._class_moments(X, rows, signed)
 
     def _class_moments(self, X: Any, rows: Rows, signed: Float) -> ClassMoments:
-        tally = measure(rows, signed, self.n_features_in_)
-        self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
-        return tally
+        moments = measure(rows, signed, self.n_features_in_)
+        self._validate_sums(X, signed, moments.rows, moments.mean, moments.variance)
+        return moments
 
     def _validate_sums(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
         """Raise an error if a class has no rows or sums over X are not finite."""
@@ -371,11 +371,11 @@ class LinearRanker(Ranker):
         return ScoreExpression(float(self.intercept_[0]), self.coef_[0])
 
     # The interface of stream learners, see aucmax.base.stream_learner. A batch learner
-    # has no ``partial_fit``, and nobody calls these.
+    # has no ``partial_fit``, and these are not called.
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """None: the learner does not evaluate itself while it learns."""
+        """None: the learner does not compute a progressive AUC."""
         return None
 
     @property
@@ -388,7 +388,7 @@ class LinearRanker(Ranker):
         return three - two > two - one
 
     def scorer(self) -> Callable[[Any], Float] | None:
-        """Return a function that ranks rows as of now, whatever is learnt later."""
+        """Return a function that ranks rows by the current weights."""
         w = self.coef_[0]
         parts = arrays(self.state_).values()
         if any(np.may_share_memory(w, part) for part in parts):
@@ -396,7 +396,7 @@ class LinearRanker(Ranker):
         return lambda X: product(X, w)
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did."""
+        """Multiply the weight of all past rows by ``share``."""
         raise NotImplementedError(f"{type(self).__name__} cannot forget rows.")
 
     def resize(self, n_features: int) -> None:
@@ -406,9 +406,8 @@ class LinearRanker(Ranker):
         for name, old in arrays(self.state_).items():
             new = np.asarray(fresh[name])
             # A length of zero grows with the data.
-            shape = tuple(
-                mine or its for mine, its in zip(new.shape, old.shape, strict=True)
-            )
+            both = zip(new.shape, old.shape, strict=True)
+            shape = tuple(wanted or known for wanted, known in both)
             if shape == old.shape:
                 continue
             common = tuple(map(slice, map(min, shape, old.shape)))

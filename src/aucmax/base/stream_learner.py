@@ -1,7 +1,7 @@
 """The interface of learners that see one chunk of rows after the other.
 
 Training from files, checkpoints and :class:`aucmax.AUCStream` use nothing else of a
-learner, beside ``state()`` and ``from_state()`` to save it
+learner, except ``state()`` and ``from_state()`` to save it
 (:class:`aucmax.storage.storable.Storable`).
 """
 
@@ -15,17 +15,14 @@ from aucmax.core.rows import Float
 
 
 class StreamLearner(Protocol):
-    """A ranker with ``partial_fit``, which is how scikit-learn and we recognise it."""
+    """A ranker with ``partial_fit``."""
 
     n_features_in_: int
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Learn from rows, once each, in the order given.
-
-        The result does not depend on how a stream is cut into chunks.
-        """
+        """Learn rows, once each; the result does not depend on chunks."""
         ...
 
     def resize(self, n_features: int) -> None:
@@ -37,10 +34,7 @@ class StreamLearner(Protocol):
         ...
 
     def scorer(self) -> Callable[[Any], Float] | None:
-        """Return a function that ranks rows as of now, whatever is learnt later.
-
-        None if the learner has not seen enough rows to score any.
-        """
+        """Return a function that ranks rows by the current weights, or None."""
         ...
 
     def fade(self, share: float) -> None:
@@ -52,10 +46,7 @@ class StreamLearner(Protocol):
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """Pairs ranked correctly before they were learnt, and all such pairs.
-
-        None if the learner does not evaluate itself while it learns.
-        """
+        """Pairs ranked correctly before they were learnt, and all; None if unknown."""
         ...
 
     @property

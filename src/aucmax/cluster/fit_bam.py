@@ -22,8 +22,8 @@ def _statistics(rows: DistributedRows, X: DaskMatrix) -> FeatureStatistics:
     if with_covariances(rows.n_rows, rows.n_features, rows.n_values):
         (moments,) = class_covariances(rows)
         return from_covariances(X, moments)
-    tally = feature_moments(rows)
-    return from_class_moments(tally, AllPairs(X, X.signed, tally))
+    known = feature_moments(rows)
+    return from_class_moments(known, AllPairs(X, X.signed, known))
 
 
 def fit_bam(model: BAM, rows: DistributedRows) -> None:

@@ -47,8 +47,8 @@ def fit_least_squares(model: LeastSquaresAUC, rows: DistributedRows) -> None:
     model.__dict__.pop("state_", None)  # of an earlier fit
     if implicitly(rows.n_values, rows.n_rows, rows.n_features, model.solver, model.l1):
         rows.keep()
-        X, tally = DaskMatrix(rows), feature_moments(rows)
-        model._solve_implicitly(AllPairs(X, X.signed, tally), tally)
+        X, known = DaskMatrix(rows), feature_moments(rows)
+        model._solve_implicitly(AllPairs(X, X.signed, known), known)
         return
     (moments,) = class_covariances(rows)
     model._solve(moments)

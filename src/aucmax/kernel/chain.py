@@ -261,12 +261,12 @@ class Chain(PartialFit, Ranker):
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """None: the learner does not evaluate itself while it learns."""
+        """None: the learner does not compute a progressive AUC."""
         return None
 
     @property
     def grows_quadratically(self) -> bool:
-        """False: new features of the data are not features of the map."""
+        """False: the number of mapped features is fixed."""
         return False
 
     def scorer(self) -> Callable[[Any], Float] | None:
@@ -318,10 +318,7 @@ class Chain(PartialFit, Ranker):
         if held:
             estimator.held_ = _held(held, estimator.n_features_in_)
             return estimator
-        parts = {name: restore(child) for name, child in state.children.items()}
-        mapper, learner = parts["map"], parts["learner"]
-        check_map(mapper, estimator.n_features_in_)
-        check_learner(learner, mapper.n_features_out)
+        mapper, learner = restored_parts(state, estimator.n_features_in_)
         for part, given in ((mapper, estimator.map), (learner, estimator.learner)):
             if type(part) is not type(given):
                 raise ValueError(f"it was fitted with a {type(part).__name__}.")
@@ -351,16 +348,17 @@ _DENSE = {"signed": Spec("n"), "X": Spec("nd")}
 _SPARSE = {"data": Spec("m"), "indices": Spec("m", is_index=True), "indptr": Spec("k")}
 
 
-def check_map(mapper: Any, n_features: int) -> None:
-    """Raise a ValueError if a restored part is not a map of so many features."""
-    if not isinstance(mapper, FeatureMap) or mapper.n_features_in_ != n_features:
-        raise ValueError("its map does not have the features of the estimator.")
-
-
-def check_learner(learner: Any, n_features: int) -> None:
-    """Raise a ValueError if a restored part is not a learner of so many features."""
+def restored_parts(state: State, n_features: int) -> tuple[Any, Any]:
+    """Return map (None if there is none) and learner; raise a ValueError if invalid."""
+    parts = {name: restore(child) for name, child in state.children.items()}
+    mapper, learner = parts.get("map"), parts["learner"]
+    if mapper is not None:
+        if not isinstance(mapper, FeatureMap) or mapper.n_features_in_ != n_features:
+            raise ValueError("its map does not have the features of the estimator.")
+        n_features = mapper.n_features_out
     if not isinstance(learner, LinearRanker) or learner.n_features_in_ != n_features:
         raise ValueError("its learner does not have the features of the map.")
+    return mapper, learner
 
 
 def _n_passes(learner: Any) -> int:

@@ -22,14 +22,13 @@ from aucmax.base.folds import areas, drawn, folds, left_out
 from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread
-from aucmax.kernel.chain import check_learner, check_map
+from aucmax.kernel.chain import restored_parts
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 from aucmax.linear.least_squares_cv import path
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
 _L2S = 25  # number of penalties
@@ -39,7 +38,7 @@ _FEW = 5000  # with fewer rows, folds are repeated …
 _REPEATS = 3  # … this many times
 _PART = 1 << 14  # rows mapped at a time
 _ROWS_A_LANDMARK = 4
-_WIDEST = 2000  # most features that are used beside those of the kernel
+_WIDEST = 2000  # most linear features that are added to those of the kernel
 
 
 class Evaluated(NamedTuple):
@@ -220,8 +219,8 @@ class KernelAUCCV(Ranker):
         seed = rng.randint(np.iinfo(np.int32).max)
         found = []
         for size in sorted(sizes):
-            beside = X.shape[1] <= _WIDEST
-            first = KMeansNystroem(size, linear=beside, random_state=seed).fit(X)
+            linear = X.shape[1] <= _WIDEST
+            first = KMeansNystroem(size, linear=linear, random_state=seed).fit(X)
             for width in np.ravel(self.widths).tolist():
                 mapper = first.with_width(width)
                 found.append(evaluate(mapper, X, signed, parts, weighted))
@@ -240,13 +239,8 @@ class KernelAUCCV(Ranker):
     def from_state(cls, state: State) -> Self:
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
-        parts = {name: restore(child) for name, child in state.children.items()}
-        estimator.map_, estimator.learner_ = parts.get("map"), parts["learner"]
-        width = estimator.n_features_in_
-        if estimator.map_ is not None:
-            check_map(estimator.map_, width)
-            width = estimator.map_.n_features_out
-        check_learner(estimator.learner_, width)
+        parts = restored_parts(state, estimator.n_features_in_)
+        estimator.map_, estimator.learner_ = parts
         return estimator
 
 

@@ -100,14 +100,14 @@ class Projection(FeatureMap):
         return product(X, self.expression(0.0, w).weights)
 
     def expression(self, intercept: float, w: Float) -> ScoreExpression:
-        """Return the score of weights ``w`` of the features, as a formula."""
+        """Return the score by weights ``w`` of the features as an expression."""
         weights = np.zeros(self.n_features_in_)
         weights[self.columns_] = self.directions_ @ w if self.directions_.size else w
         return ScoreExpression(intercept, weights)
 
     @property
     def n_features_out(self) -> int:
-        """The number of features after the map."""
+        """Number of features after the map."""
         return self.directions_.shape[1] or len(self.columns_)
 
     def _fit(self, X: Any) -> None:

@@ -181,7 +181,7 @@ class BAMCV(LinearRanker):
     if no linear ranker fits well: test AUC 0.831 instead of 0.828 on a split of
     covtype_sample, 0.681 instead of 0.675 on halves of higgs_sample.
 
-    Paths of different folds and losses run in threads, one per core. Memory, beside X,
+    Paths of different folds and losses run in threads, one per core. Memory, without X,
     is about twenty numbers per row and thread, and d² numbers per penalty if
     covariances are used (at most 1024 features).
 

@@ -18,7 +18,7 @@ from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
 from aucmax.storage.state_arrays import arrays, with_arrays
 
-_PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_PIECE = 1 << 16  # rows ordered at a time, to limit memory
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left
 _MAX_RUN = 64  # neighbouring rows that are visited together
 _MIN_RUNS = 1024  # number of such runs at least

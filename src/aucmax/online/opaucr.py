@@ -16,7 +16,7 @@ B = [Z₊ Σ₊ Z₋ Σ₋], with Σ = Σ x̃; so w = W + D B q, and a step need
 
 That is O(nnz τ + τ²) a row. From time to time w is multiplied out, for the penalty.
 
-Deviations from the paper, beside those of OPAUC:
+Deviations from the paper, in addition to those of OPAUC:
 
 * its R has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
   subtracted like a vector; the form here is unbiased and never negative;

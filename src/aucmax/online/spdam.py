@@ -96,7 +96,7 @@ def update(
 ) -> None:
     """Run Algorithm 21 over batches of rows: ``order`` up to each of ``ends``.
 
-    ``ratio`` is all rows over those of a batch. O(d) a batch beside its rows.
+    ``ratio`` is all rows over those of a batch. A batch costs O(d) and its rows.
     """
     table, dual, beta = state
     w, scale = weights(table), scales(table)
@@ -193,7 +193,7 @@ class SPDAM(BatchAUC):
 
     Notes
     -----
-    A row costs O(nnz) and a batch O(d) beside its rows; memory is some two dozen
+    A row costs O(nnz) and a batch O(d) more; memory is about two dozen
     numbers per feature and ten per row. ``fit`` makes four more passes, for class
     moments, the gradient at zero and κ² (more if there are few batches). The error
     falls by a constant factor per round.
