@@ -12,7 +12,7 @@ from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import Grid, Picture, Plan, Protocol, Recipe, Subject
 from aucmax_reproduction.protocols import PROTOCOLS
 from aucmax_reproduction.splits import Folds
-from helpers.data import gaussian
+from helpers.data import gaussian, registry_line
 
 SOURCE = "toy2024"
 UNKNOWN = "two groups were drawn"
@@ -92,16 +92,15 @@ def entry(folder, name, X, labels):
     content = lzma.compress("\n".join(lines).encode() + b"\n")
     (folder / f"{name}.svm.xz").write_bytes(content)
     counts = zip(*np.unique(labels, return_counts=True), strict=True)
-    part = {
-        "rows": len(labels),
-        "classes": " ".join(f"{label:g}:{count}" for label, count in counts),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "bytes": len(content),
-        "source": "the moon",
-    }
-    task = {} if len(set(labels)) == 2 else {"halves": True}
-    facts = {"features": X.shape[1], "task": task, "parts": {"all": part}}
-    return registry._entry(name, facts)
+    line = registry_line(
+        name,
+        features=X.shape[1],
+        rows=len(labels),
+        classes=" ".join(f"{label:g}:{count}" for label, count in counts),
+        task="" if len(set(labels)) == 2 else "halves",
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+    return registry._entry([line])
 
 
 def dies_or_not(job, effort):

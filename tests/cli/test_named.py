@@ -10,7 +10,7 @@ import pytest
 from aucmax.data import load
 from aucmax.io import datasets as registry
 from helpers.commands import invoke
-from helpers.data import gaussian
+from helpers.data import gaussian, registry_line
 
 
 def rows(n, seed):
@@ -30,21 +30,24 @@ def toy(tmp_path, monkeypatch):
     """Register a data set of two parts, and change to an empty folder."""
     here = tmp_path / "sets"
     here.mkdir()
-    parts = {}
+    lines = []
     for seed, part in enumerate(("train", "test")):
         text = rows(150, seed)
         labels = [line.split()[0].decode() for line in text.splitlines()]
         packed = lzma.compress(text)
         (here / f"toy.{part}.svm.xz").write_bytes(packed)
-        parts[part] = {
-            "rows": 150,
-            "classes": " ".join(f"{k}:{labels.count(k)}" for k in "123"),
-            "sha256": hashlib.sha256(packed).hexdigest(),
-            "bytes": len(packed),
-            "source": "here",
-        }
-    facts = {"features": 8, "task": {"positive": 2}, "parts": parts}
-    known = {"toy": registry._entry("toy", facts)}
+        lines.append(
+            registry_line(
+                "toy",
+                part,
+                features=8,
+                rows=150,
+                classes=" ".join(f"{k}:{labels.count(k)}" for k in "123"),
+                task="positive=2",
+                sha256=hashlib.sha256(packed).hexdigest(),
+            )
+        )
+    known = {"toy": registry._entry(lines)}
     monkeypatch.setattr(registry, "_registry", lambda: known)
     monkeypatch.setattr(registry, "_cache", lambda: tmp_path / "cache")
     monkeypatch.setenv("AUCMAX_DATA", str(here))

@@ -647,3 +647,21 @@ def test_suspicious_auc_is_noted(tmp_path):
         "train", tmp_path / "a.csv", "-o", tmp_path / "m", "--label", "outcome"
     )
     assert "is suspicious" in result.stderr
+
+
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    labels = np.where(x + rng.normal(size=200) > 0.0, "yes", "no").astype(object)
+    labels[::20] = ""
+    path, model = tmp_path / "a.csv", tmp_path / "m.aucmax"
+    rows = "".join(f"{v},{y}\n" for v, y in zip(x, labels, strict=True))
+    path.write_text("x,y\n" + rows)
+    command = ("train", path, "-o", model, "--label", "y", "--algorithm", "SPAM")
+    result = invoke(*command)
+    assert result.exit_code == 0, result.stderr
+    assert "trained on 190 rows" in result.stdout
+    assert "Left out 10 rows without a label." in result.stdout
+    result = invoke("evaluate", model, path)
+    assert "190 rows" in result.stdout
+    assert "10 rows were left out for want of a label" in result.stderr

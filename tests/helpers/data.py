@@ -19,6 +19,13 @@ from aucmax.online.engine import feature_table as engine
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
+def registry_line(name, part="all", **facts):
+    """Return a line of the registry of data sets."""
+    line = {"name": name, "part": part, "bytes": 0, "source": "the moon"}
+    line |= dict.fromkeys(("task", "url_labels", "url", "note"), "")
+    return {key: str(value) for key, value in (line | facts).items()}
+
+
 def _labels(score, positives):
     """Label the rows with the highest scores positive; at least one of each class."""
     n = len(score)

@@ -55,11 +55,19 @@ def records(text, delimiter=b","):
 
 
 def judged(rows, kinds, missing="error", largest=float("inf")):
-    """Yield rows with parsed numbers; malformed rows have no fields but a column."""
+    """Yield rows with parsed numbers; malformed rows have no fields but a column.
+
+    Rows without a label are left out.
+    """
     for row in rows:
         fields, column = [], None
         if row.fields is None or len(row.fields) != len(kinds):
             yield row._replace(fields=None)
+            continue
+        if any(
+            kind in ("label", "class") and field in (MISSING - {b"None"})
+            for kind, field in zip(kinds.values(), row.fields, strict=True)
+        ):
             continue
         for (name, kind), field in zip(kinds.items(), row.fields, strict=True):
             value = field

@@ -453,10 +453,11 @@ def test_a_name_comes_before_a_position(write):
 def test_labels_that_are_no_numbers(write):
     found = read(write("x,y\n1,ham\n2,spam\n3,\n4,None\n"), label="y")
     assert found.y.tolist() == ["ham", "spam", "None"]
-    assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
+    assert (found.line, found.bad) == ([2, 3, 5], [])
+    assert found.chunks[0].unlabelled == 1
     found = read(write("x,y\n1,0\n2,1\n3,NA\n4,x\n"), label="y")
     assert found.y.tolist() == ["0", "1", "x"]
-    assert [(line.line, line.column) for line in found.bad] == [(4, "y")]
+    assert (found.line, found.bad) == ([2, 3, 5], [])
 
 
 @pytest.mark.parametrize(
@@ -757,7 +758,9 @@ def test_without_labels(write):
     assert not chunk.bad
     np.testing.assert_array_equal(dense(chunk.X)[:, :2], [[2, 1], [4, 3]])
     assert source.recipe() == recipe
-    assert [line.line for line in whole(CsvSource([path], recipe=recipe)).bad] == [2, 3]
+    found = whole(CsvSource([path], recipe=recipe))
+    assert [line.line for line in found.bad] == [3]
+    assert [chunk.unlabelled for chunk in found.chunks] == [1]
 
 
 def test_a_folder_of_parts(tmp_path, write):

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import string
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -13,9 +14,12 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from aucmax.core.validation import DataWarning
 from aucmax.data import Task, load
 from aucmax.io import datasets as sets
-from helpers.data import SHARED
+from helpers.data import SHARED, registry_line
+
+pytestmark = pytest.mark.filterwarnings("ignore:No checksum is known")
 
 TRAIN = b"2 1:1.5 3:-2\n1 2:1\n1 1:3 # a comment\n"
 TEST = b"2 1:0.5\n1 3:4\n"
@@ -32,20 +36,16 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def toy(folder, monkeypatch):
-    """Return what is known of a set in two parts, which can be changed."""
-    facts = {
-        "features": 4,
-        "task": {},
-        "url_labels": "1:1 2:-1",
-        "parts": {
-            "train": {"rows": 3, "classes": "-1:1 1:2", "source": "the moon"},
-            "test": {"rows": 2, "classes": "-1:1 1:1", "source": "the sun"},
-        },
+    """Return the lines of a set in two parts, which can be changed."""
+    common = {"features": 4, "url_labels": "1:1 2:-1", "sha256": "0" * 64}
+    lines = {
+        "train": registry_line("toy", "train", rows=3, classes="-1:1 1:2", **common),
+        "test": registry_line("toy", "test", rows=2, classes="-1:1 1:1", **common),
     }
-    for part in facts["parts"].values():
-        part |= {"sha256": "0" * 64, "bytes": 0}
-    monkeypatch.setattr(sets, "_registry", lambda: {"toy": sets._entry("toy", facts)})
-    return facts
+    monkeypatch.setattr(
+        sets, "_registry", lambda: {"toy": sets._entry([*lines.values()])}
+    )
+    return lines
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def server(tmp_path, toy, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        toy["parts"]["train"]["url"] = f"{address}/toy"
-        toy["parts"]["test"]["url"] = f"{address}/toy.t.bz2"
+        toy["train"]["url"] = f"{address}/toy"
+        toy["test"]["url"] = f"{address}/toy.t.bz2"
         yield root
         server.shutdown()
 
@@ -76,7 +76,7 @@ def put(folder, toy, part, text):
     folder.mkdir(parents=True, exist_ok=True)
     content = lzma.compress(text)
     (folder / f"toy.{part}.svm.xz").write_bytes(content)
-    toy["parts"][part]["sha256"] = hashlib.sha256(content).hexdigest()
+    toy[part]["sha256"] = hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("name", sets.names())
@@ -145,8 +145,9 @@ def test_parts_have_one_width_and_follow_each_other(toy, folder):
 
 
 def test_rows_that_the_task_drops_are_left_out(toy, folder):
-    toy["task"] = {"positive": "1", "negative": "2", "others": "drop"}
-    toy["parts"] = {"train": toy["parts"]["train"] | {"classes": "1:1 2:1 3:1"}}
+    del toy["test"]
+    toy["train"]["task"] = "positive=1 negative=2 others=drop"
+    toy["train"]["classes"] = "1:1 2:1 3:1"
     put(folder, toy, "train", b"2 1:1\n3 1:2\n1 1:3\n")
     data = load("toy")
     np.testing.assert_array_equal(data.X.toarray()[:, 0], [1, 3])
@@ -165,7 +166,8 @@ def test_the_given_folder_comes_before_the_cache(toy, folder):
 
 def test_the_cache_is_where_the_system_says(monkeypatch, tmp_path):
     monkeypatch.delenv("AUCMAX_DATA", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
+    if sys.platform != "linux":
+        pytest.skip("other systems have other places")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert sets.folders() == [tmp_path / "aucmax" / "data"]
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -201,8 +203,9 @@ def test_a_set_without_an_address_says_what_to_do(toy, folder):
 
 
 def test_a_download_is_read_relabelled_and_pinned(toy, server, folder):
-    told = []
-    paths = sets.fetch("toy", progress=lambda *step: told.append(step))
+    reported = []
+    with pytest.warns(DataWarning, match=r"No checksum is known .*/toy\. The first"):
+        paths = sets.fetch("toy", progress=lambda *step: reported.append(step))
     cache = sets.folders()[-1]
     assert {path.name for path in cache.iterdir()} == {
         "toy.train.upstream.svm",
@@ -210,10 +213,10 @@ def test_a_download_is_read_relabelled_and_pinned(toy, server, folder):
         "toy.test.upstream.svm.bz2",
         "toy.test.upstream.svm.bz2.lock",
     }
-    assert told[0] == (len(TRAIN), len(TRAIN))
+    assert reported[0] == (len(TRAIN), len(TRAIN))
     pin = json.loads((cache / "toy.train.upstream.svm.lock").read_text())
     assert pin["sha256"] == hashlib.sha256(TRAIN).hexdigest()
-    assert pin["url"] == toy["parts"]["train"]["url"]
+    assert pin["url"] == toy["train"]["url"]
     data = load("toy")
     np.testing.assert_array_equal(data.labels, [-1, 1, 1, -1, 1])
     assert data.X.shape == (5, 4)

@@ -1,4 +1,4 @@
-"""Downloads from a server that has bad days."""
+"""Downloads of data sets from a server that has bad days."""
 
 import hashlib
 import socket
@@ -7,19 +7,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
+from requests import Response
 
-from aucmax.io.download import (
-    ChecksumError,
-    DownloadError,
-    _check_scheme,
-    checksum,
-    download,
-)
+from aucmax.io import datasets as sets
+from helpers.data import registry_line
 
-CONTENT = bytes(range(256)) * 1000
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
+pytestmark = pytest.mark.filterwarnings("ignore:No checksum is known")
 
-
+ROWS = 20_000
+CONTENT = b"1 1:0.5\n-1 2:1.5\n" * (ROWS // 2)
 SEEN = Counter()
 
 
@@ -65,93 +61,116 @@ def server():
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("AUCMAX_DATA", raising=False)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr(sets, "_cache", lambda: tmp_path / "cache")
     SEEN.clear()
+    return tmp_path / "cache"
 
 
-def get(server, what, tmp_path, **options):
-    options = {"pause": 0.0, "timeout": 5.0} | options
-    return download(f"{server}/{what}", tmp_path / "new" / "file", **options)
+@pytest.fixture
+def get(monkeypatch):
+    """Return a function that downloads a set with this address."""
+
+    def fetch(url, **options):
+        classes = f"-1:{ROWS // 2} 1:{ROWS // 2}"
+        line = registry_line(
+            "toy", features=2, rows=ROWS, classes=classes, sha256="0" * 64, url=url
+        )
+        monkeypatch.setattr(sets, "_registry", lambda: {"toy": sets._entry([line])})
+        return sets.fetch("toy", **options)[0]
+
+    return fetch
 
 
-def kept(tmp_path):
-    return {path.name for path in (tmp_path / "new").iterdir()}
+def pin(cache, sha256):
+    cache.mkdir()
+    lock = cache / "toy.upstream.svm.lock"
+    lock.write_text(f'{{"sha256": "{sha256}"}}')
+    return lock
 
 
-def test_a_file_comes_whole_and_nothing_else(server, tmp_path):
-    told = []
-    get(server, "file", tmp_path, progress=lambda *step: told.append(step))
-    assert (tmp_path / "new" / "file").read_bytes() == CONTENT
-    assert checksum(tmp_path / "new" / "file") == SHA256
-    assert kept(tmp_path) == {"file"}
-    assert told[-1] == (len(CONTENT), len(CONTENT))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+def kept(cache):
+    return {path.name for path in cache.iterdir()}
+
+
+BOTH = {"toy.upstream.svm", "toy.upstream.svm.lock"}
+
+
+def test_a_file_comes_whole_and_nothing_else(server, get, cache):
+    reported = []
+    path = get(f"{server}/file", progress=lambda *step: reported.append(step))
+    assert path.read_bytes() == CONTENT
+    assert kept(cache) == BOTH
+    assert reported[-1] == (len(CONTENT), len(CONTENT))
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
 
 
 @pytest.mark.parametrize("what", ["broken", "moody", "endless"])
-@pytest.mark.parametrize("sha256", [None, SHA256])
-def test_what_breaks_off_is_tried_again(server, tmp_path, what, sha256):
-    get(server, what, tmp_path, sha256=sha256)
+@pytest.mark.parametrize("pinned", [False, True])
+def test_failed_downloads_are_repeated(server, get, cache, what, pinned):
+    if pinned:
+        pin(cache, hashlib.sha256(CONTENT).hexdigest())
+    assert get(f"{server}/{what}").read_bytes() == CONTENT
     assert SEEN[what] == (1 if what == "endless" else 3)
-    assert (tmp_path / "new" / "file").read_bytes() == CONTENT
-    assert kept(tmp_path) == {"file"}
+    assert kept(cache) == BOTH
 
 
 @pytest.mark.parametrize(
-    ("what", "options", "message"),
+    ("what", "retries", "message"),
     [
-        ("missing", {}, "HTTP 404 Not Found"),
-        ("moody", {"tries": 2}, r"503 .* \(2 tries\)\.$"),
-        ("broken", {"tries": 2}, r"100000 bytes read.* \(2 tries\)\.$"),
-        ("file", {"max_bytes": 1000}, "more than 1,000 bytes"),
-        ("endless", {"max_bytes": 1000}, "more than 1,000 bytes"),
-        ("file", {"sha256": "0" * 64}, f"expected 0000.* but got {SHA256}"),
-        ("silent", {"tries": 1, "timeout": 0.2}, "timed out"),
-        ("to:ftp://localhost/file", {}, "'ftp://localhost/file': only https"),
-        ("to:file:///etc/passwd", {}, "'file:///etc/passwd': only https"),
+        ("missing", 0, "404 .*Not Found.* set AUCMAX_DATA"),
+        ("moody", 1, "503"),
+        ("broken", 1, "100000 bytes read"),
+        ("silent", 0, "timed out"),
+        ("to:ftp://localhost/file", 0, "ftp://localhost/file"),
+        ("to:file:///etc/passwd", 0, "file:///etc/passwd"),
     ],
 )
-def test_what_cannot_be_had_is_said_and_leaves_nothing(
-    server, tmp_path, what, options, message
+def test_errors_name_the_address_and_leave_nothing(
+    server, get, cache, what, retries, message, monkeypatch
 ):
-    with pytest.raises(DownloadError, match=message):
-        get(server, what, tmp_path, **options)
-    assert kept(tmp_path) == set()
+    monkeypatch.setattr(sets, "_RETRIES", retries)
+    monkeypatch.setattr("pooch.downloaders.DEFAULT_TIMEOUT", 0.2)
+    with pytest.raises(OSError, match=rf"Cannot download {server}/.*{message}"):
+        get(f"{server}/{what}")
+    assert kept(cache) == set()
 
 
-def test_a_wrong_checksum_does_not_touch_the_file_that_is_there(server, tmp_path):
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "file").write_bytes(b"old")
-    with pytest.raises(ChecksumError):
-        get(server, "file", tmp_path, sha256="0" * 64)
-    assert (tmp_path / "new" / "file").read_bytes() == b"old"
+def test_a_wrong_checksum_is_an_error_and_leaves_nothing(server, get, cache):
+    lock = pin(cache, "0" * 64)
+    found = hashlib.sha256(CONTENT).hexdigest()
+    with pytest.raises(OSError, match=f"expected 0000.* but got {found}"):
+        get(f"{server}/file")
+    assert kept(cache) == {lock.name}
 
 
-def test_redirects_are_followed(server, tmp_path):
-    get(server, f"to:{server}/file", tmp_path, sha256=SHA256)
-    assert (tmp_path / "new" / "file").read_bytes() == CONTENT
+def test_redirects_are_followed(server, get):
+    assert get(f"{server}/to:{server}/file").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://localhost/x", "/etc/passwd", "data:,x"]
-)
-def test_only_http_is_spoken(url, tmp_path):
-    with pytest.raises(DownloadError, match="only https and http"):
-        download(url, tmp_path / "file")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "/etc/passwd", "data:,x"])
+def test_only_http_is_supported(url, get, cache):
+    with pytest.raises(OSError, match="Cannot download"):
+        get(url)
+    assert kept(cache) == set()
 
 
-def test_no_way_back_from_https():
-    _check_scheme("https://localhost", since="http")
-    with pytest.raises(DownloadError, match="only https and http"):
-        _check_scheme("http://localhost", since="https")
+def test_https_is_not_redirected_to_http():
+    response = Response()
+    response.url, response.status_code = "https://localhost/a", 302
+    response.headers["location"] = "https://localhost/b"
+    sets._refuse_downgrade(response)
+    response.headers["location"] = "http://localhost/b"
+    with pytest.raises(OSError, match="Refusing the redirect"):
+        sets._refuse_downgrade(response)
 
 
-def test_nobody_there_is_one_line(tmp_path):
+def test_no_server(get, cache):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/file"
-        with pytest.raises(DownloadError, match=r"refused \(2 tries\)"):
-            download(url, tmp_path / "file", tries=2, pause=0.0)
-    assert not list(tmp_path.iterdir())
+        taken.bind(("127.0.0.1", 0))  # bound, but does not listen
+        with pytest.raises(OSError, match="refused"):
+            get(f"http://127.0.0.1:{taken.getsockname()[1]}/file")
+    assert kept(cache) == set()

@@ -12,13 +12,15 @@ import pytest
 from scipy import sparse
 
 import aucmax
-from aucmax.io.arrow_source import ArrowSource, FrameSource
+from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
+from aucmax.io.json_lines import JsonLinesSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import _NUMBER, Task
 from aucmax.tables.number_formats import _READERS, find_notation
 from aucmax.tables.options import option, tell_command_line
 from helpers.commands import invoke
+from helpers.frame_source import FrameSource
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -150,6 +152,11 @@ def as_parquet(frame, folder):
     return ArrowSource([str(folder / "a.parquet")], label="y")
 
 
+def as_jsonl(frame, folder):
+    typed(frame).to_json(folder / "a.jsonl", orient="records", lines=True)
+    return JsonLinesSource([str(folder / "a.jsonl")], label="y")
+
+
 def as_pandas(frame, folder):
     return FrameSource(typed(frame), label="y")
 
@@ -165,7 +172,7 @@ def as_polars(frame, folder):
     return FrameSource(polars.from_pandas(typed(frame)), label="y")
 
 
-FORMS = [as_csv, as_tsv, as_gz, as_parquet, as_pandas, as_arrow, as_polars]
+FORMS = [as_csv, as_tsv, as_gz, as_parquet, as_jsonl, as_pandas, as_arrow, as_polars]
 
 
 def dense(source):

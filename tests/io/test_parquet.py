@@ -17,8 +17,9 @@ feather = pytest.importorskip("pyarrow.feather")
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from aucmax.io.arrow_source import ArrowSource, FrameSource  # noqa: E402
+from aucmax.io.arrow_source import ArrowSource  # noqa: E402
 from aucmax.tables.cells import seconds as _seconds  # noqa: E402
+from helpers.frame_source import FrameSource  # noqa: E402
 
 
 def table(n=500, missing=True):

@@ -10,14 +10,13 @@ import pytest
 import aucmax
 from aucmax.core.validation import DataWarning
 from aucmax.io.csv_source import CsvSource
-from aucmax.io.frame import FrameEncoder
 from aucmax.tables.encoder import TableEncoder
 
 N = 200
 
 
 def kinds(frame):
-    roles = FrameEncoder.fit(frame).recipe["roles"]
+    roles = TableEncoder.fit(frame).schema.roles
     return {role["name"]: role["role"] for role in roles}
 
 
@@ -52,10 +51,10 @@ def test_numbers_with_other_values(values, kind, tmp_path):
 
 def test_malformed_cells_of_a_frame_are_missing():
     frame = pd.DataFrame({"c": numbers_with({3: "1.2o3"}), "d": ["u", "v"] * (N // 2)})
-    encoder = FrameEncoder.fit(frame)
+    encoder = TableEncoder.fit(frame)
     with pytest.warns(DataWarning, match="1 in 'c'"):
         X = encoder.transform(frame).toarray()
-    plain = FrameEncoder.fit(frame.assign(c=numbers_with({3: None})))
+    plain = TableEncoder.fit(frame.assign(c=numbers_with({3: None})))
     assert X[3, 0] == pytest.approx(np.median([k % 37 + 0.5 for k in range(N)]), abs=1)
     assert X.shape[0] == N
     assert plain.transform(frame[:1]).shape[1] in (X.shape[1], X.shape[1] + 1)
@@ -83,7 +82,7 @@ def test_a_blend_learns_from_a_table_with_codes_and_malformed_cells():
 )
 def test_clock_times_are_hours(cells, hours):
     column = [cells[k % len(cells)] for k in range(N)]
-    encoder = FrameEncoder.fit(pd.DataFrame({"t": column}))
+    encoder = TableEncoder.fit(pd.DataFrame({"t": column}))
     X = encoder.transform(pd.DataFrame({"t": cells}))
     np.testing.assert_allclose(np.asarray(X)[:, 0], hours, atol=0.001)
 
@@ -93,7 +92,7 @@ def test_months_are_dates(cells):
     column = [cells[k % 2] for k in range(N)]
     frame = pd.DataFrame({"t": column})
     assert kinds(frame) == {"t": "date"}
-    X = np.asarray(FrameEncoder.fit(frame).transform(frame[:2]))
+    X = np.asarray(TableEncoder.fit(frame).transform(frame[:2]))
     assert X[:, 0].tolist() == [19723.0, -31.0]  # days since 1970
 
 
@@ -103,7 +102,7 @@ def test_an_encoder_is_json():
     )
     encoder = TableEncoder.fit(batch)
     again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
-    found, expected = again.transform(batch).X, encoder.transform(batch).X
+    found, expected = again.transform(batch), encoder.transform(batch)
     assert (found != expected).nnz == 0
     names = again.get_feature_names_out()
     assert len(names) == len(again.column_of_feature) == found.shape[1]

@@ -1,6 +1,9 @@
 """Features of categories and words, against scikit-learn."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -50,7 +53,7 @@ def features(
     columns = dict(zip(names, map(column, strings), strict=True))
     columns |= {f"x{i}": pa.array(one) for i, one in enumerate(numbers.T)}
     encoder = TableEncoder(Schema(**schema), dtype)
-    X = encoder.transform(pa.RecordBatch.from_pydict(columns)).X
+    X = encoder.transform(pa.RecordBatch.from_pydict(columns))
     parts = X.data, X.indices, X.indptr
     assert X.has_canonical_format  # as it says, and in truth
     assert sparse.csr_array(parts, X.shape).has_canonical_format
@@ -197,3 +200,38 @@ def test_means_of_large_numbers():
 def test_a_recipe_that_lacks_something():
     with pytest.raises(ValueError, match="the recipe does not say categories, columns"):
         Schema.from_json({"format": "csv"})
+
+
+def test_codes_keep_missing_values_and_categories():
+    n = 200
+    frame = pd.DataFrame(
+        {
+            "x": [None if i % 10 == 0 else i / 7 for i in range(n)],
+            "kind": ["red" if i % 3 else "blue" for i in range(n)],
+            "shop": [None if i == 5 else f"s{i % 90}" for i in range(n)],
+            "member": ["Yes" if i % 2 else "no" for i in range(n)],
+            "day": pd.date_range("2024-01-30 06:00", periods=n).astype(str),
+        }
+    )
+    encoder = TableEncoder.fit(frame, Overrides(encode="codes", missing="keep"))
+    encoder = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    names = ["x", "member", "day: time", "day: month", "day: weekday", "day: hour"]
+    assert encoder.get_feature_names_out() == [*names, "kind", "shop"]
+    assert encoder.column_of_feature == [*"x", "member", *["day"] * 4, "kind", "shop"]
+    assert encoder.schema.n_levels == [0] * 6 + [3, 91]
+    X = encoder.transform(frame)
+    np.testing.assert_array_equal(X[:, 0], pd.to_numeric(frame.x))
+    np.testing.assert_array_equal(X[:, 1], np.arange(n) % 2)
+    day = pd.to_datetime(frame.day)
+    np.testing.assert_array_equal(X[:, 3], day.dt.month)
+    np.testing.assert_array_equal(X[:, 4], day.dt.weekday)
+    np.testing.assert_array_equal(X[:, 5], 6.0)
+    kinds = np.array(encoder.schema.values[0])
+    assert kinds[X[:, 6].astype(int)].tolist() == frame.kind.tolist()
+    shops = np.array(encoder.schema.values[1])
+    known = np.arange(n) != 5
+    assert shops[X[known, 7].astype(int)].tolist() == frame.shop[known].tolist()
+    assert np.isnan(X[5, 7])
+    with pytest.warns(UserWarning, match="'kind' in 1 row"):
+        other = encoder.transform(frame[:1].assign(kind="green", shop="new"))
+    assert other[0, 6:].tolist() == [2.0, 90.0]

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucmax.io.arrow_source import FrameSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import Task
 from helpers.commands import invoke
+from helpers.frame_source import FrameSource
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.random(200) < 0.5

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from aucmax.io.arrow_source import ArrowSource, FrameSource
+from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.recipe import check_recipe
 from aucmax.tables.labels import Task
 from helpers.commands import invoke
+from helpers.frame_source import FrameSource
 
 N = 120
 RNG = np.random.default_rng(0)

@@ -46,12 +46,14 @@ def _no_probabilities(estimator: Any) -> bool:
 
 
 class Encoder(Protocol):
-    """Encoder of data frames."""
-
-    recipe: dict[str, Any]  # how a model file stores it
+    """Encoder of data frames; see ``aucmax.tables.encoder``."""
 
     def transform(self, frame: Any) -> Any:
         """Return the feature rows of a data frame."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoder as values that JSON can hold."""
         ...
 
 

@@ -389,7 +389,10 @@ class AUCClassifier(Ranker):
         self.recipe_ = None
         if self.encoder_ is not None:
             task = label_task(self.classes_)
-            self.recipe_ = {"input": self.encoder_.recipe, "task": task}
+            self.recipe_ = {
+                "input": {"format": "parquet", **self.encoder_.to_json()},
+                "task": task,
+            }
         signed = signed / np.mean(np.abs(signed[signed != 0.0]))
         if not signed.all():
             X = X[signed != 0.0]

@@ -26,7 +26,7 @@ def encode_table(
     ``kinds`` has the columns whose kind the user overrides, by kind. Input that needs
     no encoding is returned as it is, with None for the encoder and the columns.
     """
-    overrides = {
+    overrides: dict[str, Any] = {
         kind: list(names) for kind, names in kinds.items() if names is not None
     }
     table = needs_encoding(X)
@@ -37,10 +37,11 @@ def encode_table(
         )
     if not (table or overrides):
         return X, None, None
-    from aucmax.io.frame import FrameEncoder
+    from aucmax.tables.encoder import TableEncoder
+    from aucmax.tables.schema import Overrides
 
-    encoder = FrameEncoder.fit(X, **overrides)
-    rows = encoder.transform(X, report_unknown=False)
+    encoder = TableEncoder.fit(X, Overrides(**overrides))
+    rows = encoder.transform(X, warn_unknown=False)
     return rows, encoder, encoder.column_of_feature
 
 

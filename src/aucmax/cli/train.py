@@ -196,6 +196,8 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
     yield Task.from_json(result.recipe["task"]).told(progress.positives, progress.rows)
     if progress.bad:
         yield f"Skipped {plural(progress.bad, 'malformed line')}."
+    if progress.unlabelled:
+        yield f"Left out {plural(progress.unlabelled, 'row')} without a label."
     if progress.auc is not None:
         yield (
             f"Progressive AUC {progress.auc:.4f}: in the first pass, each row was "

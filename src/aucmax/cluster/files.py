@@ -29,6 +29,7 @@ from aucmax.io.open_data import open_data, reopen
 from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.storage.locks import sole_writer
 from aucmax.storage.models import save_model
+from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import FAST
 from aucmax.workflows.plan import Plan
@@ -96,10 +97,8 @@ def fit_files(
     task = requested_task(positive, source).settle(first.y)
     fit_rows(estimator, fitting, _distributed_rows(source, task, watch))
     recipe = source.recipe()
-    if recipe["format"] in ("csv", "parquet"):
-        from aucmax.io.frame import FrameEncoder  # needs pyarrow
-
-        estimator.encoder_ = FrameEncoder(recipe)
+    if recipe["format"] != "svmlight":
+        estimator.encoder_ = TableEncoder.from_json(recipe)
     return estimator
 
 

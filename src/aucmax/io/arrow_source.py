@@ -1,4 +1,4 @@
-"""Parquet, Arrow and Feather files, and data frames, by record batches.
+"""Parquet, Arrow and Feather files, by record batches.
 
 ``Position.offset`` counts rows. Batches end where row groups do, and before that after
 a number of rows that follows from the number of columns: from the end of any batch on,
@@ -16,20 +16,17 @@ import pyarrow.parquet as pq
 
 from aucmax.io.chunk import Position
 from aucmax.io.compression import STDIN, expand
-from aucmax.io.csv_head import LOOKED_AT
 from aucmax.io.table_source import TableBatch, TableSource
-from aucmax.tables.cells import is_date, is_number, is_text
+from aucmax.tables.cells import is_date
 from aucmax.tables.column_kinds import Sample
-from aucmax.tables.options import option
-from aucmax.tables.samples import samples_of
+from aucmax.tables.frames import check_numbers, check_type
+from aucmax.tables.samples import PART, samples_of, spread_rows
 from aucmax.tables.schema import Schema, find
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 _BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
 _FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
-_MOST_LOOKED_AT = 4_000_000  # rows that some are taken from, to find the kinds
-_PARTS = 20  # of the data at least from which they are taken
 
 
 class ArrowSource(TableSource):
@@ -59,7 +56,8 @@ class ArrowSource(TableSource):
         with self._opened(self.files[0]) as batches:
             arrow = batches.schema
             names = list(arrow.names)
-            batch, more = _some_rows(batches, arrow)
+            parts = (batch for batch, _ in batches.read(names, 0, PART))
+            batch, more = spread_rows(parts, arrow)
         overrides = self._overrides
         aside = [overrides.label, overrides.weight]
         spared = [*overrides.drop, *overrides.categorical, *overrides.text]
@@ -68,7 +66,7 @@ class ArrowSource(TableSource):
         used |= {find(names, name) for name in aside if name is not None}
         used -= {find(names, name) for name in spared}
         for i in sorted(used) if self._recipe is None else ():
-            _check_type(self.files[0], names[i], arrow.types[i])
+            check_type(self.files[0], names[i], arrow.types[i])
         for name in aside:
             if name is not None and is_date(arrow.types[find(names, name)]):
                 raise ValueError(
@@ -108,26 +106,6 @@ class ArrowSource(TableSource):
                     )
 
 
-class FrameSource(ArrowSource):
-    """Rows of a data frame: pandas, polars, or a table of Arrow.
-
-    Parameters
-    ----------
-    frame : DataFrame of pandas or polars, or Table of pyarrow
-        The rows; an index of pandas is not a column.
-    **options
-        Those of :class:`ArrowSource`.
-    """
-
-    def __init__(self, frame: Any, **options: Any) -> None:
-        self._table = to_arrow(frame)
-        self._sizes = [int(self._table.nbytes)]
-        TableSource.__init__(self, ["data frame"], self._sizes[0], **options)
-
-    def _opened(self, file: str) -> "Batches":
-        return _Frame(self._table)
-
-
 class _Texts:
     """Rows of a batch as text, for messages."""
 
@@ -146,31 +124,6 @@ def _shown(value: Any) -> Any:
     except (OverflowError, ValueError):  # a date that Python does not have
         short = pa.types.is_date32(value.type)
         return value.cast(pa.int32() if short else pa.int64()).as_py()
-
-
-def _check_type(file: str, name: str, kind: Any) -> None:
-    """Raise an error if a column of this type cannot be encoded."""
-    if not (is_number(kind) or is_text(kind) or is_date(kind)):
-        raise ValueError(
-            f"{file}: column {name!r} has the type {kind}, which is neither a number "
-            f"nor a category: {option('drop', name)}, or "
-            f"{option('categorical', name)} if it has few values"
-        )
-
-
-def check_numbers(file: str, arrow: Any, schema: Schema) -> None:
-    """Raise an error if a numeric column of the model has another type here."""
-    numeric = [*schema.numbers, *filter(None, [schema.weight])]
-    numeric += [schema.label] if schema.label and schema.label_is_number else []
-    for name in numeric:
-        if name not in arrow.names:
-            continue
-        kind = arrow.field(name).type
-        if not (is_number(kind) or is_text(kind)):
-            raise ValueError(
-                f"{file}: column {name!r} must have numbers, as in the data that the "
-                f"model was trained on, but its type is {kind}"
-            )
 
 
 def _files(paths: Sequence[str]) -> list[str]:
@@ -289,76 +242,3 @@ def _slices(batch: Any, columns: list[str], size: int) -> Iterator[Any]:
     batch = batch.select(columns)
     for at in range(0, len(batch), size):
         yield batch.slice(at, size)
-
-
-def _some_rows(batches: Batches, arrow: Any) -> tuple[Any, bool]:
-    """Return rows from all over the data as one batch, and whether there are more."""
-    found: list[Any] = []
-    size, kept = LOOKED_AT // _PARTS, 1
-    for count, (batch, _) in enumerate(batches.read(list(arrow.names), 0, size)):
-        if count % kept == 0:
-            found.append(batch)
-            if len(found) > 2 * _PARTS:  # too many: from now on every other one
-                found, kept = found[::2], 2 * kept
-        if count * size > _MOST_LOOKED_AT:
-            break
-    more = kept > 1
-    table = pa.Table.from_batches(found, arrow).combine_chunks()
-    columns = [
-        column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        for column in table.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=arrow), more
-
-
-class _Frame(Batches):
-    """A table in memory, in place of a file."""
-
-    def __init__(self, table: Any) -> None:
-        self._table, self.schema = table, table.schema
-
-    def __enter__(self) -> "_Frame":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def read(
-        self, columns: list[str], start: int, size: int
-    ) -> Iterator[tuple[Any, float]]:
-        """Yield at most ``size`` rows at a time, and how much is done."""
-        rows = self._table.select(columns).slice(start)
-        done = start
-        for batch in rows.to_batches(max_chunksize=size):
-            done += len(batch)
-            yield batch, done / max(len(self._table), 1)
-
-
-def to_arrow(frame: Any) -> Any:
-    """Return a data frame as a table of Arrow."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if hasattr(frame, "to_arrow"):  # polars
-        return frame.to_arrow()
-    names = [str(name) for name in frame.columns]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ValueError(f"two columns are called {min(twice)!r}: rename one")
-    return pa.table(
-        {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
-    )
-
-
-def _array(series: Any) -> Any:
-    """Return a column of pandas; of values of several types, their text."""
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        missing = series.isna()
-        texts = [
-            None if none else str(value)
-            for value, none in zip(series, missing, strict=True)
-        ]
-        return pa.array(texts, pa.string())

@@ -1,4 +1,4 @@
-"""Iterators that run in a background thread."""
+"""Iteration in a background thread."""
 
 from collections.abc import Iterable, Iterator
 from queue import Empty, Queue
@@ -9,19 +9,18 @@ T = TypeVar("T")
 
 
 def prefetch(items: Iterable[T], depth: int = 1) -> Iterator[T]:
-    """Iterate in a thread of its own, which is at most ``depth`` items ahead.
+    """Iterate in a background thread, at most ``depth`` items ahead.
 
-    What ``items`` raises is raised here. Closing this iterator stops the thread, which
-    then closes ``items``.
+    Exceptions of ``items`` are raised here. Closing this iterator stops the thread,
+    which then closes ``items``.
     """
-    for item in ticking(items, None, depth):
-        yield cast(T, item)
+    return cast(Iterator[T], ticking(items, None, depth))
 
 
 def ticking(
     items: Iterable[T], seconds: float | None, depth: int = 1
 ) -> Iterator[T | None]:
-    """Iterate as :func:`prefetch` does; give None when nothing has come for long."""
+    """Iterate like :func:`prefetch`; yield None after ``seconds`` without an item."""
     results: Queue[tuple[bool, Any]] = Queue(depth)
     stopped = Event()
     iterator = iter(items)
@@ -56,6 +55,6 @@ def ticking(
             raise item
     finally:
         stopped.set()
-        while not results.empty():  # a thread that waits for room finds it
+        while not results.empty():  # make room for a thread that waits in put
             results.get_nowait()
-        thread.join(timeout=1.0)  # not for ever: it may be waiting for a pipe
+        thread.join(timeout=1.0)  # do not wait longer: it may be reading a pipe

@@ -62,6 +62,7 @@ class Chunk(NamedTuple):
     done: int  # bytes of ``Source.size`` that have been read, for a progress bar
     file: str  # where the rows are from
     line: NDArray[Any]  # … and the line of each, from 1; in Parquet its number
+    unlabelled: int = 0  # rows of a table without a label, which are left out
 
 
 class Source(Protocol):

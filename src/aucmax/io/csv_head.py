@@ -17,10 +17,9 @@ from aucmax.io.text import Reader
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.missing_values import MISSING
 from aucmax.tables.options import option
-from aucmax.tables.samples import samples_of
+from aucmax.tables.samples import LOOKED_AT, samples_of
 
 DELIMITERS = ",;\t|"
-LOOKED_AT = 20_000  # rows from which the kinds of columns are found
 _PARTS = 16  # of a file that some of them are taken from
 
 

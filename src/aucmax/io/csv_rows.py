@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import kernel
 from aucmax.tables.missing_values import MISSING
+from aucmax.tables.samples import one_batch
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -200,9 +201,4 @@ def parse(
         table = read(pa.float64())
     except pa.ArrowInvalid:  # a cell is not a number: find it later
         table = read(pa.binary())
-    table = table.unify_dictionaries()
-    columns = [
-        column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        for column in table.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=chosen)
+    return one_batch(table.unify_dictionaries().rename_columns(chosen))

@@ -1,21 +1,24 @@
-"""Registry of named data sets: description, location, download and loading.
+"""Named data sets: description, location, download and loading.
 
-``datasets.json`` lists them: shape, classes, the rule that makes two classes of many,
-where the rows came from, and the checksum of a normalised copy, ``<name>.svm.xz`` or
-``<name>.train.svm.xz`` and ``<name>.test.svm.xz``. Copies are looked for in the folder
-``$AUCMAX_DATA``, then in the user's cache. Failing that, a set with a public address is
-downloaded to the cache.
+``datasets.csv`` has a line for each file: shape, classes, the rule that makes two
+classes of many, where the rows came from, and the SHA-256 checksum of a normalised
+copy, ``<name>.svm.xz`` or ``<name>.train.svm.xz`` and ``<name>.test.svm.xz``. Copies
+are looked for in the folder ``$AUCMAX_DATA``, then in the user's cache. Files that are
+in neither are downloaded to the cache if they have a public address.
 
-The checksum of what is at such an address is not known beforehand. A download is read
-first: rows, width and the count of each class have to be those of the registry. Then
-its checksum is written beside it, and holds from then on: trust on first use.
+The checksums of the public files are not known in advance. A download must have the
+rows, width and class counts of the registry. Its checksum is then stored beside it, and
+later downloads must match it (trust on first use).
 """
 
+import csv
 import difflib
 import json
 import os
-import sys
-from collections.abc import Mapping
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,46 +28,51 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.core.validation import DataWarning
 from aucmax.io.chunk import Chunk
 from aucmax.io.collect import collect
-from aucmax.io.download import ChecksumError, Progress, checksum, download
 from aucmax.io.svmlight import SvmlightSource
 from aucmax.io.text import Block
 from aucmax.storage.atomic import write_atomically
 from aucmax.tables.labels import Task
 
+_RETRIES = 2
+_BLOCK = 1 << 16  # bytes between progress reports
+
+Progress = Callable[[int, int | None], None]  # bytes so far, and total if known
+
 
 class Part(NamedTuple):
     """A file of a data set."""
 
-    name: str  # of the set, or that with .train or .test
+    name: str  # of the set, or with .train or .test appended
     rows: int
     classes: Mapping[float, int]  # rows of each label
     sha256: str  # of the normalised copy
-    bytes: int  # its size
+    bytes: int  # size of the normalised copy
     source: str  # where the rows came from
-    url: str | None  # the same rows in svmlight format, as their publisher has them
+    url: str | None  # the same rows in svmlight format, as published
     note: str
 
     @property
     def file(self) -> str:
-        """The name of the normalised copy."""
+        """File name of the normalised copy."""
         return f"{self.name}.svm.xz"
 
     @property
     def upstream(self) -> str:
-        """The name of what is downloaded."""
+        """File name of the download."""
         packed = ".bz2" if self.url is not None and self.url.endswith(".bz2") else ""
         return f"{self.name}.upstream.svm{packed}"
 
 
 class Entry(NamedTuple):
-    """A set of the registry."""
+    """A data set of the registry."""
 
     name: str
     features: int
     task: Task  # settled
-    url_labels: Mapping[float, float]  # labels at the address -> labels here
+    url_labels: Mapping[float, float]  # labels in the download -> labels in the copy
     parts: Mapping[str, Part]  # "all", or "train" and "test"
 
     @property
@@ -75,11 +83,8 @@ class Entry(NamedTuple):
     @property
     def classes(self) -> dict[float, int]:
         """Rows of each label in all parts."""
-        total: dict[float, int] = {}
-        for part in self.parts.values():
-            for label, count in part.classes.items():
-                total[label] = total.get(label, 0) + count
-        return total
+        counts = (Counter(part.classes) for part in self.parts.values())
+        return dict(sum(counts, Counter()))
 
     @property
     def positives(self) -> int:
@@ -89,22 +94,22 @@ class Entry(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A set that has been loaded."""
+    """A loaded data set."""
 
-    X: Any  # csr_array, as wide as the registry says
-    y: NDArray[np.bool_]  # positive or not
+    X: Any  # csr_array
+    y: NDArray[np.bool_]  # whether a row is positive
     labels: NDArray[np.float64]  # as in the file
     task: Task  # which labels are positive
     name: str
 
 
 def names() -> list[str]:
-    """Return the names of all sets."""
+    """Return the names of all data sets."""
     return sorted(_registry())
 
 
 def entry(name: str) -> Entry:
-    """Return the registry entry of a set."""
+    """Return the registry entry of a data set."""
     known = _registry()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3)
@@ -114,7 +119,7 @@ def entry(name: str) -> Entry:
 
 
 def described(name: str) -> Entry:
-    """Return what is known of a set, or of one part of it, as "a9a.train"."""
+    """Return the registry entry of a data set, or of one part such as "a9a.train"."""
     known, parts = _parts(name)
     if len(parts) == len(known.parts):
         return known
@@ -129,7 +134,7 @@ def folders() -> list[Path]:
 
 
 def locate(part: Part) -> Path | None:
-    """Return the path of a part on this machine, or None."""
+    """Return the local path of a part, or None."""
     for folder in folders():
         for name in (part.file, part.upstream):
             if (folder / name).is_file():
@@ -138,18 +143,15 @@ def locate(part: Part) -> Path | None:
 
 
 def fetch(name: str, progress: Progress = lambda done, total: None) -> list[Path]:
-    """Download the parts of a set that are not on this machine; return where they are.
-
-    "a9a.train" is one part of "a9a".
+    """Download missing parts of a data set ("a9a") or one part; return all paths.
 
     Raises
     ------
-    FileNotFoundError
-        If a part is not here and has no public address.
     OSError
-        If it cannot be downloaded.
+        If a part has no public address, cannot be downloaded, or differs from the
+        first download.
     ValueError
-        If what was downloaded is not the set that the registry describes.
+        If a download does not match the registry.
     """
     known, parts = _parts(name)
     return [_provide(known, part, progress) for part in parts]
@@ -162,24 +164,24 @@ def load(
     *,
     dtype: type = np.float64,
 ) -> Data:
-    """Load a named data set, from this machine or from its public address.
+    """Load a named data set; download it if it is not on this machine.
 
     Parameters
     ----------
     name : str
         One of ``names()``; "a9a.train" is short for the part "train" of "a9a".
     part : {"train", "test"}, default=None
-        Which part of a set that has them; None: all rows.
+        Part of a set that has them; None: all rows.
     task : Task, default=None
         Which labels are positive. None: the rule of the registry.
     dtype : type, default=numpy.float64
-        Of the features: float32 or float64.
+        Type of the features: float32 or float64.
 
     Returns
     -------
     Data
         ``X`` (CSR), ``y`` (bool), ``labels``, ``task``, ``name``. Train and test part
-        have the same width. Rows that the task drops are not there.
+        have the same width. Rows that the task drops are left out.
 
     Examples
     --------
@@ -199,41 +201,25 @@ def load(
 
 
 def is_name(text: str) -> bool:
-    """Return whether this names a set, or one part of a set that has two."""
+    """Return whether this is the name of a data set or of a train or test part."""
     stem, _, part = text.rpartition(".")
     return text in _registry() or (stem in _registry() and part in ("train", "test"))
 
 
 class SetSource(SvmlightSource):
-    """The rows of a set or of a part, in chunks; they are fetched if not here.
-
-    Parameters
-    ----------
-    name : str
-        One of ``names()``; "a9a.train" is the part "train" of "a9a".
-    dtype, keep_text
-        See :class:`~aucmax.io.svmlight.SvmlightSource`.
-
-    Attributes
-    ----------
-    task : Task
-        Which labels are positive, by the rule of the registry.
-    """
+    """Rows of a data set ("a9a") or part ("a9a.train"), downloaded if necessary."""
 
     def __init__(
         self, name: str, *, dtype: Any = np.float64, keep_text: bool = False
     ) -> None:
         known, parts = _parts(name)
         paths = [_provide(known, part) for part in parts]
-        self._there: dict[str, Mapping[float, float]] = {}
+        self._url_labels: dict[str, Mapping[float, float]] = {}
         for part, path in zip(parts, paths, strict=True):
-            expected = _expected(part, path)
-            if expected is None:  # read it once: that is how it is known to be right
+            if _verify(part, path) is None:  # not read yet, so not checked either
                 _read(known, part, path, np.float64)
-            else:
-                _expect(path, checksum(path), expected)
             if path.name != part.file:
-                self._there[str(path)] = known.url_labels
+                self._url_labels[str(path)] = known.url_labels
         super().__init__(
             [str(path) for path in paths],
             dtype=dtype,
@@ -244,19 +230,19 @@ class SetSource(SvmlightSource):
 
     def _chunk(self, block: Block, width: int) -> Chunk:
         chunk = super()._chunk(block, width)
-        return chunk._replace(y=_here(chunk.y, self._there.get(block.file, {})))
+        return chunk._replace(y=_relabel(chunk.y, self._url_labels.get(block.file, {})))
 
 
-def _here(labels: Any, url_labels: Mapping[float, float]) -> NDArray[np.float64]:
-    """Return the labels that the registry gives, for those at the public address."""
-    found: NDArray[np.float64] = labels.copy()
-    for there, here in url_labels.items():
-        found[labels == there] = here
-    return found
+def _relabel(labels: Any, url_labels: Mapping[float, float]) -> NDArray[np.float64]:
+    """Replace the labels of a download by those of the registry."""
+    result: NDArray[np.float64] = labels.copy()
+    for published, label in url_labels.items():
+        result[labels == published] = label
+    return result
 
 
 def _parts(name: str, part: str | None = None) -> tuple[Entry, list[Part]]:
-    """Return a set, and of its parts the one that is named; all if none is."""
+    """Return a data set, and the named part of it or else all parts."""
     stem, dot, ending = name.rpartition(".")
     if dot and part is None and stem in _registry():
         name, part = stem, ending
@@ -272,33 +258,43 @@ def _parts(name: str, part: str | None = None) -> tuple[Entry, list[Part]]:
 
 @cache
 def _registry() -> Mapping[str, Entry]:
-    text = (files("aucmax.io") / "datasets.json").read_text(encoding="utf-8")
-    return {name: _entry(name, facts) for name, facts in json.loads(text).items()}
+    text = (files("aucmax.io") / "datasets.csv").read_text(encoding="utf-8")
+    sets: dict[str, list[dict[str, str]]] = {}
+    for line in csv.DictReader(text.splitlines()):
+        sets.setdefault(line["name"], []).append(line)
+    return {name: _entry(lines) for name, lines in sets.items()}
 
 
-def _entry(name: str, facts: Mapping[str, Any]) -> Entry:
-    parts = {}
-    for which, part in facts["parts"].items():
-        stem = name if which == "all" else f"{name}.{which}"
+def _entry(lines: Sequence[Mapping[str, str]]) -> Entry:
+    """Return a data set from its lines in ``datasets.csv``, one for each part."""
+    first, parts = lines[0], {}
+    for line in lines:
+        which = line["part"]
         parts[which] = Part(
-            name=stem,
-            rows=part["rows"],
-            classes=_counts(part["classes"]),
-            sha256=part["sha256"],
-            bytes=part["bytes"],
-            source=part["source"],
-            url=part.get("url"),
-            note=part.get("note", ""),
+            name=line["name"] if which == "all" else f"{line['name']}.{which}",
+            rows=int(line["rows"]),
+            classes=_counts(line["classes"]),
+            sha256=line["sha256"],
+            bytes=int(line["bytes"]),
+            source=line["source"],
+            url=line["url"] or None,
+            note=line["note"],
         )
     labels = {label for part in parts.values() for label in part.classes}
-    task = Task.of(**facts["task"]).settle(sorted(labels))
-    pairs = (pair.split(":") for pair in facts.get("url_labels", "").split())
-    url_labels = {float(there): float(here) for there, here in pairs}
-    return Entry(name, facts["features"], task, url_labels, parts)
+    options = (word.partition("=") for word in first["task"].split())
+    rule: dict[str, Any] = {key: value or True for key, _, value in options}
+    pairs = (pair.split(":") for pair in first["url_labels"].split())
+    return Entry(
+        name=first["name"],
+        features=int(first["features"]),
+        task=Task.of(**rule).settle(sorted(labels)),
+        url_labels={float(published): float(label) for published, label in pairs},
+        parts=parts,
+    )
 
 
 def _counts(text: str) -> dict[float, int]:
-    """Return the rows of each label: "-1:10 1:5", or "0..9:7" for seven of each."""
+    """Parse rows of each label: "-1:10 1:5", or "0..9:7" for seven of each."""
     counts = {}
     for item in text.split():
         labels, count = item.split(":")
@@ -309,44 +305,34 @@ def _counts(text: str) -> dict[float, int]:
 
 
 def _cache() -> Path:
-    try:
-        if sys.platform == "win32":
-            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Caches"
-        else:
-            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        raise FileNotFoundError(
-            "Data sets are stored in the home folder, which does not exist. Set HOME "
-            "or XDG_CACHE_HOME to a folder that you own."
-        ) from None
-    return Path(base) / "aucmax" / "data"
+    import pooch
+
+    with suppress(RuntimeError):  # no home folder; an older platformdirs returns "~"
+        folder = Path(pooch.os_cache("aucmax")) / "data"
+        if folder.is_absolute():
+            return folder
+    raise FileNotFoundError(
+        "Data sets are stored in the home folder, which does not exist. Set HOME or "
+        "XDG_CACHE_HOME to a folder that you own."
+    )
 
 
 def _provide(
     known: Entry, part: Part, progress: Progress = lambda done, total: None
 ) -> Path:
-    """Return where a part is, after a download if need be."""
+    """Return the local path of a part, after a download if necessary."""
     path = locate(part)
     if path is not None:
         return path
-    searched = " or ".join(str(folder) for folder in folders())
     if part.url is None:
+        searched = " or ".join(str(folder) for folder in folders())
         raise FileNotFoundError(
             f"{part.name} is not on this machine ({part.file} in {searched}) and has "
             f"no download address. Its rows came from {part.source}. "
             "Set AUCMAX_DATA to a folder that has the file."
         )
     path = folders()[-1] / part.upstream
-    lock = _lock(path)
-    try:
-        download(part.url, path, sha256=_expected(part, path), progress=progress)
-    except ChecksumError as error:
-        raise ChecksumError(
-            f"{error} That is the checksum of the first download. Delete {lock} to "
-            "trust the present file."
-        ) from None
+    _download(part, path, progress)
     try:
         _read(known, part, path, np.float64)
     except ValueError:
@@ -355,8 +341,69 @@ def _provide(
     return path
 
 
+def _download(part: Part, path: Path, progress: Progress) -> None:
+    """Download a part; the file appears when it is complete and its checksum right."""
+    import pooch
+    from requests import RequestException
+
+    pooch.get_logger().setLevel("ERROR")  # progress and warnings are reported here
+    registry = pooch.create(
+        path=path.parent,
+        base_url="",
+        registry={path.name: _expected(part, path)},
+        urls={path.name: part.url},
+        retry_if_failed=_RETRIES,
+    )
+    downloader = pooch.HTTPDownloader(
+        progressbar=_Meter(progress),
+        chunk_size=_BLOCK,
+        headers={"Accept-Encoding": "identity"},
+        hooks={"response": _refuse_downgrade},
+    )
+    try:
+        registry.fetch(path.name, downloader=downloader)
+    except RequestException as error:
+        raise OSError(
+            f"Cannot download {part.url}: {error}. Check the network connection, or "
+            f"set AUCMAX_DATA to a folder that has {part.file}."
+        ) from None
+    except ValueError as error:
+        raise OSError(
+            f"{part.url} is not the expected file: {error} The expected checksum is "
+            f"that of the first download. Delete {_lock(path)} to trust the new file."
+        ) from None
+
+
+def _refuse_downgrade(response: Any, **_: Any) -> None:
+    """Refuse to follow a redirect from https to http."""
+    target = response.headers.get("location", "") if response.is_redirect else ""
+    if response.url.startswith("https:") and target.startswith("http:"):
+        raise OSError(f"Refusing the redirect from {response.url} to {target}.")
+
+
+class _Meter:
+    """Progress bar for pooch that calls a function."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._done = progress, 0
+        self.total = 0  # set by pooch; 0 if the server does not tell
+
+    def update(self, size: int) -> None:
+        """Report more bytes; pooch counts the last block as a whole."""
+        self._done += size
+        done = min(self._done, self.total) if self.total else self._done
+        self._progress(done, self.total or None)
+
+    def reset(self) -> None:
+        """Start from zero; pooch then reports the total, if it is known."""
+        self._done = 0 if self.total else self._done
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 def _expected(part: Part, path: Path) -> str | None:
-    """Return the checksum that a part has to have there, if it is known."""
+    """Return the known checksum of a local file, if any."""
     if path.name == part.file:
         return part.sha256
     lock = _lock(path)
@@ -367,59 +414,69 @@ def _lock(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def _read(
-    known: Entry, part: Part, path: Path, dtype: type
-) -> tuple[Any, NDArray[np.float64]]:
-    """Return rows and labels of a file that is what it should be."""
-    found, expected = checksum(path), _expected(part, path)
-    if expected is not None:
-        _expect(path, found, expected)
-    if path.name == part.file:
-        return _parse(path, dtype, known.features)
-    X, y = _parse(path, dtype, None)
-    labels = _here(y, known.url_labels)
-    counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
-    # A publisher may have written zeros down.
-    width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
-    if wrong := _differences(known, part, (X.shape[0], width), counts):
-        raise ValueError(
-            f"{path}, from {part.url}, does not match {part.name} in the registry: "
-            f"{'; '.join(wrong)}."
-        )
-    if X.shape[1] > known.features:
-        X = X[:, : known.features]
-    X = sparse.csr_array((X.data, X.indices, X.indptr), (X.shape[0], known.features))
-    if expected is None:
-        pin = {"url": part.url, "sha256": found, "trusted": "on first use"}
-        write_atomically(_lock(path), json.dumps(pin, indent=1).encode() + b"\n")
-    return X, labels
+def _verify(part: Part, path: Path) -> str | None:
+    """Compare a file with its known checksum, and return that; None if unknown."""
+    import pooch
 
-
-def _differences(
-    known: Entry, part: Part, shape: tuple[int, int], counts: Mapping[float, int]
-) -> list[str]:
-    wrong = []
-    if shape[0] != part.rows:
-        wrong += [f"{shape[0]:,} rows instead of {part.rows:,}"]
-    if shape[1] > known.features:
-        wrong += [f"{shape[1]:,} features instead of {known.features:,}"]
-    for label in sorted({*counts, *part.classes}):
-        found, right = counts.get(label, 0), part.classes.get(label, 0)
-        if found != right:
-            wrong += [f"label {label:g} in {found:,} rows instead of {right:,}"]
-    return wrong[:4]
-
-
-def _expect(path: Path, found: str, expected: str) -> None:
+    expected = _expected(part, path)
+    found = None if expected is None else pooch.file_hash(str(path))
     if found != expected:
         raise ValueError(
             f"{path} is corrupted or another version: its SHA-256 is {found}, expected "
             f"{expected}. Remove the file."
         )
+    return expected
 
 
-def _parse(path: Path, dtype: type, n_features: int | None) -> tuple[Any, NDArray[Any]]:
-    source = SvmlightSource([str(path)], dtype=dtype, n_features=n_features)
-    X, y, _ = collect(source)
-    assert y is not None  # lines of svmlight begin with a label
-    return X, y
+def _read(
+    known: Entry, part: Part, path: Path, dtype: type
+) -> tuple[Any, NDArray[np.float64]]:
+    """Return rows and labels of a verified file; pin the checksum of a new one."""
+    import pooch
+
+    expected = _verify(part, path)
+    is_copy = path.name == part.file
+    source = SvmlightSource(
+        str(path), dtype=dtype, n_features=known.features if is_copy else None
+    )
+    X, labels, _ = collect(source)
+    assert labels is not None  # svmlight files have labels
+    if is_copy:
+        return X, labels
+    labels = _relabel(labels, known.url_labels)
+    if wrong := _differences(known, part, X, labels):
+        raise ValueError(
+            f"{path}, from {part.url}, does not match {part.name} in the registry: "
+            f"{'; '.join(wrong)}."
+        )
+    X.resize(len(labels), known.features)  # drops zeros beyond the last feature
+    if expected is None:
+        found = pooch.file_hash(str(path))
+        pin = {"url": part.url, "sha256": found, "trusted": "on first use"}
+        write_atomically(_lock(path), json.dumps(pin, indent=1).encode() + b"\n")
+        warnings.warn(
+            f"No checksum is known in advance for {part.url}. The first download is "
+            f"trusted: its SHA-256, {found}, is stored in {_lock(path)}.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return X, labels
+
+
+def _differences(
+    known: Entry, part: Part, X: Any, labels: NDArray[np.float64]
+) -> list[str]:
+    """Return how a download differs from the registry, at most four facts."""
+    wrong = []
+    if len(labels) != part.rows:
+        wrong += [f"{len(labels):,} rows instead of {part.rows:,}"]
+    # Published files may contain explicit zeros.
+    width = int(X.indices[X.data != 0.0].max(initial=-1)) + 1
+    if width > known.features:
+        wrong += [f"{width:,} features instead of {known.features:,}"]
+    counts = Counter(labels.tolist())
+    for label in sorted({*counts, *part.classes}):
+        found, right = counts[label], part.classes.get(label, 0)
+        if found != right:
+            wrong += [f"label {label:g} in {found:,} rows instead of {right:,}"]
+    return wrong[:4]

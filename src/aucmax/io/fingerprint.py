@@ -1,8 +1,7 @@
 """Fingerprint of the training data, to recognise them later.
 
-Two things tell, and cost next to nothing: some blocks of each file, and, for the same
-rows in another file or out of a pipe, the first rows as features. Both are long enough
-never to be alike by chance.
+It has a digest of some blocks of each file and, to recognise the same rows in another
+file or a pipe, a digest of the first rows as features.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,24 +13,24 @@ import numpy as np
 
 from aucmax.core.row_hashes import Hashes, row_hashes
 
-_SAMPLES, _SAMPLE = 8, 1 << 16  # blocks of a file and their bytes
-_DIGITS = 24  # of a digest, in a model file
-_MOST_FILES = 1000  # that a model file remembers
-HEAD = 64  # rows that are looked at
-_DISTINCT = 32  # of them must differ, or they say nothing
+_BLOCKS, _BLOCK_BYTES = 8, 1 << 16  # blocks of a file that are hashed, and their size
+_DIGITS = 24  # of a digest in a model file
+_MAX_FILES = 1000  # in a model file
+HEAD = 64  # first rows that are hashed
+_DISTINCT = 32  # distinct rows among them that are enough to recognise data
 
 
 class Origin(NamedTuple):
     """Fingerprint of the training data."""
 
     files: list[str]  # digests
-    rows: int = 0  # the first ones, of which there is …
-    head: str = ""  # … this digest; none if they are too few or too much alike
+    rows: int = 0  # number of first rows hashed
+    head: str = ""  # digest of these rows; empty if there are too few distinct ones
 
     @classmethod
     def of(cls, digests: Iterable[str], X: Any) -> "Origin":
         """Return the fingerprint of files with these digests and first rows X."""
-        files = [digest[:_DIGITS] for digest in digests if digest][:_MOST_FILES]
+        files = [digest[:_DIGITS] for digest in digests if digest][:_MAX_FILES]
         hashes = row_hashes(X[:HEAD])
         if len(np.unique(hashes)) < _DISTINCT:
             return cls(files)
@@ -39,13 +38,13 @@ class Origin(NamedTuple):
 
     @classmethod
     def told(cls, recipe: Mapping[str, Any] | None) -> "Origin":
-        """Return what a recipe says of it; old ones say nothing."""
+        """Return the fingerprint in a recipe; old recipes have none."""
         return cls(**((recipe or {}).get("origin") or {"files": []}))
 
     def among(self, heads: Mapping[str, Any]) -> list[str]:
-        """Return which files are those of the origin, or have its first rows first.
+        """Return the files that are training files or begin with the same rows.
 
-        ``heads`` has the first rows of each file, ``HEAD`` or more.
+        ``heads`` has the first ``HEAD`` or more rows of each file.
         """
         return [
             file
@@ -63,20 +62,20 @@ class Origin(NamedTuple):
 
 
 def file_digest(path: Path) -> str:
-    """Return a digest of the first, the last and some other blocks of a file.
+    """Return a digest of some blocks of a file, among them the first and the last.
 
-    To read all of it would take as long as to learn from it; what is sorted, edited or
-    made anew differs nearly everywhere.
+    Reading the whole file would take as long as training. Sorted, edited or regenerated
+    files differ nearly everywhere.
     """
     if not path.is_file():
         return ""
+    digest = sha256()
     with open(path, "rb") as file:
-        last = max(path.stat().st_size - _SAMPLE, 0)
-        found = sha256()
-        for place in sorted({last * k // (_SAMPLES - 1) for k in range(_SAMPLES)}):
-            file.seek(place)
-            found.update(file.read(_SAMPLE))
-    return found.hexdigest()
+        last = max(path.stat().st_size - _BLOCK_BYTES, 0)
+        for start in sorted({last * k // (_BLOCKS - 1) for k in range(_BLOCKS)}):
+            file.seek(start)
+            digest.update(file.read(_BLOCK_BYTES))
+    return digest.hexdigest()
 
 
 def _head(hashes: Hashes) -> str:

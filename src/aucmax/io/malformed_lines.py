@@ -32,6 +32,7 @@ class BadLines:
             )
         self._policy = policy
         self.count = 0
+        self.unlabelled = 0  # rows without a label, which are no fault
         self.first: BadLine | None = None
         self._file = None
         if policy == "quarantine":
@@ -78,14 +79,19 @@ class BadLines:
 
     def remark(self, fate: str = "skipped") -> str | None:
         """Return a summary for the user, or None."""
+        unlabelled = ""
+        if self.unlabelled:
+            rows = "row was" if self.unlabelled == 1 else "rows were"
+            unlabelled = f"{self.unlabelled:,} {rows} left out for want of a label"
         if self.first is None:
-            return None
+            return unlabelled or None
+        unlabelled = unlabelled and f"{unlabelled}; "
         lines = (
             "1 malformed line was"
             if self.count == 1
             else f"{self.count:,} malformed lines were"
         )
-        return f"{lines} {fate}; the first: {self.first}"
+        return f"{unlabelled}{lines} {fate}; the first: {self.first}"
 
     def flush(self) -> None:
         """Flush the quarantine file to disk."""

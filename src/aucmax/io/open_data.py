@@ -11,7 +11,7 @@ from aucmax.io.compression import STDIN
 from aucmax.io.text import Text
 from aucmax.tables.options import option
 
-FORMATS = ("svmlight", "csv", "parquet")
+FORMATS = ("svmlight", "csv", "jsonl", "parquet")
 
 _ENDINGS = {
     ".svm": "svmlight",
@@ -20,6 +20,8 @@ _ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".tab": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "parquet",
@@ -29,6 +31,7 @@ _ENDINGS = {
 _CHANGES = {
     "svmlight": ("missing",),
     "csv": ("delimiter", "label", "missing"),
+    "jsonl": ("label", "missing"),
     "parquet": ("label", "missing"),
 }
 OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
@@ -249,7 +252,8 @@ def guess_format(text: Text) -> str:
 def _unreadable(file: str) -> ValueError:
     return ValueError(
         f"{file} is a spreadsheet or an archive, which is not supported. Export it as "
-        "CSV or Parquet; svmlight, Arrow and Feather files are supported too."
+        "CSV or Parquet; svmlight, JSON lines, Arrow and Feather files are supported "
+        "too."
     )
 
 
@@ -263,6 +267,8 @@ def _by_look(text: Text) -> str:
         start = start.rsplit(maxsplit=1)[0]
     lines = [line.strip() for line in start.split(b"\n")[:_LOOK_AT]]
     lines = [line for line in lines if line and line[:1] != b"#"]
+    if lines and all(line[:1] == b"{" for line in lines):
+        return "jsonl"
     pairs = any(b":" in line for line in lines)  # rows of zeros have none
     return "svmlight" if pairs and all(map(_SVMLIGHT.match, lines)) else "csv"
 
@@ -276,6 +282,10 @@ def _reader(format: str) -> Any:
         from aucmax.io.csv_source import CsvSource
 
         return CsvSource
+    if format == "jsonl":
+        from aucmax.io.json_lines import JsonLinesSource
+
+        return JsonLinesSource
     from aucmax.io.arrow_source import ArrowSource
 
     return ArrowSource

@@ -14,7 +14,7 @@ from aucmax.tables.missing_values import check_markers
 from aucmax.tables.number_formats import DATES, NUMBERS
 from aucmax.tables.schema import MOST_HASHED, Overrides, Schema
 
-_FORMATS = ("svmlight", "csv", "parquet")
+_FORMATS = ("svmlight", "csv", "jsonl", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
 _LARGE = 1e300
 
@@ -117,7 +117,7 @@ def _check_table(reading: dict[str, Any]) -> None:
         raise _odd("means", schema.means)
     known = len(schema.values)
     if known not in (0, len(schema.categories)) or (
-        schema.encode == "onehot" and known != len(schema.categories)
+        schema.encode in ("onehot", "codes") and known != len(schema.categories)
     ):
         raise _odd("values", schema.values)
     _check_found(schema)

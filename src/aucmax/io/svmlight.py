@@ -1,7 +1,8 @@
 """The svmlight (LIBSVM) format: ``label index:value index:value … # comment``.
 
-A kernel reads a block of text without the interpreter's lock, so beside training. It
-knows good lines only: what is wrong with another one, slow and plain code finds out.
+A kernel reads each block of text without holding the interpreter lock, so reading runs
+beside training. It leaves unusual numbers to a library, and malformed lines to Python
+code that finds out what is wrong.
 """
 
 import os
@@ -17,55 +18,53 @@ from scipy import sparse
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
-from aucmax.io.masks import (
-    count,
-    mask_size,
-)
-from aucmax.io.svmlight_scan import ASKED, COLON, LABEL, NINE, WIDTH, read_block
+from aucmax.io.svmlight_scan import COLON, LABEL, MALFORMED, ROW, WIDTH, read_block
 from aucmax.io.text import Block, Text
 from aucmax.tables.labels import Task
 from aucmax.tables.options import option
 
-_MOST_FEATURES = 2**31 - 1  # column numbers are 32 bits wide
-# More than any known data set has; what a learner keeps of so many takes 10 GB.
+_INDEX_LIMIT = 2**31 - 1  # column numbers have 32 bits
+# More than any known data set has; the state of a learner would take 10 GB.
 MAX_FEATURES = 2**27
 
 _NUMBER = re.compile(
     rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
-_INTEGER = re.compile(rb"[+-]?\d{1,18}")  # as many digits as always fit into 64 bits
+_INTEGER = re.compile(rb"[+-]?\d{1,18}")  # always fits into 64 bits
 _QUERY = re.compile(rb"^(?:[^#\n]*\s)?qid:", re.MULTILINE)
-_FEW = 1 << 14  # bytes: who has queries has them in all lines
+_QUERY_BYTES = 1 << 14  # bytes searched for qid: files have it in all lines or in none
+_FEW_TOKENS = 256  # parsed by Python: importing Arrow takes longer
+_NEWLINE, _NINE = b"\n9"
 _PUZZLE = "malformed svmlight line"
 
 
 class SvmlightSource:
     """Rows of svmlight files.
 
-    Lines may have comments (``#``), ``qid:n`` and indices in any order; blank ones are
-    passed over. A line is bad if its label or a value is not a finite number (of this
-    float type), or if an index is not an integer, out of range or there twice.
+    Lines may have comments (``#``), ``qid:n`` and indices in any order; blank lines are
+    skipped. A line is malformed if its label or a value is not a finite number (in the
+    given float type), or if an index is not an integer, out of range or a duplicate.
 
     Parameters
     ----------
     paths : str, sequence of str or Text
         See :class:`aucmax.io.text.Text`.
     dtype : type, default=np.float64
-        Of the values; ``np.float32`` rounds them once more.
+        Type of the values: float64, or float32, to which float64 values are rounded.
     zero_based : bool, default=False
-        Whether the first feature has the index 0, not 1.
+        Whether indices start at 0 instead of 1.
     n_features : int, default=None
-        How many features there are; further ones are left out. None: as many as the
-        widest row has that was read so far.
+        Number of features; further ones are ignored. None: the width of the widest row
+        so far.
     max_features : int, default=2**27
-        How many features there can be, if ``n_features`` does not say: a line with an
-        index beyond is bad. One wrong index would have learners ask for all the memory.
+        Largest number of features if ``n_features`` is None. A line with an index
+        beyond it is malformed: one wrong index would exhaust the memory of learners.
     missing : {"error", "zero"}, default="error"
-        What becomes of the values nan and inf: they make the line bad, or are zero.
+        Whether nan and inf make the line malformed or are read as zero.
     keep_text : bool, default=False
-        Whether each chunk has the text of its rows, too.
+        Whether each chunk includes the text of its rows.
     labelled : bool, default=True
-        Whether labels are read; if not, ``Chunk.y`` is None, and lines may begin with
+        Whether to read labels. If False, ``Chunk.y`` is None, and lines may begin with
         an entry.
     prompt : bool, default=False
         See :meth:`aucmax.io.text.Text.blocks`.
@@ -73,12 +72,12 @@ class SvmlightSource:
     Attributes
     ----------
     files : list of str
-        What will be read, in this order.
+        Files to read, in this order.
     size : int or None
-        Bytes of all files together, as they are on disk; None if nobody knows.
+        Total size of the files on disk in bytes; None if unknown.
     """
 
-    task: Task | None = None  # nobody but the user knows which labels are positive
+    task: Task | None = None  # the format does not tell which labels are positive
 
     options: ClassVar[frozenset[str]] = frozenset(
         [
@@ -111,14 +110,9 @@ class SvmlightSource:
             raise ValueError(f"dtype must be float32 or float64, not {self._dtype}")
         if missing not in ("error", "zero"):
             raise ValueError(f"missing must be 'error' or 'zero', not {missing!r}")
-        for name, number in (
-            ("n_features", n_features),
-            ("max_features", max_features),
-        ):
-            if number is not None and not _is_count(number):
-                raise ValueError(
-                    f"{name} must be from 1 to {_MOST_FEATURES}, not {number!r}"
-                )
+        if n_features is not None:
+            _check_count("n_features", n_features)
+        _check_count("max_features", max_features)
         self._text = paths if isinstance(paths, Text) else Text(paths)
         self._prompt = prompt
         self.files, self.size = self._text.files, self._text.size
@@ -127,7 +121,7 @@ class SvmlightSource:
         self._missing = missing
         self._keep_text = keep_text
         self._labelled = labelled
-        self._cut = self._wider = 0
+        self._cut_rows = self._cut_width = 0
 
     @property
     def n_features(self) -> int | None:
@@ -153,31 +147,33 @@ class SvmlightSource:
         return None
 
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
-        """Read on from ``start``."""
-        width, self._cut, self._wider = self._n_features or 0, 0, 0
+        """Read chunks from ``start`` on."""
+        width = self._n_features or 0
+        self._cut_rows = self._cut_width = 0
         for block in self._text.blocks(start, self._prompt):
-            self._note_queries(block)
+            self._warn_queries(block)
             chunk = self._chunk(block, width)
             width = chunk.X.shape[1]
             if chunk.X.shape[0] or chunk.bad:
                 yield chunk
-        if self._cut:
-            self._note_cut()
+        if self._cut_rows:
+            self._warn_cut()
 
-    def _note_cut(self) -> None:
+    def _warn_cut(self) -> None:
         """Warn about ignored features."""
-        rows = "1 row has" if self._cut == 1 else f"{self._cut:,} rows have"
+        n = self._cut_rows
+        rows = f"{n:,} row{' has' if n == 1 else 's have'}"
         warnings.warn(
             f"{', '.join(self.files)}: {rows} features beyond the {self._n_features:,} "
-            f"of the model, up to number {self._wider - 1 + self._base:,}: "
+            f"of the model, up to number {self._cut_width - 1 + self._base:,}: "
             "these features are ignored.",
             DataWarning,
             stacklevel=2,
         )
 
-    def _note_queries(self, block: Block) -> None:
-        """Warn if the first lines have query numbers, which are ignored."""
-        if block.start.line == 0 and _QUERY.search(block.data[:_FEW].tobytes()):
+    def _warn_queries(self, block: Block) -> None:
+        """Warn if the first lines have query identifiers, which are ignored."""
+        if block.start.line == 0 and _QUERY.search(block.data[:_QUERY_BYTES].tobytes()):
             warnings.warn(
                 f"{self.files[0]}: qid is ignored: all rows are ranked together, "
                 "not per query.",
@@ -187,52 +183,35 @@ class SvmlightSource:
 
     def _chunk(self, block: Block, width: int) -> Chunk:
         data = block.data
+        if data[-1] != _NEWLINE:  # the last line of a file
+            data = np.append(data, np.uint8(_NEWLINE))
         n_lines = block.after.line - block.start.line
-        most = count(data, COLON)
-        masks = np.empty((2, mask_size(data.size)), np.uint8)
+        n_colons = np.count_nonzero(data == COLON)
         y = np.empty(n_lines)
         indptr = np.zeros(n_lines + 1, np.int32)
-        indices = np.empty(most, np.int32)
-        values = np.empty(most, self._dtype)
-        lines, bad = np.empty((n_lines, 3), np.int32), np.empty((n_lines, 3), np.int32)
-        asked = np.empty((16, 4), np.int64)
-        found = np.zeros(8, np.int64)
-        while True:
-            found[WIDTH] = width
-            read_block(
-                data,
-                self._base,
-                self._max_features if self._n_features is None else self._n_features,
-                self._n_features is not None,
-                self._missing == "zero",
-                self._labelled,
-                y,
-                indptr,
-                indices,
-                values,
-                lines,
-                bad,
-                asked,
-                found,
-                masks[0],
-                masks[1],
-            )
-            if found[ASKED] <= len(asked):
-                break
-            asked = np.empty((found[ASKED], 4), np.int64)
-        n, nnz, n_bad, n_asked, wide, unsorted, cut, wider = found.tolist()
-        self._cut, self._wider = self._cut + cut, max(self._wider, wider)
-        y, lines, bad = y[:n], lines[:n], bad[:n_bad]
-        wrong = _ask_python(data, asked[:n_asked], y, values)
-        parts = values[:nnz], indices[:nnz], indptr[: n + 1]
-        X = sparse.csr_array(parts, shape=(n, wide))
+        indices = np.empty(n_colons, np.int32)
+        values = np.empty(n_colons, self._dtype)
+        status = np.empty(n_lines, np.uint8)
+        spans = np.empty((n_lines, 2), np.int32)
+        deferred = np.empty((n_colons + n_lines, 4), np.int32)
+        counts = np.zeros(7, np.int64)
+        counts[WIDTH] = width
+        limit, cut = self._n_features or self._max_features, bool(self._n_features)
+        rows = (y, indptr, indices, values, status, spans, deferred, counts)
+        read_block(data, self._base, limit, cut, self._labelled, *rows)
+        n, nnz, n_deferred, read_width, unsorted, cut_rows, cut_width = counts.tolist()
+        self._cut_rows += cut_rows
+        self._cut_width = max(self._cut_width, cut_width)
+        y, lines = y[:n], np.flatnonzero(status == ROW)
+        malformed = self._parse_deferred(data, deferred[:n_deferred], y, values)
+        X = sparse.csr_array(
+            (values[:nnz], indices[:nnz], indptr[: n + 1]), shape=(n, read_width)
+        )
         if unsorted:
-            wrong += _sort(X)
-        if wrong:
-            good = np.ones(n, bool)
-            good[wrong] = False
-            bad = np.concatenate([bad, lines[~good]])
-            bad = bad[np.argsort(bad[:, 0])]
+            malformed += _sort(X)
+        if malformed:
+            status[lines[malformed]] = MALFORMED
+            good = status[lines] == ROW
             X, y, lines = X[good], y[good], lines[good]
             width = max(width, int(X.indices.max(initial=-1)) + 1)
             X = sparse.csr_array((X.data, X.indices, X.indptr), (len(y), width))
@@ -241,19 +220,46 @@ class SvmlightSource:
             X=X,
             y=y if self._labelled else None,
             weight=None,
-            bad=[self._bad_line(block, *line) for line in bad.tolist()],
-            raw=Lines(data.tobytes(), *lines[:, 1:].T) if self._keep_text else None,
+            bad=[
+                self._bad_line(block, line, *spans[line].tolist())
+                for line in np.flatnonzero(status == MALFORMED).tolist()
+            ],
+            raw=Lines(data.tobytes(), *spans[lines].T) if self._keep_text else None,
             extra={},
             after=block.after,
             done=block.done,
             file=block.file,
-            line=block.start.line + lines[:, 0],
+            line=block.start.line + 1 + lines,
         )
 
-    def _bad_line(self, block: Block, line: int, first: int, last: int) -> BadLine:
-        text = block.data[first:last].tobytes()
+    def _parse_deferred(
+        self,
+        data: NDArray[np.uint8],
+        deferred: NDArray[np.int32],
+        y: NDArray[np.float64],
+        values: NDArray[Any],
+    ) -> list[int]:
+        """Parse the numbers that the kernel left; return rows with malformed ones."""
+        if not len(deferred):
+            return []
+        rows, entries, spans = deferred[:, 0], deferred[:, 1], deferred[:, 2:]
+        numbers = _parse_tokens(data, spans)
+        is_label, kept = entries == LABEL, entries >= 0
+        if self._missing == "zero":
+            for i in np.flatnonzero(~np.isfinite(numbers) & ~is_label).tolist():
+                token = data[slice(*spans[i])].tobytes()
+                if _NUMBER.fullmatch(token) and token[-1] > _NINE:  # nan or inf
+                    numbers[i] = 0.0
+        y[rows[is_label]] = numbers[is_label]
+        with np.errstate(over="ignore"):
+            numbers[~is_label] = numbers[~is_label].astype(self._dtype)
+        values[entries[kept]] = numbers[kept]
+        return rows[~np.isfinite(numbers)].tolist()
+
+    def _bad_line(self, block: Block, line: int, start: int, stop: int) -> BadLine:
+        text = block.data[start:stop].tobytes()
         column, problem = self._diagnose(text)
-        return BadLine(block.file, block.start.line + line, column, problem, text)
+        return BadLine(block.file, block.start.line + line + 1, column, problem, text)
 
     def _diagnose(self, text: bytes) -> tuple[str | None, str]:
         """Return the field of a malformed line that is wrong, and the reason."""
@@ -266,10 +272,8 @@ class SvmlightSource:
             return "label", f"{_show(label)} has several labels; a row has one label"
         number = _float(label)
         if number is None or not np.isfinite(number):
-            return (
-                "label",
-                f"{_show(label)} is not a finite number; labels must be finite",
-            )
+            reason = f"{_show(label)} is not a finite number; labels must be finite"
+            return "label", reason
         seen = set()
         for entry in entries:
             name, colon, value = entry.partition(b":")
@@ -302,7 +306,7 @@ class SvmlightSource:
             return f"the index {index} is negative"
         if self._n_features is None and index - self._base >= self._max_features:
             remedy = "hash them to fewer features"
-            if index - self._base < _MOST_FEATURES:
+            if index - self._base < _INDEX_LIMIT:
                 most = option("max_features", index + 1 - self._base)
                 remedy = f"{most}, or {remedy}"
             return (
@@ -318,7 +322,7 @@ class SvmlightSource:
         with np.errstate(over="ignore"):
             if np.isfinite(self._dtype.type(number)):
                 return None
-        if value[-1] <= NINE:
+        if value[-1] <= _NINE:
             return f"the value {_show(value)} is too large for {self._dtype}"
         if self._missing == "error":
             return (
@@ -328,9 +332,10 @@ class SvmlightSource:
         return None
 
 
-def _is_count(number: Any) -> bool:
-    whole = isinstance(number, Integral) and not isinstance(number, bool)
-    return whole and 0 < number <= _MOST_FEATURES
+def _check_count(name: str, number: Any) -> None:
+    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_integer or not 0 < number <= _INDEX_LIMIT:
+        raise ValueError(f"{name} must be from 1 to {_INDEX_LIMIT}, not {number!r}")
 
 
 def _float(token: bytes) -> float | None:
@@ -342,25 +347,32 @@ def _show(token: bytes) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def _ask_python(
-    data: NDArray[np.uint8],
-    asked: NDArray[np.int64],
-    y: NDArray[np.float64],
-    values: NDArray[Any],
-) -> list[int]:
-    """Parse the values that the kernel leaves to Python; return non-finite rows."""
-    wrong = []
-    for row, place, first, last in asked.tolist():
-        number = float(data[first:last].tobytes())
-        with np.errstate(over="ignore"):
-            value = values.dtype.type(number)
-        if place >= 0:
-            values[place] = value
-        elif place == LABEL:
-            y[row] = value = np.float64(number)
-        if not np.isfinite(value):
-            wrong.append(row)
-    return wrong
+def _parse_tokens(
+    data: NDArray[np.uint8], spans: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the numbers at ``spans``, exactly rounded; NaN for malformed ones.
+
+    Arrow parses many tokens at once, but rejects them all if one is malformed.
+    """
+    if len(spans) > _FEW_TOKENS:
+        import pyarrow as pa
+
+        # As offsets of strings, spans are tokens and the gaps between them in turn; the
+        # bit mask makes the gaps null.
+        offsets = spans.ravel()
+        n = len(offsets) - 1
+        mask = np.full(n // 8 + 1, 0b01010101, np.uint8)
+        buffers = [pa.py_buffer(part) for part in (mask, offsets, data)]
+        strings = pa.Array.from_buffers(pa.string(), n, buffers)
+        try:
+            numbers = strings.cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return numbers.to_numpy(zero_copy_only=False)[::2].copy()
+    tokens = [data[start:stop].tobytes() for start, stop in spans.tolist()]
+    numbers = map(_float, tokens)
+    return np.array([np.nan if number is None else number for number in numbers])
 
 
 def _sort(X: Any) -> list[int]:

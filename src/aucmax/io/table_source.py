@@ -1,6 +1,7 @@
 """Sources of tables: record batches of Arrow to chunks of feature rows."""
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from aucmax.io.background import prefetch
 from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
 from aucmax.tables.cells import Float, numbers, words
 from aucmax.tables.column_kinds import Sample
-from aucmax.tables.encoder import TableEncoder
+from aucmax.tables.encoder import TableEncoder, warn_of_unknown
 from aucmax.tables.faults import Faults
 from aucmax.tables.hashed_names import Word, words_behind
 from aucmax.tables.labels import Task
@@ -146,23 +147,24 @@ class TableSource:
 
     def chunks(self, start: Position = START) -> Iterator[Chunk]:
         """Read on from ``start``."""
-        encoder = self.encoder
+        encoder, unknown = self.encoder, Counter[str]()
         for part in prefetch(self._batches(encoder.schema, start)):
-            yield self._chunk(encoder, part)
-        if self._recipe is not None and encoder.unknown:
-            warn_unknown(encoder)
+            faults = Faults(part.batch)
+            yield self._chunk(encoder, part, faults)
+            unknown += faults.unknown
+        if self._recipe is not None:
+            warn_of_unknown(unknown)
 
-    def _chunk(self, encoder: TableEncoder, part: TableBatch) -> Chunk:
+    def _chunk(self, encoder: TableEncoder, part: TableBatch, faults: Faults) -> Chunk:
         """Return the encoded rows of a batch, and its malformed lines."""
         batch, schema = part.batch, encoder.schema
-        faults = Faults(batch)
         names = {*batch.schema.names}
         label = weight = None
         if self._labelled and schema.label and schema.label in names:
             label = _label(batch, schema.label, schema.label_is_number, faults)
         if self._labelled and schema.weight and schema.weight in names:
             weight = _weight(batch, schema.weight, faults)
-        X, plain = encoder.transform(batch, faults)
+        X, plain = encoder.encode(batch, faults)
         good = faults.good()
         chosen: Any = slice(None) if good is None else good
         bad = [
@@ -171,6 +173,7 @@ class TableSource:
                 *(part.texts(row), _row_of(part.raw, row)),
             )
             for row, fault in faults.by_row.items()
+            if not faults.unlabelled[row]
         ]
         lines = part.lines[chosen]
         self._warn_changes(part.file, lines, plain)
@@ -189,6 +192,7 @@ class TableSource:
             done=part.done,
             file=part.file,
             line=lines,
+            unlabelled=int(faults.unlabelled.sum()),
         )
 
     def _warn_changes(self, file: str, lines: Any, plain: Float) -> None:
@@ -240,29 +244,15 @@ class TableSource:
         return self.encoder.get_feature_names_out()
 
 
-def warn_unknown(encoder: TableEncoder) -> None:
-    """Warn of categories that have no feature."""
-    counts = ", ".join(
-        f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
-        for name, count in sorted(encoder.unknown.items())
-    )
-    warnings.warn(
-        "Categories without a feature of their own, because they were rare in "
-        f"training or are new: {counts}.",
-        DataWarning,
-        stacklevel=2,
-    )
-
-
 def _label(batch: Any, name: str, is_number: bool, faults: Faults) -> NDArray[Any]:
     column = batch.column(name)
     if not is_number:
         found = words(column, markers=_NO_LABEL)
-        faults.add(found.codes < 0, name, "the label is missing")
+        faults.unlabelled |= found.codes < 0
         return found.objects()
     values, missing, malformed = numbers(column)
     faults.add(malformed, name, "the label {value} is not a number, as the first were")
-    faults.add(missing, name, "the label is missing")
+    faults.unlabelled |= missing
     faults.add(np.isinf(values), name, "the label {value} is not finite")
     return values
 

@@ -1,13 +1,12 @@
 """Text files of any number, size and compression, as blocks of whole lines.
 
-Blocks do not depend on how the system hands out bytes: from where one begins, the next
-6 MB are read, and cut after the last end of a line; if there is none, twice as much is
-read. The first block of a file has 256 KB; those of a pipe, which may be slow, are half
-of all that came before. Reading that resumes at the end of any block so gives the
-blocks it would have given.
+Block boundaries do not depend on how the operating system delivers bytes: a block is
+the next 6 MB, cut after the last newline; without a newline, twice as much is read. The
+first block of a file has 256 KB. A block of a pipe, which may be slow, has at most half
+the bytes that came before it. Reading that resumes at the end of any block therefore
+gives the same blocks.
 
-A caller that would rather have lines as soon as they arrive says so by ``prompt``; its
-blocks are then whatever has arrived.
+With ``prompt``, the blocks of a pipe are whatever lines have arrived.
 """
 
 import os
@@ -20,22 +19,21 @@ from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.chunk import START, Position
-from aucmax.io.compression import expand, open_stream, read_into, size_of
-from aucmax.io.masks import count
+from aucmax.io.compression import Stream, expand, size_of
 
 Bytes = NDArray[np.uint8]
 
-BLOCK = 6 << 20  # bytes: more are faster, and take memory
-LONGEST = 1 << 30  # bytes of a line: longer ones are refused
+BLOCK = 6 << 20  # bytes of a block
+LONGEST = 1 << 30  # bytes of the longest line
 
 _FIRST = 1 << 18  # bytes of the first block
 _NEWLINE = ord("\n")
-_STEP = 1 << 16  # bytes that are searched at a time, or looked at
+_STEP = 1 << 16  # bytes at the end searched first for a newline; bytes to peek at
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
 class Block(NamedTuple):
-    """Whole lines of one file; only the last one of the file may lack its end."""
+    """Whole lines of one file; the last line of the file may lack its newline."""
 
     data: Bytes
     file: str
@@ -45,24 +43,23 @@ class Block(NamedTuple):
 
 
 class Text:
-    """The lines of files, folders, patterns and standard input, in blocks.
+    """Lines of files, folders, patterns and standard input, in blocks.
 
     Parameters
     ----------
     paths : str or sequence of str
-        Files; folders, for the files in them whose names do not begin with a dot;
-        patterns such as ``part-*.svm`` or ``**/*.svm``; ``-`` for standard input. What
-        is in a folder or fits a pattern is taken in the order of the names. Files may
-        be packed (gzip, bzip2, xz, Zstandard): what is in a file counts, not its name.
+        Files; folders (without hidden files); glob patterns such as ``part-*.svm`` or
+        ``**/*.svm``; ``-`` for standard input. Folders and patterns are sorted by name.
+        Compression (gzip, bzip2, xz, Zstandard) is recognised by content, not by name.
 
     Attributes
     ----------
     files : list of str
-        What will be read, in this order.
+        Files to read, in this order.
     sizes : list of int or None
-        Bytes of each file, as it is on disk; None for a pipe.
+        Size of each file on disk in bytes; None for a pipe.
     size : int or None
-        Bytes of all files together; None if nobody knows.
+        Total size in bytes; None if there is a pipe.
     """
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str]) -> None:
@@ -73,10 +70,10 @@ class Text:
         self._pipes: dict[int, Reader] = {}
 
     def blocks(self, start: Position = START, prompt: bool = False) -> Iterator[Block]:
-        """Read on from ``start``.
+        """Read blocks from ``start`` on.
 
-        If ``prompt``, the lines of a pipe are given as soon as they arrive, in blocks
-        that differ from run to run.
+        If ``prompt``, yield the lines of a pipe as soon as they arrive, in blocks that
+        differ from run to run.
         """
         if start.file >= len(self.files):
             raise ValueError(
@@ -86,21 +83,20 @@ class Text:
         done = self.before(start.file)
         for number in range(start.file, len(self.files)):
             begin = start if number == start.file else Position(number)
-            # The first block is small: nothing can be done before it is here.
+            # The first block is small, so that work can start early.
             with self.reader(number, BLOCK, _FIRST, prompt) as reader:
                 reader.skip(begin.offset)
                 for data, _ in reader.blocks():
-                    lines = count(data, _NEWLINE) + int(data[-1] != _NEWLINE)
-                    after = Position(
-                        number, reader.offset + data.size, begin.line + lines
-                    )
+                    lines = int(np.count_nonzero(data == _NEWLINE))
+                    line = begin.line + lines + int(data[-1] != _NEWLINE)
+                    after = Position(number, reader.offset + data.size, line)
                     file = self.files[number]
                     yield Block(data, file, begin, after, done + reader.done)
                     begin = after
                 done += reader.done
 
     def before(self, number: int) -> int:
-        """Return the bytes of the files before this one."""
+        """Return the total size of the files before this one."""
         return sum(size or 0 for size in self.sizes[:number])
 
     def reader(
@@ -108,45 +104,43 @@ class Text:
     ) -> "Reader":
         """Open a file for blocks of ``most`` bytes, the first one of ``first``.
 
-        A pipe cannot be opened again: its reader is kept, with all that has been looked
-        at, until the rows are read.
+        A pipe cannot be opened twice: its reader is kept, with the bytes peeked at,
+        until the rows are read.
         """
-        if self.sizes[number] is not None:
-            return Reader(self.files[number], most, first, size=self.sizes[number])
-        if number not in self._pipes:
-            self._pipes[number] = Reader(self.files[number], most, first, pipe=True)
-        reader = self._pipes[number]
+        reader = self._pipes.get(number)
+        if reader is None:
+            size = self.sizes[number]
+            reader = Reader(self.files[number], size, most, first)
+            if size is not None:
+                return reader
+            self._pipes[number] = reader
         if reader.begun:
             raise ValueError(f"{reader.path} is a pipe and can be read only once")
         reader.most, reader.prompt = most, prompt
         return reader
 
     def beginning(self) -> bytes:
-        """Return some of the first bytes; none are lost, not even of a pipe."""
+        """Peek at the first bytes, also of a pipe."""
         with self.reader(0, BLOCK) as reader:
             return reader.beginning()
 
 
 class Reader:
-    """One file, in blocks of whole lines; what is not used of one comes again."""
+    """One file in blocks of whole lines; the unused end of a block is read again."""
 
     def __init__(
-        self,
-        file: str,
-        most: int,
-        first: int | None = None,
-        pipe: bool = False,
-        size: int | None = None,
+        self, file: str, size: int | None, most: int, first: int | None = None
     ) -> None:
-        self._stream, self._known = open_stream(file), size
+        self._stream = Stream(file)
+        self._known = size  # on disk
+        self._pipe = size is None  # stays open until the rows have been read
         self.most, self._first = most, first or most
-        self._pipe = pipe  # stays open until the rows have been read
         self.prompt = False
-        self.offset = 0  # where the next block begins
+        self.offset = 0  # start of the next block
         self.begun = False
-        self._rest = np.empty(0, np.uint8)  # read, and not used
-        self._tried = 0  # bytes of it that have been given
-        self._used = 0  # bytes of the last block
+        self._rest = np.empty(0, np.uint8)  # read but not used
+        self._tried = 0  # bytes of _rest that were in the last block
+        self._used = 0  # bytes used of the last block
         self._ended = False
 
     def __enter__(self) -> "Reader":
@@ -167,20 +161,20 @@ class Reader:
         return self._stream.done
 
     def beginning(self) -> bytes:
-        """Return what is there of the first bytes, without using it."""
-        wanted, self.prompt = self.prompt, self._pipe
-        data, _ = self._fill(_STEP, whole_lines=False)  # one line tells little
-        self.prompt = wanted
+        """Peek at the first bytes; of a pipe, those that have arrived."""
+        prompt, self.prompt = self.prompt, self._pipe
+        data, _ = self._fill(_STEP, whole_lines=False)  # one line is not enough
+        self.prompt = prompt
         return data.tobytes()
 
     def peek(self) -> tuple[Bytes, bool]:
-        """Return what ``blocks`` will give first, without using it."""
+        """Peek at the first item of ``blocks``."""
         lines, final, _ = self._lines(self._size())
         self._tried = 0
         return lines, final
 
     def skip(self, offset: int) -> None:
-        """Go to ``offset``."""
+        """Move to ``offset`` of the uncompressed text."""
         self.begun = True
         known = min(len(self._rest), max(offset - self.offset, 0))
         self._rest = self._rest[known:]
@@ -190,7 +184,7 @@ class Reader:
             self.offset = offset
 
     def blocks(self) -> Iterator[tuple[Bytes, bool]]:
-        """Yield lines, and whether they are the last; see :meth:`use`."""
+        """Yield blocks of lines, and whether they are the last; see :meth:`use`."""
         self.begun = True
         size = self._size()
         while True:
@@ -207,28 +201,28 @@ class Reader:
 
     def _check_size(self) -> None:
         """Raise an error if the file has shrunk; warn if it has grown."""
-        if not self._known or self.done == self._known:  # those of /proc have none
+        if not self._known or self.done == self._known:  # files in /proc have size 0
             return
-        told = (
+        change = (
             f"{self.path} changed while it was read: it had {self._known:,} bytes, "
             f"and {self.done:,} were read"
         )
         if self.done < self._known:
-            raise OSError(f"{told}. Run again when it is complete.")
+            raise OSError(f"{change}. Run again when it is complete.")
         warnings.warn(
-            f"{told}; appended lines are included.", DataWarning, stacklevel=2
+            f"{change}; appended lines are included.", DataWarning, stacklevel=2
         )
 
     def use(self, size: int) -> int:
-        """Let what follows the first ``size`` bytes of a block come again.
+        """Mark only the first ``size`` bytes of the last block as used.
 
-        Return how many that are: no more than the block has.
+        Return their number, at most the size of the block. The rest is read again.
         """
         self._used = min(size, self._used)
         return self._used
 
     def _lines(self, size: int) -> tuple[Bytes, bool, int]:
-        """Return lines, whether they are the last, and how much was read for them."""
+        """Return lines, whether they are the last, and the number of bytes read."""
         while True:
             data, final = self._fill(size)
             self._tried = len(data)
@@ -238,7 +232,7 @@ class Reader:
             size = self._larger(size)
 
     def _without_mark(self, data: Bytes) -> Bytes:
-        """Return the first block without its byte order mark."""
+        """Remove the byte order mark from the first block."""
         mark = data[:3].tobytes() if self.offset == 0 else b""
         if mark.startswith(_UTF16):
             raise ValueError(
@@ -252,7 +246,7 @@ class Reader:
         return data[3:]
 
     def _fill(self, size: int, whole_lines: bool = True) -> tuple[Bytes, bool]:
-        """Return the next ``size`` bytes, and whether the file ends before that."""
+        """Return up to ``size`` bytes, and whether the file ends before that."""
         known = len(self._rest)
         if known >= size:
             return self._rest[:size], False
@@ -261,20 +255,24 @@ class Reader:
         buffer = np.empty(size, np.uint8)
         buffer[:known] = self._rest
         view = memoryview(buffer.data)[known:]
-        more, self._ended = read_into(self._stream, view, self.prompt, whole_lines)
+        if self.prompt:
+            more, self._ended = self._stream.fill_promptly(view, whole_lines)
+        else:
+            more = self._stream.fill(view)
+            self._ended = more < len(view)
         self._rest = buffer[: known + more]
         return self._rest, self._ended
 
     def _size(self) -> int:
-        """Return the number of bytes to read; fewer at the start of a pipe."""
+        """Return the number of bytes to read for the next block."""
         if self._pipe:
             return min(self.most, max(_FIRST, self.offset // 2))
         return self.most if self.offset else min(self.most, self._first)
 
     def _larger(self, size: int) -> int:
-        """Return how much to read if ``size`` bytes were not enough."""
+        """Return the number of bytes to read if ``size`` bytes have no newline."""
         if self.prompt and not self._ended and len(self._rest) < size:
-            return size  # there may be enough when more has come
+            return size  # wait for more bytes
         if 2 * size > LONGEST:
             raise ValueError(
                 f"{self.path}: the line that begins at byte {self.offset} of the text "
@@ -284,12 +282,9 @@ class Reader:
 
 
 def _after_last_line(data: Bytes) -> int:
-    """Return the place after the last newline; 0 if there is none."""
-    stop = len(data)
-    while stop > 0:
-        step = max(stop - _STEP, 0)
-        found = data[step:stop].tobytes().rfind(b"\n")
+    """Return the index after the last newline; 0 if there is none."""
+    for tail in (data[-_STEP:], data):
+        found = tail.tobytes().rfind(b"\n")
         if found >= 0:
-            return step + found + 1
-        stop = step
+            return len(data) - len(tail) + found + 1
     return 0

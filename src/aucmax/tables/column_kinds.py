@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from aucmax.tables.number_formats import (
     DATES,
+    NO,
     NUMBERS,
+    YES,
     find_notation,
     is_plain,
     middle,
@@ -26,9 +28,6 @@ NUMBER, YES_NO, CATEGORY, TEXT, DATE = "number", "yes/no", "category", "text", "
 IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
 LEFT_OUT = (IDENTIFIER, CONSTANT, EMPTY)
 WANTED = "wanted"
-
-YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
-NO = ("no", "n", "false", "f", "nein", "non", "off")
 
 MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
 
@@ -43,7 +42,8 @@ _WORDS = 4.0  # a value, from which on it is a text
 _LOOKED_AT = 2000  # distinct values, to find how they are written
 _TAIL = 1 << 18  # hashed columns at most, for the values that have none of their own
 _NAMED_ID = re.compile(
-    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|rownum|nr|no)|.*[a-z](Id|ID)|unnamed:.*|",
+    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|unnamed:.*|"
+    r".*(nr|num|number)(_.*)?|",
     re.IGNORECASE,
 )
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file

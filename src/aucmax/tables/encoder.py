@@ -5,6 +5,7 @@ flags of missing values, one-hot features, and hashed ones. X is dense if all fe
 are numbers, else CSR.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.core.validation import DataWarning
 from aucmax.tables.cells import (
     FIRST_SECOND,
     LAST_SECOND,
@@ -26,16 +28,28 @@ from aucmax.tables.cells import (
     shown,
     words,
 )
-from aucmax.tables.column_kinds import MISSING_VALUE, NO, YES
+from aucmax.tables.column_kinds import MISSING_VALUE
 from aucmax.tables.faults import Faults
+from aucmax.tables.frames import check_numbers, check_type, to_arrow
 from aucmax.tables.hashing import Hashed, bag_of_words, hashed, word_features
-from aucmax.tables.number_formats import read
+from aucmax.tables.number_formats import NO, YES, read
 from aucmax.tables.options import option
-from aucmax.tables.samples import samples_of
-from aucmax.tables.schema import MOST_VALUES, Overrides, Schema, make_schema, remedy
+from aucmax.tables.samples import PART, samples_of, spread_rows
+from aucmax.tables.schema import (
+    MOST_VALUES,
+    Overrides,
+    Schema,
+    locate,
+    make_schema,
+    remedy,
+)
 
 _DAY = 86_400.0  # seconds
 _THURSDAY = 3  # the first of January 1970, Monday being 0
+_ROWS = 1 << 16  # of a data frame that are encoded at a time
+_SHOWN = 5  # columns that a warning names
+_FEW_VALUES = 64  # of a category: all have codes, and new ones are unusual
+_MOST_CODES = 50_000
 
 
 class Encoded(NamedTuple):
@@ -54,49 +68,91 @@ class TableEncoder:
         How columns become features, as :meth:`fit` finds it.
     dtype : dtype, default=float64
         That of X.
-    lenient : bool, default=False
-        Whether malformed cells count as missing, and are counted in ``malformed``.
-
-    Attributes
-    ----------
-    unknown, malformed : Counter
-        Values of each categorical column that had no feature of their own, and
-        malformed cells of each column.
     """
 
-    def __init__(
-        self, schema: Schema, dtype: Any = np.float64, lenient: bool = False
-    ) -> None:
-        self.schema, self.dtype, self.lenient = schema, np.dtype(dtype), lenient
-        self.unknown: Counter[str] = Counter()
-        self.malformed: Counter[str] = Counter()
+    def __init__(self, schema: Schema, dtype: Any = np.float64) -> None:
+        self.schema, self.dtype = schema, np.dtype(dtype)
 
     @classmethod
     def fit(
-        cls,
-        batch: Any,
-        overrides: Overrides | None = None,
-        *,
-        dtype: Any = np.float64,
-        whole: bool = True,
-        header: bool = True,
+        cls, frame: Any, overrides: Overrides | None = None, dtype: Any = np.float64
     ) -> "TableEncoder":
-        """Return the encoder for a table of which ``batch`` has the first rows.
+        """Return the encoder for data frames like this one.
 
-        ``whole`` says that these are all rows. Without a ``header``, columns are called
-        by their positions.
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, Table or RecordBatch of pyarrow
+            The rows.
+        overrides : Overrides, default=None
+            What the user says about columns.
+        dtype : dtype, default=float64
+            That of X.
+
+        Returns
+        -------
+        TableEncoder
         """
-        overrides = overrides or Overrides()
-        samples = samples_of(batch, whole, overrides.na)
-        names = list(batch.schema.names)
-        return cls(make_schema(names, samples, overrides, header), dtype)
+        overrides, table = overrides or Overrides(), to_arrow(frame)
+        spared = {*overrides.drop, *overrides.categorical, *overrides.text}
+        for field in table.schema:
+            if field.name not in spared:
+                check_type("data frame", field.name, field.type)
+        batch, more = spread_rows(table.to_batches(PART), table.schema)
+        samples = samples_of(batch, not more, overrides.na)
+        encoder = cls(make_schema(table.column_names, samples, overrides), dtype)
+        if encoder.schema.learns:
+            encoder.learn(table.to_batches(_ROWS))
+        return encoder
+
+    def transform(self, frame: Any, warn_unknown: bool = True) -> Any:
+        """Return the feature rows of a data frame.
+
+        A malformed cell, such as "1.2o3" in a numeric column, counts as missing, with a
+        warning. Files are stricter: see :mod:`aucmax.io.table_source`.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, Table or RecordBatch of pyarrow
+            The rows.
+        warn_unknown : bool, default=True
+            Whether to warn of categories that have no feature of their own.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_rows, n_features)
+        """
+        table = to_arrow(frame)
+        locate(self.schema, table.column_names, "data frame")
+        check_numbers("data frame", table.schema, self.schema)
+        table = table.select(self.schema.needed()).combine_chunks()
+        parts, malformed, unknown = [], Counter[str](), Counter[str]()
+        for k, batch in enumerate(table.to_batches(max_chunksize=_ROWS)):
+            faults = Faults(batch, lenient=True)
+            parts.append(self.encode(batch, faults).X)
+            if faults.by_row:
+                row, fault = min(faults.by_row.items())
+                place = f"row {k * _ROWS + row + 1}, column {fault.column}"
+                raise ValueError(f"{place}: {fault.problem}")
+            malformed += faults.malformed
+            unknown += faults.unknown
+        if warn_unknown:
+            warn_of_unknown(unknown)
+        _warn_of_malformed(malformed)
+        if not parts:
+            return np.zeros((0, self.n_features), self.dtype)
+        if len(parts) == 1:
+            return parts[0]
+        return (sparse.vstack if sparse.issparse(parts[0]) else np.vstack)(parts)
 
     def learn(self, batches: Iterable[Any]) -> None:
         """Learn what takes a pass over all data: means and one-hot values."""
         schema = self.schema
-        imputes, onehot = schema.missing == "impute", schema.encode == "onehot"
+        imputes = schema.missing == "impute"
+        listed = schema.encode in ("onehot", "codes")
         count, mean = np.zeros(len(schema.numbers)), np.zeros(len(schema.numbers))
-        values: list[set[str]] = [set() for _ in schema.categories] if onehot else []
+        values: list[Counter[str]] = []
+        if listed:
+            values = [Counter() for _ in schema.categories]
         for batch in batches:
             faults = Faults(batch)
             table, _ = self._numbers(batch, faults)
@@ -111,9 +167,12 @@ class TableEncoder:
                 part = np.where(known, table - mean, 0.0) / np.maximum(count, 1.0)
                 mean += part.sum(axis=0)
             for seen, column in zip(values, categories, strict=False):
-                codes = np.unique(column.codes[chosen]).tolist()
-                seen.update(shown(column.values[code]) for code in codes if code >= 0)
-            if sum(map(len, values)) > MOST_VALUES:
+                for value, count in zip(
+                    column.values, column.take(chosen).counts().tolist(), strict=True
+                ):
+                    if count:
+                        seen[shown(value)] += count
+            if schema.encode == "onehot" and sum(map(len, values)) > MOST_VALUES:
                 raise ValueError(
                     f"one-hot encoding would make more than {MOST_VALUES} features: "
                     "drop the columns with the most values, or use "
@@ -122,42 +181,44 @@ class TableEncoder:
         self.schema = replace(
             schema,
             means=mean.tolist() if imputes else [],
-            values=[sorted(seen) for seen in values],
+            values=[
+                sorted(_frequent(seen) if schema.encode == "codes" else seen)
+                for seen in values
+            ],
         )
 
-    def transform(self, batch: Any, faults: Faults | None = None) -> Encoded:
-        """Return the features of the rows of a record batch.
+    def encode(self, batch: Any, faults: Faults) -> Encoded:
+        """Return the features of a record batch, without rows that have faults.
 
-        Rows with malformed cells are added to ``faults`` and left out. Without
-        ``faults``, the first one is a ValueError.
+        Rows with malformed cells are added to ``faults``.
         """
-        given, faults = faults, faults or Faults(batch)
         plain, table = self._numbers(batch, faults)
         schema = self.schema
         categories = self._categories(batch, faults)
         good = faults.good()
-        if given is None and good is not None:
-            row, fault = min(faults.by_row.items())
-            raise ValueError(f"row {row + 1}, column {fault.column}: {fault.problem}")
         texts = [batch.column(name) for name in schema.texts]
         if good is not None:
             plain, table = plain[good], table[good]
             categories = [column.take(good) for column in categories]
             texts = [column.filter(good) for column in texts]
-        if not schema.categories and not schema.texts:
+        if schema.encode == "codes":
+            codes = [
+                self._coded(j, column, faults) for j, column in enumerate(categories)
+            ]
+            table = np.column_stack([table, *codes]) if codes else table
+            categories = []
+        if not categories and not texts:
             return Encoded(table, plain)
-        return Encoded(self._sparse(table, categories, texts), plain)
+        return Encoded(self._sparse(table, categories, texts, faults), plain)
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoder as values that JSON can hold."""
         return {"dtype": self.dtype.name, **self.schema.to_json()}
 
     @classmethod
-    def from_json(
-        cls, content: Mapping[str, Any], lenient: bool = False
-    ) -> "TableEncoder":
+    def from_json(cls, content: Mapping[str, Any]) -> "TableEncoder":
         """Return the encoder that ``to_json`` has written."""
-        return cls(Schema.from_json(content), content["dtype"], lenient)
+        return cls(Schema.from_json(content), content["dtype"])
 
     @property
     def n_features(self) -> int:
@@ -187,21 +248,12 @@ class TableEncoder:
         table = np.empty((n, len(schema.numbers)))
         for j, name in enumerate(schema.numbers):
             values, missing, malformed = numbers(batch.column(name), schema.na)
-            self._add(malformed, name, "number", faults)
+            faults.add_malformed(malformed, name, "number")
             if schema.missing == "error":
                 faults.add(missing, name, _missing())
             self._check_size(values, name, faults)
             table[:, j] = values
         return table, np.isnan(table)
-
-    def _add(
-        self, malformed: NDArray[np.bool_], name: str, kind: str, faults: Faults
-    ) -> None:
-        if self.lenient:
-            self.malformed[name] += int(malformed.sum())
-            self.malformed += Counter()  # without those of zero
-        else:
-            faults.add(malformed, name, _malformed(kind, name))
 
     def _check_size(self, values: Float, name: str, faults: Faults) -> None:
         with np.errstate(invalid="ignore"):
@@ -223,9 +275,14 @@ class TableEncoder:
         for name in [*schema.notated, *schema.dates]:
             values = self._parsed(batch.column(name), name, faults)
             missing[name] = np.isnan(values)
-            values = np.where(missing[name], schema.fills.get(name, 0.0), values)
-            dated = name in schema.dates
-            parts.append(_date(values, missing[name]) if dated else values[:, None])
+            if schema.missing != "keep":
+                values = np.where(missing[name], schema.fills.get(name, 0.0), values)
+            if name not in schema.dates:
+                parts.append(values[:, None])
+            elif schema.encode == "codes":
+                parts.append(_coded_date(values))
+            else:
+                parts.append(_date(values, missing[name]))
         parts += [missing[name][:, None] for name in schema.flagged]
         return plain, np.hstack([self._typed(part) for part in parts])
 
@@ -247,14 +304,18 @@ class TableEncoder:
             found = words(column, schema.na)
             values, malformed = read(schema.notation[name], found)
             kind = "date" if dated else "number"
-            self._add(malformed, name, kind, faults)
+            faults.add_malformed(malformed, name, kind)
         if schema.missing == "error":
             faults.add(np.isnan(values), name, _missing(category=True))
         self._check_size(values, name, faults)
         return values
 
     def _sparse(
-        self, table: NDArray[Any], categories: list[Words], texts: list[Any]
+        self,
+        table: NDArray[Any],
+        categories: list[Words],
+        texts: list[Any],
+        faults: Faults,
     ) -> Any:
         """Return X as CSR: numbers, then categories, then hashed features."""
         schema, (n, width) = self.schema, table.shape
@@ -269,7 +330,7 @@ class TableEncoder:
             if schema.encode == "hash":
                 feature, sign = self._hashed(j, column, first)
             else:
-                feature, sign = self._onehot(j, column, first, tail)
+                feature, sign = self._onehot(j, column, first, tail, faults)
                 first += len(schema.values[j]) + tail
             places[:, width + j] = feature[column.codes]
             values[:, width + j] = sign[column.codes]
@@ -288,13 +349,26 @@ class TableEncoder:
             X.sum_duplicates()
         return X
 
+    def _coded(self, j: int, column: Words, faults: Faults) -> NDArray[Any]:
+        """Return the code of each row, NaN for missing; other values share the last."""
+        name, known = self.schema.categories[j], self.schema.values[j]
+        place = {value: i for i, value in enumerate(known)}
+        other = float(len(known))
+        found = [float(place.get(shown(value), other)) for value in column.values]
+        codes = np.array([*found, np.nan], self.dtype)[column.codes]
+        if len(known) <= _FEW_VALUES and (count := int((codes == other).sum())):
+            faults.unknown[name] += count
+        return codes
+
     def _hashed(self, j: int, column: Words, first: int) -> Hashed:
         """Return feature and sign of each value; the last one is for missing ones."""
         name = self.schema.categories[j]
         feature, sign = hashed(name, column.values, self.schema.hash_size)
         return Hashed(np.append(first + feature, -1), np.append(sign, 1))
 
-    def _onehot(self, j: int, column: Words, first: int, tail: int) -> Hashed:
+    def _onehot(
+        self, j: int, column: Words, first: int, tail: int, faults: Faults
+    ) -> Hashed:
         """Return feature and sign of each value; the last one is for missing ones.
 
         Known values have features of their own; others share a tail of features.
@@ -313,13 +387,63 @@ class TableEncoder:
             found[new] = first + len(known) if tail else -1
             count = int(np.isin(column.codes, np.flatnonzero(new)).sum())
             if count:
-                self.unknown[name] += count
+                faults.unknown[name] += count
         elif new.any():
             rest = [column.values[i] for i in np.flatnonzero(new)]
             feature, sign = hashed(name, rest, tail)
             found[new], signs[new] = first + len(known) + feature, sign
         missing = place.get(MISSING_VALUE, -1)
         return Hashed(np.append(found, missing), np.append(signs, 1))
+
+
+def warn_of_unknown(unknown: Counter[str]) -> None:
+    """Warn of categories that have no feature; ``unknown`` counts rows by column."""
+    if not unknown:
+        return
+    counts = ", ".join(
+        f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
+        for name, count in sorted(unknown.items())
+    )
+    warnings.warn(
+        "Categories without a feature of their own, because they were rare in "
+        f"training or are new: {counts}.",
+        DataWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_of_malformed(malformed: Counter[str]) -> None:
+    if not malformed:
+        return
+    counts = ", ".join(
+        f"{count:,} in {name!r}" for name, count in malformed.most_common(_SHOWN)
+    )
+    warnings.warn(
+        f"Malformed cells count as missing: {counts}. To keep them as categories, "
+        "make the column categorical.",
+        DataWarning,
+        stacklevel=4,
+    )
+
+
+def _frequent(counts: Counter[str]) -> list[str]:
+    """Return the values that get a code: those of several rows, or all of a few."""
+    if len(counts) <= _FEW_VALUES:
+        return list(counts)
+    often = [(count, value) for value, count in counts.items() if count > 1]
+    return [value for _, value in sorted(often, reverse=True)[:_MOST_CODES]]
+
+
+def _coded_date(values: Float) -> Float:
+    """Return days since 1970, month, weekday (Monday is 0) and hour."""
+    missing = np.isnan(values)
+    days = np.floor(np.where(missing, 0.0, values) / _DAY)
+    month = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
+    weekday = (days.astype(np.int64) + _THURSDAY) % 7
+    hour = np.where(missing, 0.0, values) % _DAY / 3600.0
+    parts = np.column_stack([values / _DAY, month, weekday, hour])
+    parts[missing] = np.nan
+    return parts
 
 
 def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
@@ -329,14 +453,6 @@ def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
     week = (weekday[:, np.newaxis] == np.arange(7)) & ~missing[:, np.newaxis]
     hour = np.where(missing, 0.0, (values % _DAY) / 3600.0)
     return np.column_stack([days, week, hour])
-
-
-def _malformed(kind: str, name: str) -> str:
-    return (
-        f"cannot parse {{value}} as a {kind}, as the first rows were. In training, "
-        f"{option('categorical', name)} makes categories, and na=WORD declares a "
-        "missing-value marker"
-    )
 
 
 def _missing(category: bool = False) -> str:

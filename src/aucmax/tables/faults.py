@@ -1,9 +1,12 @@
 """Malformed cells of a batch: of several in a row, the first column's counts."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from aucmax.tables.options import option
 
 _HEADER = (
     "the value is the name of the column: is the header there again? Leave out that "
@@ -21,12 +24,23 @@ class Fault(NamedTuple):
 
 
 class Faults:
-    """The malformed rows of a record batch."""
+    """The malformed rows of a record batch.
 
-    def __init__(self, batch: Any) -> None:
-        self._batch = batch
+    Parameters
+    ----------
+    batch : RecordBatch
+        The rows.
+    lenient : bool, default=False
+        Whether malformed cells count as missing; ``malformed`` counts them by column.
+    """
+
+    def __init__(self, batch: Any, lenient: bool = False) -> None:
+        self._batch, self._lenient = batch, lenient
+        self.malformed: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()  # values without a feature, by column
         self._place = {name: i for i, name in enumerate(batch.schema.names)}
         self.by_row: dict[int, Fault] = {}
+        self.unlabelled = np.zeros(len(batch), bool)  # rows that are left out, no fault
 
     def add(self, rows: NDArray[np.bool_], column: str, problem: str) -> None:
         """Add a fault for each row; ``{value}`` in ``problem`` is the cell's text."""
@@ -40,11 +54,18 @@ class Faults:
             fault = Fault(self._place[column], column, text)
             self.by_row[row] = min(self.by_row.get(row, fault), fault)
 
+    def add_malformed(self, rows: NDArray[np.bool_], column: str, kind: str) -> None:
+        """Add cells that cannot be parsed as a number or date."""
+        if not self._lenient:
+            self.add(rows, column, _malformed(kind, column))
+        elif rows.any():
+            self.malformed[column] += int(rows.sum())
+
     def good(self) -> NDArray[np.bool_] | None:
-        """Return which rows have no fault; None if all have none."""
-        if not self.by_row:
+        """Return which rows have a label and no fault; None if all do."""
+        if not self.by_row and not self.unlabelled.any():
             return None
-        good = np.ones(len(self._batch), bool)
+        good = ~self.unlabelled
         good[list(self.by_row)] = False
         return good
 
@@ -53,3 +74,11 @@ class Faults:
         if isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
         return value[:_LONGEST] if isinstance(value, str) else value
+
+
+def _malformed(kind: str, name: str) -> str:
+    return (
+        f"cannot parse {{value}} as a {kind}, as the first rows were. In training, "
+        f"{option('categorical', name)} makes categories, and na=WORD declares a "
+        "missing-value marker"
+    )

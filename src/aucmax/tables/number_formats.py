@@ -36,7 +36,9 @@ _MONTH = re.compile(r"(\d{4})[-/.](\d\d?)|(\d\d?)[-/.](\d{4})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
-_BOOLEAN = {"true": 1.0, "false": 0.0}
+YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
+NO = ("no", "n", "false", "f", "nein", "non", "off")
+_BOOLEAN = dict.fromkeys(YES, 1.0) | dict.fromkeys(NO, 0.0)
 _PIVOT = 69  # as in POSIX: 69 to 99 are in the twentieth century, 00 to 68 in the next
 
 NUMBERS = ("percent", "thousands", "comma", "boolean", "clock")

@@ -1,7 +1,7 @@
 """Samples of columns: what the first rows say of each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,37 @@ from numpy.typing import NDArray
 from aucmax.tables.cells import is_date, is_number, is_text, numbers, shown, words
 from aucmax.tables.column_kinds import Sample
 
+LOOKED_AT = 20_000  # rows from which the kinds of columns are found
+PART = 1_000  # rows in a row, when some are taken from all over the data
+_MOST_PARTS = 40
+_MOST_LOOKED_AT = 4_000_000  # rows that some are taken from
 _DIGITS = re.compile(r"[+-]?\d+")
+
+
+def spread_rows(parts: Iterable[Any], schema: Any) -> tuple[Any, bool]:
+    """Return rows from all over the data as one batch, and whether there are more.
+
+    ``parts`` are batches of at most ``PART`` rows.
+    """
+    found: list[Any] = []
+    kept = 1
+    for count, batch in enumerate(parts):
+        if count % kept == 0:
+            found.append(batch)
+            if len(found) > _MOST_PARTS:  # from now on every other one
+                found, kept = found[::2], 2 * kept
+        if count * PART > _MOST_LOOKED_AT:
+            break
+    return one_batch(pa.Table.from_batches(found, schema)), kept > 1
+
+
+def one_batch(table: Any) -> Any:
+    """Return a table as a single record batch."""
+    columns = [
+        column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def samples_of(batch: Any, whole: bool, na: Sequence[str] = ()) -> list[Sample]:

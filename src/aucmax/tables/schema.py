@@ -33,11 +33,13 @@ from aucmax.tables.column_kinds import (
 from aucmax.tables.missing_values import check_markers
 from aucmax.tables.options import option
 
-Encode = Literal["auto", "hash", "onehot"]
-Missing = Literal["auto", "error", "impute", "zero"]
+Encode = Literal["auto", "hash", "onehot", "codes"]
+Missing = Literal["auto", "error", "impute", "zero", "keep"]
+_OURS = ("codes", "keep")  # for models that take categories and missing values
 
 # The numbers that a date becomes.
 OF_A_DATE = ("time", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "hour")
+OF_A_CODED_DATE = ("time", "month", "weekday", "hour")
 _KINDS = {CATEGORY: "categorical", TEXT: "text", NUMBER: "numeric", DATE: "date"}
 FEWEST_HASHED, MOST_HASHED = 1 << 12, 1 << 18
 MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need memory
@@ -68,7 +70,7 @@ class Overrides:
         for name, kinds in (("encode", Encode), ("missing", Missing)):
             given = getattr(self, name)
             if given not in get_args(kinds):
-                known = ", ".join(map(repr, get_args(kinds)))
+                known = ", ".join(repr(k) for k in get_args(kinds) if k not in _OURS)
                 raise ValueError(f"{name} must be one of {known}, not {given!r}")
         size = self.hash_size
         if size is not None and not (
@@ -119,19 +121,34 @@ class Schema:
     def learns(self) -> bool:
         """Tell whether a pass over all data has to come first."""
         imputes = self.missing == "impute" and bool(self.numbers)
-        onehot = self.encode == "onehot" and bool(self.categories)
-        return (imputes and not self.means) or (onehot and not self.values)
+        listed = self.encode in ("onehot", "codes") and bool(self.categories)
+        return (imputes and not self.means) or (listed and not self.values)
+
+    @property
+    def date_parts(self) -> tuple[str, ...]:
+        """Names of the numbers that a date becomes."""
+        return OF_A_CODED_DATE if self.encode == "codes" else OF_A_DATE
+
+    @property
+    def n_levels(self) -> list[int]:
+        """Values of each feature that is a code; 0 for a number."""
+        numbers = [0] * self.n_numbers
+        if self.encode != "codes":
+            return numbers + [0] * (self.n_features - self.n_numbers)
+        return numbers + [len(values) + 1 for values in self.values]
 
     @property
     def n_onehot(self) -> int:
         """Return the number of columns of categories."""
+        if self.encode == "codes":
+            return len(self.categories)
         return sum(map(len, self.values)) + sum(self.tails)
 
     @property
     def n_numbers(self) -> int:
         """Return the number of columns that are numbers, however they came about."""
         plain = len(self.numbers) + len(self.notated) + len(self.flagged)
-        return plain + len(OF_A_DATE) * len(self.dates)
+        return plain + len(self.date_parts) * len(self.dates)
 
     @property
     def hashed(self) -> int:
@@ -147,6 +164,8 @@ class Schema:
     @property
     def fill(self) -> NDArray[np.float64]:
         """Return what to put for a missing number."""
+        if self.missing == "keep":
+            return np.full(len(self.numbers), np.nan)
         if self.missing == "auto":
             return np.array([self.fills.get(name, 0.0) for name in self.numbers])
         return np.array(self.means or [0.0] * len(self.numbers))
@@ -161,11 +180,17 @@ class Schema:
 
         Only those are built: a file of a few bytes can claim billions of features.
         """
-        dates = [f"{name}: {part}" for name in self.dates for part in OF_A_DATE]
+        dates = [f"{name}: {part}" for name in self.dates for part in self.date_parts]
         flags = [f"{name} is missing" for name in self.flagged]
         numbers = [*self.numbers, *self.notated, *dates, *flags]
+        if self.encode == "codes":
+            numbers += self.categories
         tails = self.tails or [0] * len(self.categories)
-        onehot = list(zip(self.categories, self.values, tails, strict=False))
+        onehot = (
+            []
+            if self.encode == "codes"
+            else list(zip(self.categories, self.values, tails, strict=False))
+        )
         sizes = [len(values) + tail for _, values, tail in onehot]
         starts = list(accumulate(sizes, initial=len(numbers)))
 
@@ -184,8 +209,11 @@ class Schema:
 
     def feature_columns(self) -> list[str]:
         """Return which column of the data each column of X is made of."""
-        dates = [name for name in self.dates for _ in OF_A_DATE]
+        dates = [name for name in self.dates for _ in self.date_parts]
         numbers = [*self.numbers, *self.notated, *dates, *self.flagged]
+        hashed = [f"hash_{i}" for i in range(self.hashed)]
+        if self.encode == "codes":
+            return [*numbers, *self.categories, *hashed]
         tails = self.tails or [0] * len(self.categories)
         onehot = [
             column
@@ -194,7 +222,7 @@ class Schema:
             )
             for _ in range(len(values) + tail)
         ]
-        return [*numbers, *onehot, *(f"hash_{i}" for i in range(self.hashed))]
+        return [*numbers, *onehot, *hashed]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as values that JSON knows."""
@@ -283,13 +311,16 @@ def make_schema(
     auto, notation = overrides.encode == "auto", {c.name: c.notation for c in used}
     if overrides.missing == "impute":  # by means, which only plain numbers have
         notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
+    coded = overrides.encode == "codes"
+    if coded:  # yes and no are 1 and 0
+        notation |= dict.fromkeys(named(YES_NO), "boolean")
     categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
     missing = [column.name for column in used if column.missing]
     return Schema(
         columns=list(names),
         header=header,
         numbers=[name for name in named(NUMBER) if not notation[name]],
-        categories=named(CATEGORY, YES_NO),
+        categories=named(CATEGORY) if coded else named(CATEGORY, YES_NO),
         texts=named(TEXT),
         label=None if label is None else names[label],
         label_is_number=label is not None
@@ -302,7 +333,11 @@ def make_schema(
         values=[column.values for column in categories] if auto else [],
         tails=[column.tail for column in categories] if auto else [],
         spelt=named(YES_NO) if auto else [],
-        notated=[name for name in named(NUMBER) if notation[name]],
+        notated=[
+            name
+            for name in named(NUMBER, *([YES_NO] if coded else []))
+            if notation[name]
+        ],
         dates=named(DATE),
         notation={name: kind for name, kind in notation.items() if kind},
         flagged=[name for name in named(NUMBER) if name in missing]

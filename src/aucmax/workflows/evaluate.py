@@ -142,6 +142,7 @@ def collect(
             task = task.settle(chunk.y)
         side, kept, lines = read_labels(chunk, task)
         bad.take(lines)
+        bad.unlabelled += chunk.unlabelled
         scores.append(take(chunk_scores, kept))
         weights.append(take(chunk.weight, kept))
         sides.append(side)
@@ -150,7 +151,8 @@ def collect(
             found = [code_of.setdefault(value, len(code_of)) for value in values]
             codes.append(np.array(found, np.int32))
     if not any(part.size for part in scores):
-        reason = f"; {bad.remark()}" if bad.count else "."
+        remark = bad.remark()
+        reason = f"; {remark}" if remark else "."
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
     return ScoredRows(
         np.concatenate(scores),

@@ -196,6 +196,7 @@ class _Part(NamedTuple):
     learnt: Batch
     held: Batch | None
     bad: list[BadLine]
+    unlabelled: int
     after: Position
     done: int
 
@@ -208,7 +209,7 @@ def _parts(run: Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
         if run.plan.holdout:
             out = held_out(batch.X, run.plan.holdout, run.plan.seed)
             batch, held = batch.where(~out), batch.where(out)
-        yield _Part(batch, held, bad, chunk.after, chunk.done)
+        yield _Part(batch, held, bad, chunk.unlabelled, chunk.after, chunk.done)
 
 
 def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
@@ -219,5 +220,6 @@ def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
     progress.positives += positives
     progress.held_out += 0 if held is None else len(held.positive)
     progress.bad += len(part.bad)
+    progress.unlabelled += part.unlabelled
     progress.mixed += 0 < positives < len(learnt.positive)
     progress.chunks += 1

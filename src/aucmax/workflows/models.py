@@ -54,22 +54,11 @@ def load(path: str | Path) -> Any:
     if recipe is not None:
         estimator.recipe_ = recipe
         estimator.classes_ = _labels(recipe["task"], estimator.classes_)
-        if recipe["input"].get("format") in ("csv", "parquet"):
-            estimator.encoder_ = _LazyEncoder(recipe["input"])
+        if recipe["input"]["format"] != "svmlight":
+            from aucmax.tables.encoder import TableEncoder  # imports pyarrow
+
+            estimator.encoder_ = TableEncoder.from_json(recipe["input"])
     return estimator
-
-
-class _LazyEncoder:
-    """An encoder that imports pyarrow when it is first used."""
-
-    def __init__(self, recipe: dict[str, Any]) -> None:
-        self.recipe = recipe
-
-    def transform(self, frame: Any) -> Any:
-        """Return the feature rows of a data frame."""
-        from aucmax.io.frame import FrameEncoder
-
-        return FrameEncoder(self.recipe).transform(frame)
 
 
 def _labels(task: dict[str, Any], classes: Any) -> Any:

@@ -66,6 +66,7 @@ class Progress:
     features: int = 0  # seen
     bad: int = 0  # malformed lines in the first pass
     quarantined: int = 0  # bytes
+    unlabelled: int = 0  # rows without a label in the first pass
     wins: float = 0.0  # pairs ranked correctly before they were learnt …
     pairs: float = 0.0  # … of this many
     mixed: int = 0  # chunks of the first pass with both classes …

@@ -7,10 +7,11 @@ import bz2
 import csv
 import errno
 import gzip
+import json
 import lzma
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -81,7 +82,7 @@ class Model(NamedTuple):
             known = self.estimator.feature_names_in_
             return [str(known[index]) for index in features]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
-        if reading["format"] in ("csv", "parquet"):
+        if reading["format"] not in (None, "svmlight"):
             from aucmax.tables.schema import Schema
 
             return Schema.from_json(reading).feature_names(features)
@@ -195,11 +196,13 @@ def write_scores(
     if output is not None:
         refuse_overwriting(output, source.files)
     with _opened(output) as file, watch(source.files) as meter:
+        writer: _ScoreWriter
         if known == "csv":
-            writer: _ScoreWriter = _CsvWriter(file, source, reopened)
+            writer = _CsvWriter(file, source, reopened)
+        elif known == "parquet":
+            writer = _ArrowWriter(file, to_parquet)
         else:
-            is_arrow = known == "parquet"
-            writer = _ArrowWriter(file, to_parquet) if is_arrow else _ScoreWriter(file)
+            writer = (_JsonWriter if known == "jsonl" else _ScoreWriter)(file)
         for chunk, scores in scored(model, source, meter):
             bad.take(chunk.bad)
             writer.write(chunk if bad.in_place else chunk._replace(bad=[]), scores)
@@ -276,6 +279,29 @@ class _CsvWriter(_ScoreWriter):
             )
 
 
+class _JsonWriter(_ScoreWriter):
+    """Copies the objects of JSON lines and appends a field."""
+
+    def write(self, chunk: Chunk, scores: Scores) -> None:
+        data, starts, stops = chunk.raw
+        bounds = starts.tolist(), stops.tolist(), scores.tolist()
+        lines = [
+            _with_score(data[start:stop], score)
+            for start, stop, score in zip(*bounds, strict=True)
+        ]
+        for rows, line in _runs(chunk):
+            self._file.write(b"".join(lines[rows]))
+            if line is not None:
+                self._file.write(line.text + b"\n")
+
+
+def _with_score(text: bytes, score: float) -> bytes:
+    inner = text[:-1].rstrip()
+    name = free_name(json.loads(text)) if b'"score' in text else "score"
+    comma = b"" if inner == b"{" else b", "
+    return b'%b%b"%b": %b}\n' % (inner, comma, name.encode(), repr(score).encode())
+
+
 class _ArrowWriter(_ScoreWriter):
     """Appends a column to Arrow batches, and writes Parquet or CSV."""
 
@@ -320,7 +346,7 @@ class _ArrowWriter(_ScoreWriter):
             self._sink.close()
 
 
-def free_name(names: Sequence[str]) -> str:
+def free_name(names: Collection[str]) -> str:
     """Return "score", or "score_2" and so on if that name is taken."""
     name, number = "score", 1
     while name in names:

@@ -1,0 +1,154 @@
+"""JSON lines: values, nested objects, malformed lines, positions, scores."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucmax.io import text
+from aucmax.io.csv_source import CsvSource
+from aucmax.io.json_lines import JsonLinesSource, find_types, parse, split
+from aucmax.io.open_data import open_data
+from helpers.commands import invoke
+
+RNG = np.random.default_rng(0)
+N = 200
+FRAME = pd.DataFrame(
+    {
+        "amount": RNG.exponential(9.0, N).round(2),
+        "kind": RNG.choice(["red", "gr\u00fcn", 'a "b"'], N),
+        "when": pd.date_range("2024-01-01", periods=N, freq="7h").astype(str),
+        "y": RNG.integers(0, 2, N),
+    }
+)
+
+
+def write(path, lines):
+    path.write_text("\n".join(json.dumps(one) if one != "" else "" for one in lines))
+    return str(path)
+
+
+def rows(source, start=None):
+    chunks = list(source.chunks() if start is None else source.chunks(start))
+    X = np.vstack([np.asarray(chunk.X.todense()) for chunk in chunks])
+    return X, np.concatenate([chunk.y for chunk in chunks]), chunks
+
+
+def test_the_same_rows_as_csv(tmp_path):
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    objects = FRAME.to_dict("records")
+    path = write(tmp_path / "a.jsonl", objects)
+    source = open_data([path], label="y")
+    table = CsvSource([str(tmp_path / "a.csv")], label="y")
+    assert isinstance(source, JsonLinesSource)
+    assert source.feature_names() == table.feature_names()
+    for found, expected in zip(rows(source)[:2], rows(table)[:2], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_nested_objects_and_absent_keys(tmp_path):
+    lines = [
+        {"user": {"age": i % 50, "at": {"city": "xy"[i % 2]}}, "y": i % 2, "z": i * 1.5}
+        for i in range(N)
+    ]
+    del lines[3]["z"], lines[4]["user"]["at"], lines[5]["user"]
+    source = JsonLinesSource([write(tmp_path / "a.jsonl", lines)], label="y")
+    names = source.feature_names()
+    X = rows(source)[0]
+    assert {"user.age", "user.at.city=x", "z", "z is missing"} <= {*names}
+    assert X[3, names.index("z is missing")] == 1.0
+    assert X[4, names.index("user.at.city=(missing)")] == 1.0
+    assert X[5, names.index("user.age is missing")] == 1.0
+    assert X[6, names.index("user.age")] == 6.0
+
+
+def test_malformed_lines_have_places(tmp_path):
+    objects = FRAME.to_dict("records")
+    lines = [json.dumps(one) for one in objects]
+    lines[10] = ""
+    lines[20] = '{"amount": 1, '
+    lines[21] = "[1, 2]"
+    lines[30] = lines[30].replace('"amount": ', '"amount": "x", "amount_": ')
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    source = JsonLinesSource([str(path)], label="y", drop=["amount_"])
+    X, y, (chunk,) = rows(source)
+    assert [bad.line for bad in chunk.bad] == [21, 22, 31]
+    assert "not a JSON object" in chunk.bad[0].problem
+    assert "list in place of an object" in chunk.bad[1].problem
+    assert chunk.bad[2].column == "amount"
+    assert chunk.bad[1].text == b"[1, 2]"
+    kept = [i for i in range(N) if i not in (10, 20, 21, 30)]
+    assert chunk.line.tolist() == [i + 1 for i in kept]
+    np.testing.assert_array_equal(y, FRAME.y[kept])
+    np.testing.assert_array_equal(X[:, 0], FRAME.amount[kept])
+
+
+@pytest.mark.parametrize("size", [1, 64, 1000])
+def test_reading_goes_on_from_the_end_of_any_chunk(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", size)
+    monkeypatch.setattr(text, "_FIRST", size)
+    objects = FRAME[:30].to_dict("records")
+    path = write(tmp_path / "a.jsonl", [*objects, "", *objects])
+    X, y, chunks = rows(JsonLinesSource([path], label="y"))
+    assert len(chunks) >= 5
+    assert y.tolist() == [*FRAME.y[:30]] * 2
+    done = 0
+    for chunk in chunks[:-1]:
+        done += len(chunk.y)
+        rest = rows(JsonLinesSource([path], label="y"), chunk.after)
+        np.testing.assert_array_equal(rest[0], X[done:])
+
+
+cell = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.text(max_size=4)),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.lists(st.integers(), max_size=2),
+)
+objects = st.lists(st.dictionaries(st.sampled_from("abc"), cell), min_size=1)
+
+
+@settings(deadline=None, max_examples=200)
+@given(objects)
+def test_any_objects_are_read(lines):
+    data = "\n".join(map(json.dumps, lines)).encode()
+    found = split(np.frombuffer(data, np.uint8))
+    batch, good, problems = parse(found, find_types(found), list("abc"))
+    assert not problems
+    assert good.tolist() == list(range(len(lines)))
+    for name in "abc":
+        for value, line in zip(batch.column(name).to_pylist(), lines, strict=True):
+            expected = line.get(name)
+            if isinstance(expected, str) or expected is None:
+                assert value == expected
+            elif isinstance(value, str):
+                assert value == json.dumps(expected)
+            else:
+                assert value == pytest.approx(expected)
+
+
+def test_train_and_score_by_a_pipe(tmp_path):
+    path = write(tmp_path / "a.jsonl", FRAME.to_dict("records"))
+    model = tmp_path / "m.aucmax"
+    invoke("train", path, "-o", model, "--label", "y", "--algorithm", "LeastSquaresAUC")
+    result = invoke("score", model, "-", input='{"amount": 3.5, "score": 1}\n{}\n')
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert first["amount"] == 3.5
+    assert first["score"] == 1
+    assert isinstance(first["score_2"], float)
+    assert isinstance(second["score"], float)
+
+
+def test_other_data_are_an_error(tmp_path):
+    path = write(tmp_path / "a.jsonl", FRAME.to_dict("records"))
+    recipe = JsonLinesSource([path], label="y").recipe()
+    other = write(tmp_path / "b.jsonl", [{"q": 1}, {"q": 2}])
+    with pytest.raises(ValueError, match="none of the columns that the model needs"):
+        list(JsonLinesSource([other], recipe=recipe, labelled=False).chunks())
+    some = write(tmp_path / "c.jsonl", [{"amount": 1.0}, {"amount": 2.0}])
+    source = JsonLinesSource([some], recipe=recipe, labelled=False)
+    with pytest.warns(UserWarning, match="have no key 'when', 'kind'"):
+        list(source.chunks())
