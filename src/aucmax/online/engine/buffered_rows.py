@@ -49,12 +49,20 @@ def compare(
     dx: Float,
 ) -> tuple[float, float]:
     """Return w·x and the product with ``dx`` of a buffered row."""
-    s = cross = 0.0
-    for k in range(start, start + length):
-        j, v = places[k], values[k]
+    s = s1 = cross = cross1 = 0.0
+    if length & np.uint64(1):
+        j, v = places[start], values[start]
         s += feat[W, j] * v
         cross += dx[j] * v
-    return s, cross
+    # Two sums of each: the next pair waits for the scores of this one.
+    for k in range(start + (length & np.uint64(1)), start + length, np.uint64(2)):
+        j, v, k1 = places[k], values[k], k + np.uint64(1)
+        s += feat[W, j] * v
+        cross += dx[j] * v
+        j, v = places[k1], values[k1]
+        s1 += feat[W, j] * v
+        cross1 += dx[j] * v
+    return s + s1, cross + cross1
 
 
 @vectorised
