@@ -8,7 +8,8 @@ import numpy as np
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
 from aucmax.online import engine
-from aucmax.online.engine import Table, average_part
+from aucmax.online.engine import Table
+from aucmax.online.engine.feature_table import average_part
 from aucmax.online.engine.statistics import average_weight
 
 FIRST = 16.0  # effective rows in the first stage of a stream

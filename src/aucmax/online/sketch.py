@@ -9,9 +9,10 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online.engine import Table, Visit, average_part, renew, scales, weights
+from aucmax.online.engine import Table, Visit, renew, scales, weights
 from aucmax.online.engine.centred_rows import others, seen
 from aucmax.online.engine.feature_table import (
+    average_part,
     fitting_scale,
     is_off_scale,
     mean_square,
