@@ -7,6 +7,7 @@ from scipy import sparse
 
 from aucmax.base import class_moments as tally
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure, noise
+from aucmax.core import threads
 from aucmax.core.rows import as_rows
 from helpers.data import gaussian, mixed, scattered, wide
 
@@ -126,7 +127,7 @@ def test_threads_do_not_matter(monkeypatch):
     monkeypatch.setattr(tally, "_BLOCK_BYTES", 1 << 13)
     results = []
     for cpus in (1, 2, 5, 32, None):
-        monkeypatch.setattr(tally, "cpu_count", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(threads, "cpu_count", lambda cpus=cpus: cpus)
         results.append(measure(X, y, X.shape[1]))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):

@@ -60,12 +60,10 @@ def test_threads_do_not_matter(estimator, monkeypatch):
     monkeypatch.setattr(
         "aucmax.base.class_moments._BLOCK_BYTES", 1 << 13
     )  # many blocks
-    monkeypatch.setattr("aucmax.base.class_moments.cpu_count", lambda: 1)
+    monkeypatch.setattr("aucmax.core.threads.cpu_count", lambda: 1)
     alone = trained(estimator, X, y, max_iter=1)
     for cpus in (2, 7, None):
-        monkeypatch.setattr(
-            "aucmax.base.class_moments.cpu_count", lambda cpus=cpus: cpus
-        )
+        monkeypatch.setattr("aucmax.core.threads.cpu_count", lambda cpus=cpus: cpus)
         assert_same_bits(trained(estimator, X, y, max_iter=1), alone)
 
 

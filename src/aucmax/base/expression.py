@@ -1,4 +1,4 @@
-r"""Score expressions: the score of a model in one formula, for export and reports.
+r"""Score expressions: the score of a model as one expression, for export and reports.
 
 .. math:: s(x) = b + w \cdot z + \sum_k a_k\, g(\theta_k \cdot z + \varphi_k)
 

@@ -23,6 +23,7 @@ The factors were chosen by test AUC: see ``benchmarks/choices.py penalty``.
 
 import numpy as np
 
+from aucmax.base.class_moments import NEG, POS, ClassMoments
 from aucmax.core.rows import Float
 
 CURVATURE = 2.0  # of the square loss, (1 - m)²
@@ -36,45 +37,47 @@ _SPARSE = 0.1  # share of nonzero values below which data count as text
 _FEATURES = 10.0  # nominal features of a row of text
 
 
-def squared_sizes(weight: Float, nonzero_share: Float, diagonal: Float) -> Float:
-    """Return s².
-
-    Parameters
-    ----------
-    weight : ndarray of shape (2,)
-        Total weight of each class.
-    nonzero_share : ndarray of shape (2, d)
-        Share of the rows of each class in which a feature is nonzero.
-    diagonal : ndarray of shape (d,)
-        Mean of z² over all pairs.
-    """
-    if _is_text(weight, nonzero_share):
+def squared_sizes(moments: ClassMoments, diagonal: Float) -> Float:
+    """Return s²; ``diagonal`` is the mean of z² over all pairs."""
+    if _is_text(moments):
         return np.full(len(diagonal), float(diagonal.sum()) / _FEATURES)
-    share = _in_pairs(nonzero_share)
+    share = _in_pairs(moments)
     return diagonal / np.where(share > 0.0, share, 1.0)
 
 
-def default_ridge(
-    weight: Float, nonzero_share: Float, diagonal: Float, curvature: float
-) -> Float:
-    """Return λ; the arguments are those of :func:`squared_sizes`, and the curvature."""
+def ridge(
+    l2: float | str, moments: ClassMoments, diagonal: Float, curvature: float
+) -> float | Float:
+    """Return the parameter ``l2``, or λ of each feature if it is "auto"."""
+    if not isinstance(l2, str):
+        return float(l2)
+    weight = moments.weight
     factor = _FACTOR * curvature * float((1.0 / weight).sum())
-    if not _is_text(weight, nonzero_share):
-        d = float(_in_pairs(nonzero_share).sum())
+    if not _is_text(moments):
+        d = float(_in_pairs(moments).sum())
         factor *= 1.0 + _CROWD * d * d / float(weight.sum())
-    return factor * squared_sizes(weight, nonzero_share, diagonal)
+    return factor * squared_sizes(moments, diagonal)
 
 
-def _is_text(weight: Float, nonzero_share: Float) -> bool:
+def ridge_of_square_loss(l2: float | str, moments: ClassMoments) -> Float:
+    """Return the penalty of each weight for the square loss."""
+    delta = moments.mean[POS] - moments.mean[NEG]
+    diagonal = moments.variance.sum(axis=0) + delta**2
+    found: Float = ridge(l2, moments, diagonal, CURVATURE) + np.zeros(len(delta))
+    return found
+
+
+def _is_text(moments: ClassMoments) -> bool:
     """Return whether there are more features than rows, and most values are zero."""
-    occurs = (nonzero_share > 0.0).any(axis=0)  # most hashed features never occur
-    many = occurs.sum() > weight.sum()
-    return bool(many and nonzero_share[:, occurs].mean() < _SPARSE)
+    share = moments.nonzero_share
+    occurs = (share > 0.0).any(axis=0)  # most hashed features never occur
+    many = occurs.sum() > moments.weight.sum()
+    return bool(many and share[:, occurs].mean() < _SPARSE)
 
 
-def _in_pairs(nonzero_share: Float) -> Float:
+def _in_pairs(moments: ClassMoments) -> Float:
     """Return the share of pairs in which a feature is nonzero in one row or both."""
-    pos, neg = nonzero_share
+    pos, neg = moments.nonzero_share
     share: Float = pos + neg - pos * neg
     return share
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -19,8 +19,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
+from aucmax.base.constraints import SHARED
+from aucmax.base.docstrings import complete_docstring
 from aucmax.base.expression import ScoreExpression
-from aucmax.base.penalty import CURVATURE, default_ridge
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
 from aucmax.metrics.inputs import area, classes
@@ -45,7 +46,7 @@ def _no_probabilities(estimator: Any) -> bool:
 
 
 class Encoder(Protocol):
-    """What makes feature rows of a data frame; see ``aucmax.tables.encoder``."""
+    """Encoder of data frames; see ``aucmax.tables.encoder``."""
 
     def transform(self, frame: Any) -> Any:
         """Return the feature rows of a data frame."""
@@ -63,6 +64,41 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     n_features_in_: int
     encoder_: Encoder | None = None  # of a model that was fitted on a table
     recipe_: dict[str, Any] | None = None  # how a model file says to read such tables
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = SHARED
+    _sections: ClassVar[str] = ""  # of the docstring, shared by several classes
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls, cls._sections)
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the ranker to ``X`` and binary ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; float32 and CSR are used without a copy.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; the larger one, ``classes_[1]``, is ranked on top.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights; a pair has the product of its two weights. Rows of weight zero
+            are ignored.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit_rows(X, y, sample_weight)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Validate the arguments of ``fit`` and fit the ranker."""
+        raise NotImplementedError
 
     def decision_function(self, X: ArrayLike) -> Float:
         """Return the score of each row; higher scores rank nearer ``classes_[1]``.
@@ -225,7 +261,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
                 f"above tol={tol:.2g}. {remedy}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _rows(
@@ -262,6 +298,11 @@ class LinearRanker(Ranker):
         """Return the scores of validated rows."""
         return product(X, self.coef_[0]) + self.intercept_[0]
 
+    def _set_linear(self, w: Float, mean: Float) -> None:
+        """Set the weights; score zero is midway between the mean class scores."""
+        self.coef_ = w[np.newaxis]
+        self.intercept_ = np.array([-0.5 * float((mean @ w).sum())])
+
     def _validate_state(self, state: Any) -> None:
         """Raise a ValueError if a kernel would read out of bounds by a stored state."""
 
@@ -289,9 +330,9 @@ class LinearRanker(Ranker):
         return rows, signed, self._class_moments(X, rows, signed)
 
     def _class_moments(self, X: Any, rows: Rows, signed: Float) -> ClassMoments:
-        tally = measure(rows, signed, self.n_features_in_)
-        self._validate_sums(X, signed, tally.rows, tally.mean, tally.variance)
-        return tally
+        moments = measure(rows, signed, self.n_features_in_)
+        self._validate_sums(X, signed, moments.rows, moments.mean, moments.variance)
+        return moments
 
     def _validate_sums(self, X: Any, signed: Float, rows: Float, *sums: Float) -> None:
         """Raise an error if a class has no rows or sums over X are not finite."""
@@ -337,11 +378,11 @@ class LinearRanker(Ranker):
         return ScoreExpression(float(self.intercept_[0]), self.coef_[0])
 
     # The interface of stream learners, see aucmax.base.stream_learner. A batch learner
-    # has no ``partial_fit``, and nobody calls these.
+    # has no ``partial_fit``, and these are not called.
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """None: the learner does not evaluate itself while it learns."""
+        """None: the learner does not compute a progressive AUC."""
         return None
 
     @property
@@ -354,7 +395,7 @@ class LinearRanker(Ranker):
         return three - two > two - one
 
     def scorer(self) -> Callable[[Any], Float] | None:
-        """Return a function that ranks rows as of now, whatever is learnt later."""
+        """Return a function that ranks rows by the current weights."""
         w = self.coef_[0]
         parts = arrays(self.state_).values()
         if any(np.may_share_memory(w, part) for part in parts):
@@ -362,23 +403,18 @@ class LinearRanker(Ranker):
         return lambda X: product(X, w)
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did."""
+        """Multiply the weight of all past rows by ``share``."""
         raise NotImplementedError(f"{type(self).__name__} cannot forget rows.")
 
     def resize(self, n_features: int) -> None:
-        """Change the number of features.
-
-        New features count as always zero so far. Features that are removed must not
-        have occurred.
-        """
+        """Change the number of features; see :class:`StreamLearner`."""
         fresh = arrays(self._start(n_features))
         parts = {}
         for name, old in arrays(self.state_).items():
             new = np.asarray(fresh[name])
             # A length of zero grows with the data.
-            shape = tuple(
-                mine or its for mine, its in zip(new.shape, old.shape, strict=True)
-            )
+            both = zip(new.shape, old.shape, strict=True)
+            shape = tuple(wanted or known for wanted, known in both)
             if shape == old.shape:
                 continue
             common = tuple(map(slice, map(min, shape, old.shape)))
@@ -398,20 +434,6 @@ class LinearRanker(Ranker):
     def _start(self, n_features: int) -> Any:
         """Return the state before the first row."""
         raise NotImplementedError
-
-
-def ridge_of(l2: float | str, tally: ClassMoments) -> Float:
-    """Return the penalty of each weight for the square loss; "auto" is the default."""
-    delta = tally.mean[POS] - tally.mean[NEG]
-    if not isinstance(l2, str):
-        return np.full(len(delta), float(l2))
-    diagonal = tally.variance.sum(axis=0) + delta**2
-    return default_ridge(tally.weight, tally.nonzero_share, diagonal, CURVATURE)
-
-
-def midway(w: Float, mean: Float) -> float:
-    """Return the intercept that centres the mean scores of both classes at zero."""
-    return -0.5 * float((mean @ w).sum())
 
 
 def product(X: Any, w: Float) -> Float:

@@ -1,28 +1,28 @@
 """The interface of learners that see one chunk of rows after the other.
 
 Training from files, checkpoints and :class:`aucmax.AUCStream` use nothing else of a
-learner, beside ``state()`` and ``from_state()`` to save it
+learner, except ``state()`` and ``from_state()`` to save it
 (:class:`aucmax.storage.storable.Storable`).
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 
 from aucmax.core.rows import Float
 
 
 class StreamLearner(Protocol):
-    """A ranker with ``partial_fit``, which is how scikit-learn and we recognise it."""
+    """A ranker with ``partial_fit``."""
 
     n_features_in_: int
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Learn from rows, once each, in the order given.
-
-        The result does not depend on how a stream is cut into chunks.
-        """
+        """Learn rows, once each; the result does not depend on chunks."""
         ...
 
     def resize(self, n_features: int) -> None:
@@ -34,10 +34,7 @@ class StreamLearner(Protocol):
         ...
 
     def scorer(self) -> Callable[[Any], Float] | None:
-        """Return a function that ranks rows as of now, whatever is learnt later.
-
-        None if the learner has not seen enough rows to score any.
-        """
+        """Return a function that ranks rows by the current weights, or None."""
         ...
 
     def fade(self, share: float) -> None:
@@ -49,10 +46,7 @@ class StreamLearner(Protocol):
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """Pairs ranked correctly before they were learnt, and all such pairs.
-
-        None if the learner does not evaluate itself while it learns.
-        """
+        """Pairs ranked correctly before they were learnt, and all; None if unknown."""
         ...
 
     @property
@@ -64,3 +58,42 @@ class StreamLearner(Protocol):
     def grows_quadratically(self) -> bool:
         """Whether the state takes memory proportional to the features squared."""
         ...
+
+
+class PartialFit:
+    """Mixin of rankers that learn from streams."""
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the next rows of a stream, once each, in the order given.
+
+        The division of a stream into chunks does not change the result.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Next rows of the stream.
+        y : array-like of shape (n_samples,)
+            Their labels; a chunk may have one class only.
+        classes : array-like of shape (2,), default=None
+            The two labels; required in the first call if ``y`` has only one of them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Row weights; rows of weight zero are ignored.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._learn_rows(X, y, classes, sample_weight)
+        return self
+
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """Validate the arguments of ``partial_fit`` and learn the rows."""
+        raise NotImplementedError

@@ -7,11 +7,9 @@ conjugate gradients run on the client, by the code of
 :mod:`aucmax.linear.solvers.newton` and :mod:`aucmax.losses.pairwise`.
 """
 
-from typing import Any
-
 import numpy as np
 
-from aucmax.base.class_moments import ClassMoments, measure, merged
+from aucmax.base.class_moments import ClassMoments, measure
 from aucmax.cluster.distributed_rows import Block, DistributedRows, check_classes
 from aucmax.core import products
 from aucmax.core.rows import Float
@@ -56,24 +54,14 @@ def _transposed_times(block: Block, u: Float) -> Float:
     return products.transposed_times(block.rows, u, block.X.shape[1])
 
 
-class _Summand:
-    """Class moments of the features that can be added up."""
-
-    def __init__(self, tally: ClassMoments) -> None:
-        self.tally = tally
-
-    def __add__(self, other: Any) -> "_Summand":
-        return _Summand(merged(self.tally, other.tally))
-
-
-def _measured(block: Block, _: None) -> _Summand:
+def _measured(block: Block, _: None) -> ClassMoments:
     with np.errstate(all="ignore"):  # a block may lack a class
-        return _Summand(measure(block.rows, block.signed, block.X.shape[1]))
+        return measure(block.rows, block.signed, block.X.shape[1])
 
 
 def feature_moments(rows: DistributedRows) -> ClassMoments:
     """Return the means and variances of the features in each class; one pass."""
-    tally: ClassMoments = rows.total(_measured).tally
-    if not all(np.isfinite(values).all() for values in (tally.mean, tally.variance)):
+    found: ClassMoments = rows.total(_measured)
+    if not all(np.isfinite(values).all() for values in (found.mean, found.variance)):
         raise ValueError("Sums over X exceed the range of float64; rescale X.")
-    return tally
+    return found

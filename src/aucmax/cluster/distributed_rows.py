@@ -14,6 +14,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from aucmax.cluster.fold_hash import fold_of
 from aucmax.cluster.versions import current_client
 from aucmax.core.rows import Float, Rows, as_rows, n_values, row_bytes
 from aucmax.core.threads import one_thread
@@ -44,6 +45,10 @@ class Block(NamedTuple):
         if self.kept is not None:
             return self.start + self.kept
         return np.arange(self.start, self.start + self.X.shape[0])
+
+    def folds(self, n_folds: int) -> NDArray[np.int64]:
+        """Return the cross-validation fold of each row."""
+        return fold_of(self.row_numbers(), n_folds)
 
 
 def checked_block(

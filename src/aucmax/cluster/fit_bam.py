@@ -1,12 +1,10 @@
 """BAM and BAMCV on a cluster: the solver of a single machine on a DaskMatrix."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aucmax.cluster.dask_matrix import DaskMatrix, feature_moments
 from aucmax.cluster.distributed_rows import Block, DistributedRows, check_classes
 from aucmax.cluster.fit_least_squares import class_covariances, n_folds_of
-from aucmax.cluster.fold_hash import fold_of
 from aucmax.linear.bam import (
     BAM,
     FeatureStatistics,
@@ -24,8 +22,8 @@ def _statistics(rows: DistributedRows, X: DaskMatrix) -> FeatureStatistics:
     if with_covariances(rows.n_rows, rows.n_features, rows.n_values):
         (moments,) = class_covariances(rows)
         return from_covariances(X, moments)
-    tally = feature_moments(rows)
-    return from_class_moments(tally, AllPairs(X, X.signed, tally))
+    known = feature_moments(rows)
+    return from_class_moments(known, AllPairs(X, X.signed, known))
 
 
 def fit_bam(model: BAM, rows: DistributedRows) -> None:
@@ -35,28 +33,19 @@ def fit_bam(model: BAM, rows: DistributedRows) -> None:
     model._minimise(_statistics(rows, X), shares(X.signed))
 
 
-def _folds(block: Block, n_folds: int) -> NDArray[np.int64]:
-    return fold_of(block.row_numbers(), n_folds)
-
-
 def fit_bam_cv(model: BAMCV, rows: DistributedRows) -> None:
     """Fit to all rows, with penalty and loss chosen by cross-validation."""
     n_folds = n_folds_of(model.cv)
     rows.keep()
     X = DaskMatrix(rows)
-    fold = np.concatenate(rows.collect(_folds, n_folds))
+    fold = np.concatenate(rows.collect(Block.folds, n_folds))
     positive = X.signed > 0.0
     counts = [
         np.bincount(fold[side], minlength=n_folds) for side in (positive, ~positive)
     ]
     check_classes(rows, list(np.column_stack(counts)))
-    folds = [
-        Fold(
-            np.flatnonzero(fold != k),
-            np.flatnonzero(fold == k),
-            X.signed,
-            rows.weighted,
-        )
-        for k in range(n_folds)
+    sides = [
+        (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)
     ]
+    folds = [Fold(*side, X.signed, rows.weighted) for side in sides]
     model._search(_statistics(rows, X), folds, shares(X.signed))

@@ -14,7 +14,6 @@ import numpy as np
 from aucmax.cluster.dask_matrix import DaskMatrix, feature_moments
 from aucmax.cluster.distributed_rows import Block, DistributedRows, check_classes
 from aucmax.cluster.fold_auc import fold_aucs
-from aucmax.cluster.fold_hash import fold_of
 from aucmax.core.rows import Float
 from aucmax.linear.least_squares import LeastSquaresAUC, implicitly
 from aucmax.linear.least_squares_cv import LeastSquaresAUCCV, path
@@ -28,7 +27,7 @@ def _fold_covariances(block: Block, n_folds: int) -> list[Moments]:
     rows, d = block.rows, block.X.shape[1]
     if n_folds == 1:
         return [gather(rows, block.signed, d)]
-    fold = fold_of(block.row_numbers(), n_folds)
+    fold = block.folds(n_folds)
     return [
         gather(rows, block.signed, d, np.flatnonzero(fold == k)) for k in range(n_folds)
     ]
@@ -48,8 +47,8 @@ def fit_least_squares(model: LeastSquaresAUC, rows: DistributedRows) -> None:
     model.__dict__.pop("state_", None)  # of an earlier fit
     if implicitly(rows.n_values, rows.n_rows, rows.n_features, model.solver, model.l1):
         rows.keep()
-        X, tally = DaskMatrix(rows), feature_moments(rows)
-        model._solve_implicitly(AllPairs(X, X.signed, tally), tally)
+        X, known = DaskMatrix(rows), feature_moments(rows)
+        model._solve_implicitly(AllPairs(X, X.signed, known), known)
         return
     (moments,) = class_covariances(rows)
     model._solve(moments)

@@ -12,7 +12,6 @@ import numpy as np
 from aucmax.base.folds import area
 from aucmax.base.ranker import product
 from aucmax.cluster.distributed_rows import Block, DistributedRows
-from aucmax.cluster.fold_hash import fold_of
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float
 
@@ -46,7 +45,7 @@ class _Gathered(NamedTuple):
 
 def _block_scores(block: Block, request: _Request) -> list[Any]:
     """Return, for each fold, the scores of its rows or their histograms."""
-    fold = fold_of(block.row_numbers(), len(request.weights))
+    fold = block.folds(len(request.weights))
     found: list[Any] = []
     for number, W in enumerate(request.weights):
         k = W.shape[1]

@@ -1,8 +1,7 @@
 """Products X w and Xᵀ u for rows of any layout and float type, without a copy of X.
 
 Sums are in float64 and use all cores. The parts of a sum are fixed, so results do not
-depend on the number of threads. Several products at a time take one pass over X and
-give the same bits.
+depend on the number of threads.
 """
 
 from typing import Any
@@ -22,7 +21,6 @@ from aucmax.core.rows import (
 from aucmax.core.threads import in_threads
 
 _TASK_BYTES = 1 << 22
-_TOGETHER = 32  # rows that stay in cache from one vector to the next
 
 
 @vectorised
@@ -35,24 +33,16 @@ def dot(a: Float, b: Float) -> float:
 
 
 @kernel
-def _dot(X: Any, W: Float, out: Float) -> None:
-    for start in range(0, out.shape[1], _TOGETHER):
-        stop = min(start + _TOGETHER, out.shape[1])
-        for k in range(W.shape[0]):
-            w, to = W[k], out[k]
-            for i in range(start, stop):
-                to[i] = raw_dot_row(X, i, w)
+def _dot(X: Any, w: Float, out: Float) -> None:
+    for i in range(out.shape[0]):
+        out[i] = raw_dot_row(X, i, w)
 
 
 @kernel
-def _add(X: Any, U: Float, out: Float) -> None:
-    for start in range(0, U.shape[1], _TOGETHER):
-        stop = min(start + _TOGETHER, U.shape[1])
-        for k in range(U.shape[0]):
-            u, to = U[k], out[k]
-            for i in range(start, stop):
-                if u[i] != 0.0:
-                    raw_add_row(X, i, u[i], to)
+def _add(X: Any, u: Float, out: Float) -> None:
+    for i in range(u.shape[0]):
+        if u[i] != 0.0:
+            raw_add_row(X, i, u[i], out)
 
 
 def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
@@ -61,35 +51,30 @@ def _parts(X: Rows, least_bytes: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def times(X: Rows, W: Float) -> Float:
-    """Return X w, or X w for each row w of a matrix."""
-    W = np.ascontiguousarray(W)
-    out = np.empty((*W.shape[:-1], n_rows(X)))
-    vectors, scores = np.atleast_2d(W), np.atleast_2d(out)
-    parts = _parts(X, 0)
-    if len(parts) == 1:  # threads would cost more than they save
-        _dot(X, vectors, scores)
-        return out
+def times(X: Rows, w: Float) -> Float:
+    """Return X w."""
+    w, out = np.ascontiguousarray(w), np.empty(n_rows(X))
 
     def part(at: tuple[int, int]) -> None:
-        _dot(take_rows(X, *at), vectors, scores[:, at[0] : at[1]])
+        _dot(take_rows(X, *at), w, out[at[0] : at[1]])
 
-    for _ in in_threads(part, parts):
+    parts = _parts(X, 0)
+    # For one part, threads would cost more than they save.
+    for _ in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
         pass
     return out
 
 
-def transposed_times(X: Rows, U: Float, n_features: int) -> Float:
-    """Return Xᵀ u, or Xᵀ u for each row u of a matrix; rows with u = 0 are skipped."""
-    vectors = np.atleast_2d(U)
+def transposed_times(X: Rows, u: Float, n_features: int) -> Float:
+    """Return Xᵀ u; rows with u = 0 are skipped."""
 
     def part(at: tuple[int, int]) -> Float:
-        out = np.zeros((len(vectors), n_features))
-        _add(take_rows(X, *at), vectors[:, at[0] : at[1]], out)
+        out = np.zeros(n_features)
+        _add(take_rows(X, *at), u[at[0] : at[1]], out)
         return out
 
-    total = np.zeros((len(vectors), n_features))
+    total = np.zeros(n_features)
     parts = _parts(X, 64 * n_features)
     for partial in map(part, parts) if len(parts) == 1 else in_threads(part, parts):
         total += partial
-    return total.reshape((*U.shape[:-1], n_features))
+    return total

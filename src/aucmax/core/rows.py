@@ -28,8 +28,6 @@ Float: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.int64]  # numbers of rows or features
 ColumnIndex: TypeAlias = NDArray[np.uint32]  # of CSR; unsigned needs no sign test
 
-_CACHE_LINE = 64  # bytes
-
 
 class CSR(NamedTuple):
     """A CSR matrix as kernels see it."""
@@ -84,20 +82,9 @@ def as_table(table: Float, X: Rows) -> Float:
     """Store a table with a column for each feature in the layout that suits ``X``.
 
     For dense rows C order, so that loops use SIMD; for sparse rows, which access
-    scattered features, Fortran order aligned to cache lines.
+    scattered features, Fortran order.
     """
-    if not isinstance(X, CSR):
-        return np.ascontiguousarray(table)
-    if table.flags.f_contiguous and table.ctypes.data % _CACHE_LINE == 0:
-        return table
-    height, width = table.shape
-    spare = _CACHE_LINE // 8
-    raw = np.empty(height * width + spare)
-    start = -raw.ctypes.data // 8 % spare
-    by_feature = raw[start : start + height * width].reshape(width, height)
-    for k, slot in enumerate(table):
-        by_feature[:, k] = slot
-    return by_feature.T
+    return np.require(table, requirements="F" if isinstance(X, CSR) else "C")
 
 
 def n_rows(X: Rows) -> int:
@@ -132,18 +119,11 @@ def cut_rows(X: Rows, start: int, stop: int) -> Rows:
     return X[start:stop]
 
 
-def by_layout(
-    dense: Callable[..., Any], csr: Callable[..., Any], silent: bool = False
-) -> Any:
-    """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR.
-
-    Kernels compile in the one that fits. With the compiler off, Python calls it, or
-    does nothing if they are ``silent``: functions that only affect the speed.
-    """
+def by_layout(dense: Callable[..., Any], csr: Callable[..., Any]) -> Any:
+    """Combine two functions into one: ``dense`` for dense rows, ``csr`` for CSR."""
 
     def either(X, *args):
-        if not silent:
-            return (csr if isinstance(X, CSR) else dense)(X, *args)
+        return (csr if isinstance(X, CSR) else dense)(X, *args)
 
     dense, csr = uniquely_named(dense, "dense"), uniquely_named(csr, "csr")
     _compile(either, dense, csr, INLINE)
@@ -237,10 +217,7 @@ def count_row(X: Rows, i: int) -> int:
 
 @rowwise
 def pack_row(X: Rows, i: int, out: Float, at: NDArray[Any]) -> int:
-    """Write the nonzero values of row ``i`` to ``out``, their features to ``at``.
-
-    Returns their number. The result is the same for both layouts.
-    """
+    """Write the nonzero values of a row and their features; return their number."""
     count = 0
     for k in stored(X, i):
         j, x = entry(X, i, k)

@@ -1,29 +1,28 @@
-"""A map and a learner in one estimator: mapped rows come and go, block by block.
+"""Feature map and learner in one estimator.
 
-``fit`` maps all rows once if their features fit in memory, or if the learner wants them
-at once. Otherwise it goes over the data in passes of ``partial_fit``, and maps a block
-whenever it is its turn.
+``fit`` maps all rows once if their features fit in memory, or if the learner needs them
+at once. Otherwise it makes passes of ``partial_fit`` and maps the rows block by block.
 
-A stream has to fit the map before anything can be learnt. So its first rows are held
-until there are enough of them, whatever chunks they come in; then they are learnt, and
-the map stays as it is. A model that is asked for scores before that answers with what
-it would be if the stream ended here.
+In a stream the map is fitted before anything is learnt. So the first rows are held
+until there are enough, then they are learnt, and the map does not change any more.
+Scores before that are those of the model if the stream ended there.
 """
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context, clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from aucmax.base.constraints import COUNT, NON_NEGATIVE
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
+from aucmax.base.stream_learner import PartialFit
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_values, row_weights
 from aucmax.kernel.feature_map import FeatureMap
@@ -31,44 +30,43 @@ from aucmax.online.base import OnlineAUC, visits
 from aucmax.storage.estimator import below, restore
 from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
 
-_STREAM_RIDGE = 1e-5  # for features of one unit, while nobody knows how many rows
-_MOST_BYTES = 1 << 33  # for a learner that wants them all
-_PASSES = 5  # over rows that are mapped anew: more take longer than they are worth
-_PART = 4096  # rows whose features are there at a time
-_FEW = 1000  # rows a map is fitted to, at least
-_ROWS_A_FEATURE = 4  # … and for each of its features
+_STREAM_RIDGE = 1e-5  # for features of one unit, in a stream of unknown length
+_MOST_BYTES = 1 << 33  # of features, for a learner that needs all rows at once
+_PASSES = 5  # at most over rows that are mapped again in each pass
+_PART = 4096  # rows mapped at a time
+_FEW = 1000  # rows that a map is fitted to, at least …
+_ROWS_A_FEATURE = 4  # … and per component of the map
 
 
 class Held(NamedTuple):
-    """The first rows of a stream, with labels and weights in one."""
+    """First rows of a stream, and their weights signed by class."""
 
     X: Any
     signed: Float
 
 
-class Chain(Ranker):
-    r"""A map and a learner of its features, as one ranker.
+class Chain(PartialFit, Ranker):
+    r"""Feature map and linear learner as one ranker.
 
-    What it takes, gives and promises is as for a linear learner: raw features, dense or
-    sparse; streams, if its learner knows them; one model file.
+    It accepts what a linear learner accepts: raw features, dense or sparse, and streams
+    if its learner does. It is saved in one model file.
 
     Parameters
     ----------
     map : transformer
-        Such as :class:`KMeansNystroem` or :class:`RandomFourier`; anything with ``fit``
-        and ``transform`` will do, but only maps of this library can be saved.
+        Such as :class:`KMeansNystroem` or :class:`RandomFourier`. Any transformer with
+        ``fit`` and ``transform`` works, but only maps of this library can be saved.
     learner : estimator
         A linear ranker of this library. If its ``l2`` is "auto", the features of a
-        kernel, which have one unit, get one penalty:
-        :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`, the last factor to the
-        power 1.25 for the samplers of pairs; 1e-5 in a stream.
+        kernel share one penalty, :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)` (the last
+        factor to the power of 1.25 for samplers of pairs), or 1e-5 in a stream.
     first_rows : int or "auto", default="auto"
-        How many rows of a stream the map is fitted to. "auto" stands for 1000, or four
-        for each component of the map if these are more.
+        Number of rows of a stream that the map is fitted to. "auto" is 1000, or four
+        per component of the map if that is more.
     memory : float, default=1e9
-        Bytes of features that ``fit`` may hold. If there are more, a learner that has a
-        ``partial_fit`` gets them in parts, as a stream, in five passes at most, and
-        rows are mapped anew in each.
+        Bytes of features that ``fit`` may store. If there are more, a learner with
+        ``partial_fit`` gets them in parts, in at most five passes, and rows are mapped
+        again in each.
 
     Attributes
     ----------
@@ -76,27 +74,22 @@ class Chain(Ranker):
         The fitted map.
     learner_ : estimator
         The fitted learner.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X was a data frame.
+    .. shared: classes, features
     n_iter_ : int
-        As the learner counts.
+        That of the learner.
 
     See Also
     --------
-    KernelAUCCV : Chooses the width of the kernel and the penalty.
-    aucmax.named : The chains of the literature, such as "NPSAM".
+    KernelAUCCV : Chooses the kernel width and the penalty.
+    aucmax.named : The chains of the papers, such as "NPSAM".
 
     Notes
     -----
-    Features of kernels are float32. A learner that takes all rows at once needs four
-    bytes for each feature of each row, whatever ``memory``.
+    Kernel features are float32. A learner that needs all rows at once takes four bytes
+    per feature and row, whatever ``memory`` is.
 
-    In a stream, a feature that was constant in the first rows does not count later
-    either, and one that was tiny counts as what it was then: its scale is settled.
+    In a stream, the scales of the features are those of the first rows: a feature that
+    was constant there is ignored later.
 
     Examples
     --------
@@ -111,19 +104,20 @@ class Chain(Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Ranker._parameter_constraints,
         "map": [HasMethods(["fit", "transform"])],
         "learner": [LinearRanker],
-        "memory": [Interval(Real, 0, None, closed="left")],
+        "memory": [NON_NEGATIVE],
         "first_rows": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             StrOptions({"auto"}),
         ],
     }
 
     map_: Any
     learner_: Any
-    held_: Held  # only while a stream has not had enough rows
-    _now: tuple[Any, Any] | None = None  # what held rows would give, if asked for
+    held_: Held  # only until a stream has had enough rows
+    _now: tuple[Any, Any] | None = None  # map and learner of the held rows
 
     def __init__(
         self,
@@ -138,27 +132,7 @@ class Chain(Ranker):
         self.first_rows = first_rows
         self.memory = memory
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the map to ``X``, then the learner to its features and binary ``y``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Two classes; the larger label, ``classes_[1]``, is to come out on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for the learner. A row of weight zero is not there at
-            all.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         mapper = clone(self.map).fit(rows, signed > 0.0)
@@ -174,46 +148,20 @@ class Chain(Ranker):
         else:
             if size > _MOST_BYTES:
                 raise ValueError(
-                    f"{type(learner).__name__} wants all features at once, {size:,} "
-                    "bytes: take fewer components or rows, or a learner of streams "
-                    "such as PSAM."
+                    f"{type(learner).__name__} needs all features at once, {size:,} "
+                    "bytes: use fewer components or rows, or a learner of streams such "
+                    "as PSAM."
                 )
             weight = None if np.all(np.abs(signed) == 1.0) else np.abs(signed)
             learner.fit(features(mapper, rows), signed > 0.0, sample_weight=weight)
         self._forget()
         self.map_, self.learner_ = mapper, learner
-        return self
 
-    @available_if(lambda self: hasattr(self.learner, "partial_fit"))
-    @_fit_context(prefer_skip_nested_validation=False)
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from the rows of ``X``, once each, in the order given.
+    partial_fit = available_if(lambda self: hasattr(self.learner, "partial_fit"))(
+        PartialFit.partial_fit
+    )
 
-        The map is fitted to the first rows. However a stream is cut into chunks, the
-        result is the same, as far as that is true of the learner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows of the stream.
-        y : array-like of shape (n_samples,)
-            Their labels; one class alone is fine.
-        classes : array-like of shape (2,), default=None
-            The two labels, needed in the first call if ``y`` has only one of them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a row of weight zero is not there at all.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not (self._holds or "map_" in vars(self))
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if not first and classes is not None:
@@ -221,9 +169,8 @@ class Chain(Ranker):
         if first or self._holds:
             rows, signed = self._hold(rows, signed)
         for start in range(0, len(signed), _PART):
-            some = slice(start, start + _PART)
-            _learn(self.learner_, features(self.map_, rows[some]), signed[some])
-        return self
+            part = slice(start, start + _PART)
+            _learn(self.learner_, features(self.map_, rows[part]), signed[part])
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
@@ -231,11 +178,11 @@ class Chain(Ranker):
 
     @property
     def n_iter_(self) -> int:
-        """Passes or rounds, as the learner counts them."""
+        """Number of passes or rounds of the learner."""
         return int(self.current()[1].n_iter_)
 
     def _hold(self, X: Any, signed: Float) -> tuple[Any, Float]:
-        """Hold the first rows, or learn them if they are enough; return the others."""
+        """Hold the first rows, or learn them if there are enough; return the rest."""
         held = self.held_ if self._holds else Held(X[:0], signed[:0])
         room = self._wanted_rows() - len(held.signed)
         if sparse.issparse(held.X) != sparse.issparse(X):
@@ -252,13 +199,13 @@ class Chain(Ranker):
         return X[room:], signed[room:]
 
     def _forget(self) -> None:
-        """Let go of rows that are held, and of what they would give."""
+        """Drop the held rows."""
         self._now = None
         if self._holds:
             del self.held_
 
     def _learnt(self, held: Held) -> tuple[Any, Any]:
-        """Return a map and a learner that have seen the rows held."""
+        """Return a map and a learner fitted to the held rows."""
         mapper = clone(self.map).fit(held.X, held.signed > 0.0)
         learner = self._fresh_learner(_STREAM_RIDGE)
         _learn(learner, features(mapper, held.X), held.signed)
@@ -272,20 +219,18 @@ class Chain(Ranker):
 
     def _fresh_learner(self, ridge: float) -> Any:
         learner = clone(self.learner)
-        if (
-            getattr(self.map, "one_unit", False)
-            and learner.get_params().get("l2") == "auto"
-        ):
+        one_unit = getattr(self.map, "one_unit", False)
+        if one_unit and learner.get_params().get("l2") == "auto":
             learner.set_params(l2=ridge)
         return learner
 
     @property
     def _holds(self) -> bool:
-        """Whether a stream has not yet had enough rows to fit the map to."""
+        """Whether a stream has had too few rows to fit the map."""
         return "held_" in vars(self)
 
     def current(self) -> tuple[Any, Any]:
-        """Return map and learner; of a stream that has just begun, as if it ended."""
+        """Return map and learner, also while rows are held."""
         if self._holds:
             if self._now is None:
                 self._now = self._learnt(self.held_)
@@ -293,7 +238,7 @@ class Chain(Ranker):
         return self.map_, self.learner_
 
     def _scorer(self) -> Callable[[Any], Float]:
-        """Return what scores validated rows, whatever is learnt in the meantime."""
+        """Return a function that scores validated rows by the current weights."""
         mapper, learner = self.current()
         w, intercept = learner.coef_[0].copy(), float(learner.intercept_[0])
         if isinstance(mapper, FeatureMap):
@@ -316,12 +261,12 @@ class Chain(Ranker):
 
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
-        """None: the learner does not evaluate itself while it learns."""
+        """None: the learner does not compute a progressive AUC."""
         return None
 
     @property
     def grows_quadratically(self) -> bool:
-        """False: new features of the data are not features of the map."""
+        """False: the number of mapped features is fixed."""
         return False
 
     def scorer(self) -> Callable[[Any], Float] | None:
@@ -329,12 +274,12 @@ class Chain(Ranker):
         return None if self._holds else self._scorer()
 
     def fade(self, share: float) -> None:
-        """Let all rows so far count ``share`` of what they did, for the learner."""
+        """Multiply the weight of all past rows by ``share``."""
         if not self._holds:
             self.learner_.fade(share)
 
     def resize(self, n_features: int) -> None:
-        """Take rows with more features from now on, or fewer."""
+        """Change the number of features."""
         if self._holds:
             X = sparse.csr_array(self.held_.X)
             X.resize((X.shape[0], n_features))
@@ -345,7 +290,7 @@ class Chain(Ranker):
         self.n_features_in_ = n_features
 
     def state(self) -> State:
-        """Return the state: of map and learner, or of the rows that are held."""
+        """Return the state: map and learner, or the held rows."""
         state = super().state()
         if not self._holds:
             if not isinstance(self.map_, FeatureMap):
@@ -373,10 +318,7 @@ class Chain(Ranker):
         if held:
             estimator.held_ = _held(held, estimator.n_features_in_)
             return estimator
-        parts = {name: restore(child) for name, child in state.children.items()}
-        mapper, learner = parts["map"], parts["learner"]
-        check_map(mapper, estimator.n_features_in_)
-        check_learner(learner, mapper.n_features_out)
+        mapper, learner = restored_parts(state, estimator.n_features_in_)
         for part, given in ((mapper, estimator.map), (learner, estimator.learner)):
             if type(part) is not type(given):
                 raise ValueError(f"it was fitted with a {type(part).__name__}.")
@@ -385,7 +327,7 @@ class Chain(Ranker):
 
 
 def _held(arrays: dict[str, NDArray[Any]], d: int) -> Held:
-    """Return the rows that a file holds; raise a ValueError if they are invalid."""
+    """Return the held rows of a file; raise a ValueError if they are invalid."""
     signed = check_arrays(arrays, {"signed": Spec("n")}, d)["signed"]
     if "X" in arrays:
         X = check_arrays({**arrays, "signed": signed}, _DENSE, d)["X"]
@@ -396,7 +338,7 @@ def _held(arrays: dict[str, NDArray[Any]], d: int) -> Held:
         X = sparse.csr_array(parts, shape=(len(signed), d))
         X.check_format()
     if not signed.all():
-        raise ValueError("a row that it holds has no weight.")
+        raise ValueError("a held row has no weight.")
     check_values(X)
     row_weights(np.abs(signed), len(signed))
     return Held(X, signed)
@@ -406,25 +348,26 @@ _DENSE = {"signed": Spec("n"), "X": Spec("nd")}
 _SPARSE = {"data": Spec("m"), "indices": Spec("m", is_index=True), "indptr": Spec("k")}
 
 
-def check_map(mapper: Any, n_features: int) -> None:
-    """Raise a ValueError if a restored part is not a map of so many features."""
-    if not isinstance(mapper, FeatureMap) or mapper.n_features_in_ != n_features:
-        raise ValueError("its map does not have the features of the estimator.")
-
-
-def check_learner(learner: Any, n_features: int) -> None:
-    """Raise a ValueError if a restored part is not a learner of so many features."""
+def restored_parts(state: State, n_features: int) -> tuple[Any, Any]:
+    """Return map (None if there is none) and learner; raise a ValueError if invalid."""
+    parts = {name: restore(child) for name, child in state.children.items()}
+    mapper, learner = parts.get("map"), parts["learner"]
+    if mapper is not None:
+        if not isinstance(mapper, FeatureMap) or mapper.n_features_in_ != n_features:
+            raise ValueError("its map does not have the features of the estimator.")
+        n_features = mapper.n_features_out
     if not isinstance(learner, LinearRanker) or learner.n_features_in_ != n_features:
         raise ValueError("its learner does not have the features of the map.")
+    return mapper, learner
 
 
 def _n_passes(learner: Any) -> int:
-    """Return how often to map all rows; sums of moments gain nothing by more."""
+    """Return the number of passes over all rows; one for sums of moments."""
     return min(learner.max_iter, _PASSES) if isinstance(learner, OnlineAUC) else 1
 
 
 def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
-    """Yield the rows to be learnt next, in the order of a ``fit``."""
+    """Yield the rows to learn next, in the order of ``fit``."""
     shuffled = getattr(learner, "shuffle", False)
     rng = generator(learner.random_state) if shuffled else None
     for _ in range(_n_passes(learner)):
@@ -434,7 +377,7 @@ def _passes(learner: Any, signed: Float) -> Iterator[NDArray[Any]]:
 
 
 def features(mapper: Any, X: Any) -> Any:
-    """Return the features of validated rows, in float32 if that will do."""
+    """Return the features of validated rows, in float32 if it is accurate enough."""
     if isinstance(mapper, FeatureMap):
         return mapper.features(X, np.float32 if mapper.one_unit else X.dtype)
     return mapper.transform(X)

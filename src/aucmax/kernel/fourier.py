@@ -11,11 +11,10 @@ variance per feature for near points. (The dissertation has √(2/D) for it, whi
 twice the kernel.)
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.expression import COSINE, Units
 from aucmax.base.ranker import generator
@@ -34,19 +33,9 @@ class RandomFourier(KernelMap):
     ----------
     n_components : int, default=400
         Number of draws: of features for "cos", of pairs of features for "sincos".
-    sigma : float or "auto", default="auto"
-        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
-        distance of rows to their mean, for scaled features the number that vary.
-    width : float, default=1.0
-        Factor on sigma, to tune the width independently of units.
     kind : {"cos", "sincos"}, default="cos"
         One feature per draw, a cosine with a random phase; or two, sine and cosine.
-    scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations, except in text (more
-        features than rows, less than a tenth of the values nonzero). "none" does not
-        scale.
-    linear : bool, default=False
-        Whether to prepend the scaled features to those of the kernel.
+    .. shared: kernel, linear
     random_state : int, RandomState instance or None, default=None
         Random seed of the directions and the phases.
 
@@ -56,15 +45,7 @@ class RandomFourier(KernelMap):
         Directions θ.
     phases_ : ndarray of shape (n_components,)
         Phases b; zero for "sincos".
-    sigma_ : float
-        Kernel width, in units of the scaled features.
-    columns_ : ndarray of shape (n_columns,)
-        Features that vary; constant ones are ignored.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
-        clipped to the range [low, high] of the training rows.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: scaling, features
 
     See Also
     --------
@@ -88,9 +69,6 @@ class RandomFourier(KernelMap):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
         "kind": [StrOptions({"cos", "sincos"})],
     }
     stored: ClassVar[dict[str, Spec]] = {

@@ -9,13 +9,11 @@ K, and J is the objective of a linear model w = Lᵀβ on them. Truncated Newton
 n² numbers. The norm of w is that of f, so no preconditioner is needed.
 """
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.expression import ScoreExpression, Units
@@ -25,7 +23,7 @@ from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.nystroem import kernel_of
 from aucmax.kernel.row_blocks import by_blocks
-from aucmax.kernel.scaling import SCALING, Scaling, fitted, only
+from aucmax.kernel.scaling import SCALING, ScaledRows, only
 from aucmax.linear.bam import LOSSES, cut_short, minimise
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Coordinates, Objective
@@ -36,7 +34,7 @@ _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # added to its diagonal, as rows may be equal
 
 
-class KernelBAM(Ranker):
+class KernelBAM(ScaledRows, Ranker):
     r"""Kernel ranker that minimises a pairwise loss over all pairs.
 
     Minimises
@@ -55,22 +53,9 @@ class KernelBAM(Ranker):
         Penalty; "auto" is :math:`0.3\,(1/n_+ + 1/n_-) \min(1, 1000/n)`.
     loss : str, default="squared_hinge"
         Loss of a pair, as in :class:`BAM`.
-    sigma : float or "auto", default="auto"
-        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
-        distance of rows to their mean, for scaled features the number that vary.
-    width : float, default=1.0
-        Factor on sigma, to tune the width independently of units.
     subsample : float, default=1.0
         Share of the rows to train on, drawn at random from each class.
-    scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations, except in text (more
-        features than rows, less than a tenth of the values nonzero). "none" does not
-        scale.
-    tol : float, default=1e-3
-        Gradient norm to stop at, relative to that at zero.
-    max_iter : int, default=100
-        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
-        not reached.
+    .. shared: kernel, newton
     random_state : int, RandomState instance or None, default=None
         Random seed of the subsample.
 
@@ -80,19 +65,7 @@ class KernelBAM(Ranker):
         Weights β of the training rows.
     landmarks_ : ndarray of shape (n_columns, n_rows)
         The scaled training rows, as columns.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    sigma_ : float
-        Kernel width, in units of the scaled features.
-    columns_ : ndarray of shape (n_columns,)
-        Features that vary; constant ones are ignored.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
-        clipped to the range [low, high] of the training rows.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: intercept, scaling, classes, features
     n_iter_ : int
         Number of Newton steps.
     objective_ : float
@@ -120,22 +93,16 @@ class KernelBAM(Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **Ranker._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
         "subsample": [Interval(Real, 0, 1, closed="right")],
-        "scale": [StrOptions({"auto", "none"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "dual_coef_": Spec("n"),
         "landmarks_": Spec("kn"),
         "intercept_": Spec("1"),
         **SCALING,
-        **dict.fromkeys(("sigma_", "objective_", "gradient_norm_"), Spec("")),
+        **dict.fromkeys(("objective_", "gradient_norm_"), Spec("")),
     }
 
     def __init__(
@@ -161,11 +128,7 @@ class KernelBAM(Ranker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker; see :meth:`BAM.fit`. Rows of weight zero are ignored."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         chosen = self._drawn(signed)
@@ -176,27 +139,18 @@ class KernelBAM(Ranker):
                 f"The kernel matrix of {n} rows would take {8e-9 * n * n:.0f} GB. Use "
                 "fewer rows by subsample=, or Chain(KMeansNystroem(), BAM())."
             )
-        scale, self.sigma_ = fitted(
-            rows, self.scale, self.sigma, self.width, np.abs(signed)
-        )
-        self.columns_, self.centre_, self.unit_, self.low_, self.high_ = scale
-        rows = only(rows, self.columns_)
+        rows = self._fit_scaling(rows, np.abs(signed))
         Z = np.empty(rows.shape)
-        by_blocks(rows, scale.apply, lambda block: block, Z)
+        by_blocks(rows, self.scaling.apply, lambda block: block, Z)
         self.landmarks_ = np.ascontiguousarray(Z.T)
         with one_blas_thread():
             K = kernel_of(self.landmarks_)(Z)
             K[np.diag_indices(n)] = 1.0 + _JITTER
             # K is symmetric; transposing it allows to work in place, with L in C order.
             L = cholesky(K.T, lower=False, overwrite_a=True, check_finite=False).T
-            share = shares(signed)
-            objective = Objective(
-                LocalMatrix(L, n),
-                share,
-                LOSSES[self.loss],
-                self._ridge(signed),
-                np.zeros(n),
-            )
+            share, l2 = shares(signed), self._ridge(signed)
+            loss, zero = LOSSES[self.loss], np.zeros(n)
+            objective = Objective(LocalMatrix(L, n), share, loss, l2, zero)
             plain = Coordinates(np.full(n, 0.5), np.ones(n, dtype=np.bool_), 0.0)
             found = minimise(objective, plain, self.tol, self.max_iter)
             self.dual_coef_ = solve_triangular(
@@ -208,29 +162,20 @@ class KernelBAM(Ranker):
         means = np.maximum(share, 0.0), np.maximum(-share, 0.0)
         scores = found.iterate.scores
         self.intercept_ = np.array([-0.5 * sum(float(m @ scores) for m in means)])
-        return self
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         out = np.empty(X.shape[0])
         kernel = kernel_of(self.landmarks_)
-        by_blocks(
-            only(X, self.columns_),
-            self._scaling.apply,
-            lambda Z: kernel(Z) @ self.dual_coef_,
-            out,
-        )
+        X, score = only(X, self.columns_), lambda Z: kernel(Z) @ self.dual_coef_
+        by_blocks(X, self.scaling.apply, score, out)
         return out + self.intercept_[0]
-
-    @property
-    def _scaling(self) -> Scaling:
-        return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
 
     def expression(self) -> ScoreExpression | None:
         """Return the score as one expression."""
         units = Units.gaussian(self.landmarks_, self.dual_coef_)
         none = np.zeros(len(self.columns_))
-        return ScoreExpression(float(self.intercept_[0]), none, self._scaling, units)
+        return ScoreExpression(float(self.intercept_[0]), none, self.scaling, units)
 
     def _drawn(self, signed: Float) -> Any:
         """Return the rows to train on."""

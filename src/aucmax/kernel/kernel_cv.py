@@ -14,24 +14,21 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
+from aucmax.base.constraints import COUNT
 from aucmax.base.duplicate_rows import Repeats, dealt
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.folds import areas, drawn, folds, left_out
 from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread
-from aucmax.kernel.chain import check_learner, check_map
+from aucmax.kernel.chain import restored_parts
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
+from aucmax.linear.least_squares_cv import path
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.linear.solvers.normal_equations import solve_path
-from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
 _L2S = 25  # number of penalties
@@ -41,7 +38,7 @@ _FEW = 5000  # with fewer rows, folds are repeated …
 _REPEATS = 3  # … this many times
 _PART = 1 << 14  # rows mapped at a time
 _ROWS_A_LANDMARK = 4
-_WIDEST = 2000  # most features that are used beside those of the kernel
+_WIDEST = 2000  # most linear features that are added to those of the kernel
 
 
 class Evaluated(NamedTuple):
@@ -88,10 +85,7 @@ class KernelAUCCV(Ranker):
         AUC of the best kernel on each fold.
     linear_scores_ : ndarray of shape (n_folds,)
         AUC of the linear ranker on each fold; empty without ``fallback``.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: classes, features
 
     See Also
     --------
@@ -114,11 +108,10 @@ class KernelAUCCV(Ranker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **Ranker._parameter_constraints,
+        "n_components": [COUNT, "array-like"],
         "widths": ["array-like"],
-        "cv": ["cv_object"],
         "fallback": ["boolean"],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "kernel_scores_": Spec(finite=False),
@@ -145,11 +138,7 @@ class KernelAUCCV(Ranker):
         self.fallback = fallback
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         rng = generator(self.random_state)
@@ -185,7 +174,6 @@ class KernelAUCCV(Ranker):
             if sample is not rows:
                 weight = np.abs(signed) if weighted else None
                 self.learner_ = BAMCV().fit(rows, signed > 0.0, weight)
-        return self
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
@@ -231,8 +219,8 @@ class KernelAUCCV(Ranker):
         seed = rng.randint(np.iinfo(np.int32).max)
         found = []
         for size in sorted(sizes):
-            beside = X.shape[1] <= _WIDEST
-            first = KMeansNystroem(size, linear=beside, random_state=seed).fit(X)
+            linear = X.shape[1] <= _WIDEST
+            first = KMeansNystroem(size, linear=linear, random_state=seed).fit(X)
             for width in np.ravel(self.widths).tolist():
                 mapper = first.with_width(width)
                 found.append(evaluate(mapper, X, signed, parts, weighted))
@@ -251,13 +239,8 @@ class KernelAUCCV(Ranker):
     def from_state(cls, state: State) -> Self:
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
-        parts = {name: restore(child) for name, child in state.children.items()}
-        estimator.map_, estimator.learner_ = parts.get("map"), parts["learner"]
-        width = estimator.n_features_in_
-        if estimator.map_ is not None:
-            check_map(estimator.map_, width)
-            width = estimator.map_.n_features_out
-        check_learner(estimator.learner_, width)
+        parts = restored_parts(state, estimator.n_features_in_)
+        estimator.map_, estimator.learner_ = parts
         return estimator
 
 
@@ -278,7 +261,7 @@ def evaluate(
     scores = []
     for _, test in parts:
         test = left_out(signed, test)
-        W = _path(total - gather(rows, signed, d, order=test), l2s)
+        W = path(total - gather(rows, signed, d, order=test), l2s, np.ones(d))
         scores.append(areas(F[test], signed[test], W, weighted))
     table = np.column_stack(scores)
     best = int(np.argmax(table.mean(axis=1)))
@@ -295,14 +278,6 @@ def moments_of(mapper: FeatureMap, X: Any, signed: Float) -> Moments:
         total = part if total is None else total + part
     assert total is not None
     return total
-
-
-def _path(moments: Moments, l2s: Float) -> Float:
-    """Return the minimum for each penalty, as columns."""
-    H, delta, varies = moments.quadratic()
-    W = np.zeros((len(varies), len(l2s)))
-    W[varies] = solve_path(H, delta, l2s)
-    return W
 
 
 def _clearly_above(kernel: Float, linear: Float, test_share: float) -> bool:

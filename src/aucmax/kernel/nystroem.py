@@ -11,15 +11,16 @@ A linear model of φ is a sum of m kernels, so its scores need no product with U
 """
 
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
+from aucmax.base.constraints import COUNT
 from aucmax.base.expression import Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
@@ -44,17 +45,7 @@ class KMeansNystroem(KernelMap):
     n_components : int or None, default=400
         Number of landmarks, or None for all distinct rows. It is also the number of
         features, unless landmarks are nearly equal.
-    sigma : float or "auto", default="auto"
-        Kernel width, in units of the scaled features. "auto": σ² is the mean squared
-        distance of rows to their mean, for scaled features the number that vary.
-    width : float, default=1.0
-        Factor on sigma, to tune the width independently of units.
-    scale : {"auto", "none"}, default="auto"
-        "auto" divides features by their standard deviations, except in text (more
-        features than rows, less than a tenth of the values nonzero). "none" does not
-        scale.
-    linear : bool, default=False
-        Whether to prepend the scaled features to those of the kernel.
+    .. shared: kernel, linear
     tol : float, default=1e-7
         Eigenvalues of W below this share of the largest one are left out: in float32
         their features would be noise.
@@ -67,15 +58,7 @@ class KMeansNystroem(KernelMap):
         The scaled landmarks, as columns.
     components_ : ndarray of shape (n_landmarks, n_kept)
         :math:`U \Lambda^{-1/2}`.
-    sigma_ : float
-        Kernel width, in units of the scaled features.
-    columns_ : ndarray of shape (n_columns,)
-        Features that vary; constant ones are ignored.
-    centre_, unit_, low_, high_ : ndarrays of shape (n_columns,)
-        Scaling of these features: (x - centre) · unit, including ``1 / sigma_``,
-        clipped to the range [low, high] of the training rows.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: scaling, features
 
     See Also
     --------
@@ -106,9 +89,7 @@ class KMeansNystroem(KernelMap):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither")],
+        "n_components": [COUNT, None],
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = {
@@ -200,30 +181,21 @@ class KMeansNystroem(KernelMap):
         return lambda Z: kernel(Z) @ weights
 
 
-def exponents(landmarks: Array) -> Array:
-    """Return the matrix that extended rows are multiplied by; see ``extended``."""
-    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
-    return np.vstack([landmarks, squares, np.ones_like(squares)])
-
-
-def extended(Z: Array) -> Array:
-    """Return rows (z, 1, -‖z‖²/2), whose products with (u, -‖u‖²/2, 1) are -‖z-u‖²/2.
-
-    One product of matrices then gives all exponents of the kernel.
-    """
-    out = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
-    out[:, :-2] = Z
-    out[:, -2] = 1.0
-    out[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
-    return out
-
-
 def kernel_of(landmarks: Array) -> Job:
-    """Return a function for the Gaussian kernel, σ = 1, with these landmarks."""
-    right = exponents(landmarks)
+    """Return a function for the Gaussian kernel, σ = 1, with these landmarks.
+
+    One product of matrices gives all exponents: (z, 1, -‖z‖²/2) times (u, -‖u‖²/2, 1)
+    is -‖z-u‖²/2.
+    """
+    squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
+    right = np.vstack([landmarks, squares, np.ones_like(squares)])
 
     def job(Z: Array) -> Array:
-        K = extended(Z) @ right
+        left = np.empty((len(Z), Z.shape[1] + 2), Z.dtype)
+        left[:, :-2] = Z
+        left[:, -2] = 1.0
+        left[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
+        K = left @ right
         return np.exp(K, out=K)
 
     return job

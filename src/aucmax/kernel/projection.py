@@ -4,13 +4,12 @@ Gao et al. use it to afford a full covariance of wide data: OPAUCf, OPAUCrp, OPA
 A linear ranker of such features is also linear in the original features.
 """
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import generator, product
@@ -41,8 +40,7 @@ class Projection(FeatureMap):
         Features used: those drawn, or all that are not always zero.
     directions_ : ndarray of shape (n_columns, n_components)
         Projection matrix; without columns if features are only selected.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: features
 
     See Also
     --------
@@ -63,9 +61,8 @@ class Projection(FeatureMap):
 
     one_unit: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **FeatureMap._parameter_constraints,
         "kind": [StrOptions({"select", "random", "pca"})],
-        "random_state": ["random_state"],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "columns_": Spec("k", is_index=True),
@@ -103,14 +100,14 @@ class Projection(FeatureMap):
         return product(X, self.expression(0.0, w).weights)
 
     def expression(self, intercept: float, w: Float) -> ScoreExpression:
-        """Return the score of weights ``w`` of the features, as a formula."""
+        """Return the score by weights ``w`` of the features as an expression."""
         weights = np.zeros(self.n_features_in_)
         weights[self.columns_] = self.directions_ @ w if self.directions_.size else w
         return ScoreExpression(intercept, weights)
 
     @property
     def n_features_out(self) -> int:
-        """The number of features after the map."""
+        """Number of features after the map."""
         return self.directions_.shape[1] or len(self.columns_)
 
     def _fit(self, X: Any) -> None:

@@ -23,10 +23,7 @@ _TASK = 32  # blocks per task of a thread
 def by_blocks(
     X: Any, scale: Callable[[Any], Array] | None, job: Job, out: Array
 ) -> None:
-    """Set ``out`` to ``job`` of the rows of X, in blocks of ``BLOCK`` rows.
-
-    Blocks are scaled if there is a ``scale``, and have the float type of ``out``.
-    """
+    """Set ``out`` to ``job`` of the rows of X, scaled, in blocks of ``BLOCK`` rows."""
     n = X.shape[0]
 
     def task(first: int) -> None:

@@ -14,10 +14,11 @@ _CONSTANT = 1e-14  # a standard deviation below this share of the mean is roundi
 _GRAIN = 2.0**-24
 _SPARSE = 0.1  # share of nonzero values below which data count as text
 
-# The arrays of a scaling, as attributes of a fitted map.
+# The attributes of an estimator with a scaling.
 SCALING = {
     "columns_": Spec("k", is_index=True),
     **dict.fromkeys(("centre_", "unit_", "low_", "high_"), Spec("k")),
+    "sigma_": Spec(""),
 }
 
 
@@ -47,6 +48,31 @@ class Scaling(NamedTuple):
         return Scaling(self.columns, self.centre, *numbers)
 
 
+class ScaledRows:
+    """Mixin of estimators with a Gaussian kernel of scaled rows."""
+
+    sigma: float | str
+    width: float
+    scale: str
+    columns_: NDArray[np.int64]
+    centre_: Float
+    unit_: Float
+    low_: Float
+    high_: Float
+    sigma_: float
+
+    @property
+    def scaling(self) -> Scaling:
+        """How rows are scaled."""
+        return Scaling(self.columns_, self.centre_, self.unit_, self.low_, self.high_)
+
+    def _fit_scaling(self, X: Any, weight: Float | None = None) -> Any:
+        """Fit the scaling; return the columns that vary."""
+        found, self.sigma_ = fitted(X, self.scale, self.sigma, self.width, weight)
+        self.columns_, self.centre_, self.unit_, self.low_, self.high_ = found
+        return only(X, self.columns_)
+
+
 def only(X: Any, columns: NDArray[np.int64]) -> Any:
     """Return columns of X, or X itself if these are all."""
     return X if len(columns) == X.shape[1] else X[:, columns]
@@ -55,13 +81,7 @@ def only(X: Any, columns: NDArray[np.int64]) -> Any:
 def fitted(
     X: Any, scale: str, sigma: float | str, width: float, weight: Float | None = None
 ) -> tuple[Scaling, float]:
-    """Fit the scaling to features of a kernel of width one; return it and σ.
-
-    Features are divided by their standard deviations, unless ``scale`` is "none" or
-    they are text, whose features share a unit; and then by σ, which is ``width`` times
-    ``sigma``, where "auto" is the root mean square distance of rows to their mean.
-    Constant features are left out.
-    """
+    """Return the scaling for a kernel of width one, and σ; parameters as documented."""
     n, d = X.shape
     moments = measure(as_rows(X), np.ones(n) if weight is None else weight, d)
     mean, variance = moments.mean[POS], moments.variance[POS]

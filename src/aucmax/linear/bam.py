@@ -11,16 +11,14 @@ backtracking on the scores; conjugate gradients are preconditioned by the class
 covariances or, with many features, by their diagonal.
 """
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
-from aucmax.base.penalty import default_ridge
+from aucmax.base.penalty import ridge
 from aucmax.base.ranker import GRADIENT, LinearRanker
 from aucmax.core.rows import Float, Rows, n_rows, n_values
 from aucmax.core.threads import one_blas_thread
@@ -64,7 +62,7 @@ _START_TOL = 0.1  # tolerance of the logistic loss, which the sigmoid starts fro
 class FeatureStatistics:
     """Statistics of the features that the solver uses, for any loss, penalty and fold.
 
-    The Hessian H of the pairwise square loss is known as a matrix ``H`` or, with many
+    The Hessian H of the pairwise square loss is known as a matrix or, with many
     features, by its products (``system``).
     """
 
@@ -72,17 +70,12 @@ class FeatureStatistics:
         self,
         X: Matrix,
         varies: NDArray[np.bool_],
-        weight: Float,
-        mean: Float,
-        variance: Float,
-        nonzero_share: Float,
+        moments: ClassMoments,
+        H: Float | None = None,
+        system: AllPairs | None = None,
     ) -> None:
-        self.X, self.varies = X, varies
-        self.weight = weight  # (2,) of each class
-        self.mean, self.variance = mean, variance  # (2, d) of each class
-        self.nonzero_share = nonzero_share  # (2, d) of each class
-        self.H: Float | None = None
-        self.system: AllPairs | None = None
+        self.X, self.varies, self.moments = X, varies, moments
+        self.H, self.system = H, system
 
     def diagonal(self) -> Float:
         """Return the diagonal of H, zero for constant features."""
@@ -101,7 +94,8 @@ class FeatureStatistics:
 
     def objective(self, share: Float, loss: str) -> Objective:
         """Return J without the ridge, over the rows of nonzero ``share``."""
-        return Objective(self.X, share, LOSSES[loss], 0.0, self.mean.mean(axis=0))
+        centre = self.moments.mean.mean(axis=0)
+        return Objective(self.X, share, LOSSES[loss], 0.0, centre)
 
 
 def minimise(
@@ -123,10 +117,7 @@ def minimise(
 
 
 def cut_short(found: Minimum, tol: float, max_iter: int) -> float:
-    """Return the gradient norm if ``max_iter`` ended the search, else zero.
-
-    A search that ends earlier above ``tol`` has reached the rounding error of J.
-    """
+    """Return the gradient norm if ``max_iter`` ended the search early, else zero."""
     ended = found.n_iter >= max_iter and found.gradient_norm > tol
     return found.gradient_norm if ended else 0.0
 
@@ -153,20 +144,12 @@ def feature_statistics(
 def from_covariances(X: Matrix, moments: Moments) -> FeatureStatistics:
     """Return the statistics of features whose covariances are known."""
     H, _, varies = moments.quadratic()
-    scatter = np.diagonal(moments.scatter, axis1=1, axis2=2)
-    weight, mean = moments.weight, moments.mean
-    variance, share = (x / weight[:, np.newaxis] for x in (scatter, moments.nonzero))
-    stats = FeatureStatistics(X, varies, weight, mean, variance, share)
-    stats.H = H
-    return stats
+    return FeatureStatistics(X, varies, moments.class_moments(), H=H)
 
 
 def from_class_moments(moments: ClassMoments, system: AllPairs) -> FeatureStatistics:
     """Return the statistics of features that are too many for covariances."""
-    weight, _, mean, variance, share = moments
-    stats = FeatureStatistics(system.X, system.varies, weight, mean, variance, share)
-    stats.system = system
-    return stats
+    return FeatureStatistics(system.X, system.varies, moments, system=system)
 
 
 class BAM(LinearRanker):
@@ -192,22 +175,11 @@ class BAM(LinearRanker):
         convex; or "exponential", exp(-m). "balanced_logistic" is not pairwise: it is
         logistic regression with ``class_weight="balanced"`` and an unpenalised
         intercept.
-    tol : float, default=1e-3
-        Gradient norm to stop at, relative to that at zero.
-    max_iter : int, default=100
-        Maximum number of Newton steps; a ``ConvergenceWarning`` is issued if ``tol`` is
-        not reached.
+    .. shared: newton
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features
     n_iter_ : int
         Number of Newton steps.
     objective_ : float
@@ -253,10 +225,8 @@ class BAM(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **LinearRanker._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = {
         "objective_": Spec(""),
@@ -280,49 +250,20 @@ class BAM(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; weight k counts as k copies of the row.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         stats = feature_statistics(self, X, rows, signed)
-        return self._minimise(stats, shares(signed))
+        self._minimise(stats, shares(signed))
 
-    def _minimise(self, stats: FeatureStatistics, share: Float) -> Self:
+    def _minimise(self, stats: FeatureStatistics, share: Float) -> None:
         """Minimise J over the rows of nonzero ``share``."""
         with one_blas_thread():
-            l2: Ridge = (
-                default_ridge(
-                    stats.weight,
-                    stats.nonzero_share,
-                    stats.diagonal(),
-                    CURVATURE[self.loss],
-                )
-                if isinstance(self.l2, str)
-                else float(self.l2)
-            )
+            curvature = CURVATURE[self.loss]
+            l2 = ridge(self.l2, stats.moments, stats.diagonal(), curvature)
             at = stats.coordinates(l2)
             objective = stats.objective(share, self.loss).with_ridge(l2)
             found = minimise(objective, at, self.tol, self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)
-        self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((stats.mean @ found.w).sum())])
-        return self
+        self._set_linear(found.w, stats.moments.mean)

@@ -14,13 +14,11 @@ the other scale is clearly better.
 """
 
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.folds import area, folds, left_out, path_table, penalties
 from aucmax.base.penalty import squared_sizes
@@ -34,7 +32,7 @@ from aucmax.linear.bam import (
     feature_statistics,
     minimise,
 )
-from aucmax.linear.bam_scaled import ScaledStatistics, is_better, standard_deviations
+from aucmax.linear.solvers.newton import Coordinates, Ridge
 from aucmax.losses.pairwise import shares
 from aucmax.storage.storable import Spec
 
@@ -43,6 +41,57 @@ AUTO = ("squared_hinge", "logistic")
 # Tolerance in a fold: the AUC is then accurate to about 1e-4, below its sampling error.
 _FOLD_TOL = 5e-3
 _ALIKE = 2.0  # scales within this factor count as equal
+# The path ends at this ridge, for features of unit scale, or after so many decades if
+# there are too many features for covariances.
+_LEAST, _DECADES = 5e-7, 6.0
+_SMALL = 0.25  # quantile of the variances that _LEAST is relative to
+
+
+class ScaledStatistics(FeatureStatistics):
+    """Feature statistics for the ridge (l2/2) Σ (scale w)²."""
+
+    def __init__(self, stats: FeatureStatistics, scale: Float) -> None:
+        super().__init__(stats.X, stats.varies, stats.moments, stats.H, stats.system)
+        self.scale = np.where(self.varies, scale, 0.0)
+        self.square = self.scale**2
+        self._known: dict[float, Coordinates] = {}
+
+    def coordinates(self, l2: Ridge) -> Coordinates:
+        """Return coordinates in which the curvature at zero is about one."""
+        key = float(np.max(l2, initial=0.0))  # ridges differ by a factor only
+        if key not in self._known:
+            self._known[key] = super().coordinates(l2)
+        return self._known[key]
+
+    def penalty_path(self, count: int) -> Float:
+        """Return penalties from one that shrinks all weights to a negligible one."""
+        unit = 1.0 / np.where(self.varies, self.scale, np.inf)
+        if self.H is None:
+            high = 2.0 * (self.system.largest(unit) if self.system else 1.0)
+            return np.geomspace(high, high * 10**-_DECADES, count)
+        if not len(self.H):
+            return np.geomspace(1.0, _LEAST, count)
+        unit = unit[self.varies]
+        H = self.H * unit * unit[:, np.newaxis]
+        least = _LEAST * float(np.quantile(np.diag(H), _SMALL))
+        return np.geomspace(2.0 * float(np.linalg.eigvalsh(H)[-1]), least, count)
+
+
+def standard_deviations(stats: FeatureStatistics) -> Float:
+    """Return the standard deviations of the features, over rows of both classes."""
+    weight, _, mean, variance, _ = stats.moments
+    share = weight / weight.sum()
+    gap = mean[0] - mean[1]
+    # From the class variances: a mean of squares far from zero is rounding error.
+    return np.sqrt(share @ variance + share.prod() * gap**2)
+
+
+def is_better(aucs: Float, others: Float) -> bool:
+    """Return whether the best mean AUC is higher by more than its standard error."""
+    flat, other = (a.reshape(-1, a.shape[-1]) for a in (aucs, others))
+    gain = flat[flat.mean(axis=1).argmax()] - other[other.mean(axis=1).argmax()]
+    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
+    return bool(gain.mean() > error)
 
 
 class Fold(NamedTuple):
@@ -89,9 +138,7 @@ class BAMCV(LinearRanker):
     l2s : int or array-like of shape (n_l2s,), default=12
         The penalties; or their number, on a geometric path from one that shrinks all
         weights to a negligible one.
-    cv : int, cross-validation generator or iterable, default=5
-        Number of stratified folds (at most the rows of the smaller class), or anything
-        that scikit-learn accepts as ``cv``.
+    .. shared: cv
     loss : str or list of str, default="auto"
         A loss of :class:`BAM`, or several to choose from; "auto" is
         ["squared_hinge", "logistic"].
@@ -109,31 +156,18 @@ class BAMCV(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights for ``l2_`` and ``loss_``, from all rows.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features, path
     n_iter_ : int
         Largest number of Newton steps of a penalty, on all rows.
-    l2_ : float
-        Penalty with the highest mean AUC; the largest of equal ones.
     loss_ : str
         Loss with the highest mean AUC; the first of equal ones.
     scale_ : ndarray of shape (n_features,)
         The scales s: ``BAM(l2_, loss=loss_).fit(X / scale_, y)`` has the weights
         ``coef_ * scale_``. Zero for constant features.
-    l2s_ : ndarray of shape (n_l2s,)
-        All penalties, decreasing.
     scores_ : ndarray of shape (n_l2s, n_folds)
         AUC on the held-out rows of each fold, with ``loss_``.
     loss_scores_ : ndarray of shape (n_losses, n_l2s, n_folds)
         AUC on the held-out rows for every loss, with ``scale_``.
-    coef_path_ : ndarray of shape (n_l2s, n_features)
-        Weights for each penalty, from all rows.
 
     See Also
     --------
@@ -147,7 +181,7 @@ class BAMCV(LinearRanker):
     if no linear ranker fits well: test AUC 0.831 instead of 0.828 on a split of
     covtype_sample, 0.681 instead of 0.675 on halves of higgs_sample.
 
-    Paths of different folds and losses run in threads, one per core. Memory, beside X,
+    Paths of different folds and losses run in threads, one per core. Memory, without X,
     is about twenty numbers per row and thread, and d² numbers per penalty if
     covariances are used (at most 1024 features).
 
@@ -167,12 +201,9 @@ class BAMCV(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "cv": ["cv_object"],
+        **LinearRanker._parameter_constraints,
         "loss": [StrOptions({"auto", *LOSSES}), list, tuple],
         "scale": [StrOptions({"auto", "deviation", "size", "none"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
         ("l2_", "scale_", "l2s_", "loss_scores_", "coef_path_"), Spec(finite=False)
@@ -202,11 +233,7 @@ class BAMCV(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._losses()  # raise errors before any work
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         stats = feature_statistics(self, X, rows, signed)
@@ -214,11 +241,11 @@ class BAMCV(LinearRanker):
             Fold(train, left_out(signed, test), signed, sample_weight is not None)
             for train, test in folds(self.cv, X, signed, "BAM")
         ]
-        return self._search(stats, parts, shares(signed))
+        self._search(stats, parts, shares(signed))
 
     def _search(
         self, stats: FeatureStatistics, parts: Sequence[Fold], everything: Float
-    ) -> Self:
+    ) -> None:
         """Choose scale, loss and penalty; ``everything`` are shares of all rows."""
         losses, scales = self._losses(), self._scales(stats)
         with one_blas_thread():
@@ -230,7 +257,7 @@ class BAMCV(LinearRanker):
             (rest,), more = self._areas([scaled], losses[len(first) :], parts)
             self.loss_scores_ = np.concatenate([areas[best], rest])
             l2s = penalties(self.l2s, scaled.penalty_path)
-            path = self._path(scaled, self.loss_, l2s, None, everything)
+            path = self._path(scaled, self.loss_, l2s, everything)
         # One warning for all fits, with the largest gradient.
         self._warn_above(self.tol, max(left, more, path.left), GRADIENT)
         best = int(np.argmax(self.scores_.mean(axis=1)))
@@ -238,10 +265,7 @@ class BAMCV(LinearRanker):
         self.scale_ = scaled.scale
         self.n_iter_ = path.n_iter
         self.coef_path_ = np.array(path.weights)
-        w = path.weights[best]
-        self.coef_ = w[np.newaxis].copy()
-        self.intercept_ = np.array([-0.5 * float((stats.mean @ w).sum())])
-        return self
+        self._set_linear(path.weights[best].copy(), stats.moments.mean)
 
     def _scales(self, stats: FeatureStatistics) -> list[ScaledStatistics]:
         """Return the scales to choose from, the default one first."""
@@ -251,7 +275,7 @@ class BAMCV(LinearRanker):
         if self.scale != "size":
             scales.append(ScaledStatistics(stats, standard_deviations(stats)))
         if self.scale != "deviation":
-            squares = squared_sizes(stats.weight, stats.nonzero_share, stats.diagonal())
+            squares = squared_sizes(stats.moments, stats.diagonal())
             scales.append(ScaledStatistics(stats, np.sqrt(squares)))
         if len(scales) > 1:
             ratio = scales[1].scale[stats.varies] / scales[0].scale[stats.varies]
@@ -260,10 +284,7 @@ class BAMCV(LinearRanker):
         return scales
 
     def _areas(
-        self,
-        scales: list[ScaledStatistics],
-        losses: list[str],
-        parts: Sequence[Fold],
+        self, scales: list[ScaledStatistics], losses: list[str], parts: Sequence[Fold]
     ) -> tuple[Float, float]:
         """Return the AUC of each scale, loss, penalty and fold, and ``left`` of all."""
         l2s = [penalties(self.l2s, stats.penalty_path) for stats in scales]
@@ -276,7 +297,7 @@ class BAMCV(LinearRanker):
 
         def one(job: tuple[ScaledStatistics, str, Float, Fold]) -> Path:
             with one_thread():  # one per path, not more within it
-                return self._path(*job)
+                return self._path(*job[:3], job[3].shares(), job[3])
 
         paths = list(in_threads(one, jobs))
         areas = np.array([path.areas for path in paths])
@@ -289,12 +310,11 @@ class BAMCV(LinearRanker):
         stats: ScaledStatistics,
         loss: str,
         l2s: Float,
-        fold: Fold | None,
-        everything: Float | None = None,
+        share: Float,
+        fold: Fold | None = None,
     ) -> Path:
         """Return the minima for all penalties, each starting from the one before."""
         tol = max(self.tol, _FOLD_TOL) if fold else self.tol
-        share = fold.shares() if fold else everything
         objective, start = stats.objective(share, loss), None
         path = Path([], [], 0, 0.0)
         for l2 in l2s.tolist():

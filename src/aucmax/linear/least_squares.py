@@ -12,19 +12,20 @@ Where forming the d × d covariances would dominate the cost, the system is solv
 conjugate gradients instead, whose products with S₊ and S₋ are two products with X.
 """
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from aucmax.base.class_moments import ClassMoments
-from aucmax.base.penalty import CURVATURE, default_ridge
-from aucmax.base.ranker import LinearRanker, midway, ridge_of
-from aucmax.core.rows import Float, Rows, n_values
+from aucmax.base.constraints import POSITIVE
+from aucmax.base.penalty import CURVATURE, ridge, ridge_of_square_loss
+from aucmax.base.ranker import LinearRanker
+from aucmax.base.stream_learner import PartialFit
+from aucmax.core.rows import n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
 from aucmax.linear.solvers.matrix import LocalMatrix
@@ -37,7 +38,7 @@ _WIDEST = 4096
 _ROUNDS = 12_000
 
 
-class LeastSquaresAUC(LinearRanker):
+class LeastSquaresAUC(PartialFit, LinearRanker):
     r"""Linear ranker of the pairwise square loss, in closed form.
 
     Solves
@@ -74,14 +75,7 @@ class LeastSquaresAUC(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features
     n_iter_ : int
         Number of rounds of the solver; 1 for the direct one.
     state_ : Moments
@@ -117,11 +111,9 @@ class LeastSquaresAUC(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "l1": [Interval(Real, 0, None, closed="left")],
+        **LinearRanker._parameter_constraints,
         "solver": [StrOptions({"auto", "moments", "cg"})],
-        "tol": [Interval(Real, 0, None, closed="neither"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE, None],
     }
 
     state_: Moments
@@ -142,72 +134,29 @@ class LeastSquaresAUC(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger one is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; weight k counts as k copies of the row.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         if self.resumable:
             del self.state_
-        if not without_moments(
-            rows, len(signed), self.n_features_in_, self.solver, self.l1
-        ):
-            moments = gather(rows, signed, self.n_features_in_)
-            self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
-            return self._solve(moments)
-        known = self._class_moments(X, rows, signed)
-        matrix = LocalMatrix(rows, self.n_features_in_)
-        return self._solve_implicitly(AllPairs(matrix, signed, known), known)
+        d = self.n_features_in_
+        if implicitly(n_values(rows), len(signed), d, self.solver, self.l1):
+            known = self._class_moments(X, rows, signed)
+            system = AllPairs(LocalMatrix(rows, d), signed, known)
+            return self._solve_implicitly(system, known)
+        moments = gather(rows, signed, d)
+        self._validate_sums(X, signed, moments.rows, moments.mean, moments.scatter)
+        self._solve(moments)
 
-    def _solve_implicitly(self, system: AllPairs, moments: ClassMoments) -> Self:
-        found = system.solve(ridge_of(self.l2, moments), self.tol, self.max_iter)
+    def _solve_implicitly(self, system: AllPairs, moments: ClassMoments) -> None:
+        l2 = ridge_of_square_loss(self.l2, moments)
+        found = system.solve(l2, self.tol, self.max_iter)
         self._warn_above(found.tol, found.left, "the relative residual")
         self.n_iter_ = found.n_iter
-        return self._finish(found.w, system.mean)
+        self._set_linear(found.w, system.mean)
 
-    @available_if(lambda self: self.solver != "cg")
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add the rows of ``X``: the result is that of ``fit`` on all rows so far.
+    partial_fit = available_if(lambda self: self.solver != "cg")(PartialFit.partial_fit)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows of the stream.
-        y : array-like of shape (n_samples,)
-            Their labels, of one class or both.
-        classes : array-like of shape (2,), default=None
-            The two labels, required in the first call if ``y`` has only one of them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         if "coef_" in vars(self) and not self.resumable:
             raise ValueError(
                 "There are no moments to continue from: fit used conjugate gradients. "
@@ -219,7 +168,7 @@ class LeastSquaresAUC(LinearRanker):
             moments = self.state_ + moments
         if not moments.finite:
             raise ValueError("Sums over X exceed the range of float64; rescale it.")
-        return self._solve(moments)
+        self._solve(moments)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_moments(self, moments: Moments, classes: ArrayLike = (0, 1)) -> Self:
@@ -250,40 +199,28 @@ class LeastSquaresAUC(LinearRanker):
             raise ValueError("The moments are not finite: sums exceed float64.")
         self.classes_ = labels
         self.n_features_in_ = moments.mean.shape[1]
-        return self._solve(moments)
+        self._solve(moments)
+        return self
 
     def _start(self, n_features: int) -> Moments:
         return Moments.empty(n_features)
 
-    def _solve(self, moments: Moments) -> Self:
+    def _solve(self, moments: Moments) -> None:
         found = Solution(np.zeros(self.n_features_in_))
         if moments.rows.all():
             H, delta, varies = moments.quadratic()
-            l2: float | Float
-            if isinstance(self.l2, str):
-                share = (moments.nonzero / moments.weight[:, np.newaxis])[:, varies]
-                l2 = default_ridge(moments.weight, share, np.diag(H), CURVATURE)
-            else:
-                l2 = float(self.l2)
+            known = moments.class_moments()
+            known = known._replace(nonzero_share=known.nonzero_share[:, varies])
+            l2 = ridge(self.l2, known, np.diag(H), CURVATURE)
             with one_blas_thread():
                 found = solve_any(H, delta, varies, l2, float(self.l1), self.max_iter)
         self._warn_above(found.tol, found.left, STILL_CHANGES, "Raise max_iter.")
         self.state_, self.n_iter_ = moments, found.n_iter
-        return self._finish(found.w, moments.mean)
-
-    def _finish(self, w: Float, mean: Float) -> Self:
-        self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([midway(w, mean)])
-        return self
-
-
-def without_moments(X: Rows, n: int, d: int, solver: str, l1: float) -> bool:
-    """Return whether conjugate gradients are requested, or faster."""
-    return implicitly(n_values(X), n, d, solver, l1)
+        self._set_linear(found.w, moments.mean)
 
 
 def implicitly(values: int, n: int, d: int, solver: str, l1: float) -> bool:
-    """Return :func:`without_moments` from the number of stored values."""
+    """Return whether to use conjugate gradients, from the number of stored values."""
     if solver == "cg" and l1 > 0.0:
         raise ValueError('solver="cg" does not support l1; use "moments", or SPAM.')
     if solver != "auto" or l1 > 0.0:

@@ -14,20 +14,19 @@ a penalty does not change the Krylov space.
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from aucmax.base.class_moments import NEG, POS, measure
+from aucmax.base.class_moments import ClassMoments, measure
 from aucmax.base.folds import areas, folds, part, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import LinearRanker
-from aucmax.core.rows import Float, Index, Rows
+from aucmax.core.rows import Float, Index, Rows, n_values
 from aucmax.core.threads import in_threads, one_blas_thread
-from aucmax.linear.least_squares import without_moments
+from aucmax.linear.least_squares import implicitly
 from aucmax.linear.solvers.covariances import Moments, gather
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
@@ -81,35 +80,20 @@ class LeastSquaresAUCCV(LinearRanker):
         The penalties on the weights of the features as given; or their number, on a
         geometric path from one that shrinks all weights to a negligible one. The path
         penalises the weights times ``scale_``, so that units do not matter.
-    cv : int, cross-validation generator or iterable, default=5
-        Number of stratified folds (at most the rows of the smaller class), or anything
-        that scikit-learn accepts as ``cv``.
+    .. shared: cv
     solver : {"auto", "moments", "cg"}, default="auto"
         As in :class:`LeastSquaresAUC`; here "cg" is Lanczos' method.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights for ``l2_``, from all rows.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features, path
     n_iter_ : int
         Always 1.
-    l2_ : float
-        Penalty with the highest mean AUC; the largest of equal ones.
-    l2s_ : ndarray of shape (n_l2s,)
-        All penalties, decreasing.
     scale_ : ndarray of shape (n_features,)
         Root mean square of the nonzero differences of pairs (the same for all features
         of text, see :class:`BAM`); ones if penalties were given.
     scores_ : ndarray of shape (n_l2s, n_folds)
         AUC on the held-out rows of each fold.
-    coef_path_ : ndarray of shape (n_l2s, n_features)
-        Weights for each penalty, from all rows.
 
     See Also
     --------
@@ -134,8 +118,7 @@ class LeastSquaresAUCCV(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "cv": ["cv_object"],
+        **LinearRanker._parameter_constraints,
         "solver": [StrOptions({"auto", "moments", "cg"})],
     }
     stored: ClassVar[dict[str, Spec]] = dict.fromkeys(
@@ -156,16 +139,12 @@ class LeastSquaresAUCCV(LinearRanker):
         self.cv = cv
         self.solver = solver
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights also count in a fold's AUC."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         weighted = sample_weight is not None
-        if without_moments(rows, len(signed), self.n_features_in_, self.solver, 0.0):
-            return self._fit_without_moments(X, rows, signed, weighted)
         d = self.n_features_in_
+        if implicitly(n_values(rows), len(signed), d, self.solver, 0.0):
+            return self._fit_without_moments(X, rows, signed, weighted)
         whole = gather(rows, signed, d)
         self._validate_sums(X, signed, whole.rows, whole.mean, whole.scatter)
         parts = folds(self.cv, X, signed, "LeastSquaresAUC")
@@ -185,16 +164,15 @@ class LeastSquaresAUCCV(LinearRanker):
             jobs = ((outside(fold), fold[1]) for fold in parts)
             return np.column_stack(list(in_threads(one, jobs)))
 
-        return self._choose(whole, score)
+        self._choose(whole, score)
 
-    def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> Self:
+    def _choose(self, whole: Moments, score: Callable[[Float, Float], Float]) -> None:
         """Choose the penalty; ``score(l2s, scale)`` is the AUC per penalty and fold."""
         d = self.n_features_in_
         H, delta, varies = whole.quadratic()
         diagonal = np.ones(d)
         diagonal[varies] = np.diag(H)
-        nonzero_share = whole.nonzero / whole.weight[:, np.newaxis]
-        scale = self._scale(whole.weight, nonzero_share, diagonal)
+        scale = self._scale(whole.class_moments(), diagonal)
         unit = scale[varies]
         H, delta = H / np.outer(unit, unit), delta / unit
         with one_blas_thread():
@@ -205,27 +183,26 @@ class LeastSquaresAUCCV(LinearRanker):
             w = np.zeros(d)
             w[varies] = solve(H, delta, float(l2s[best])) / unit
             W = path(whole, l2s, scale)
-            return self._finish(l2s, scale, scores, W, w, whole.mean)
+        self._finish(l2s, scale, scores, W, w, whole.mean)
 
-    def _scale(self, weight: Float, nonzero_share: Float, diagonal: Float) -> Float:
+    def _scale(self, moments: ClassMoments, diagonal: Float) -> Float:
         """Return the feature scales of the penalty."""
         if not isinstance(self.l2s, Integral):
             return np.ones(len(diagonal))
-        size = np.sqrt(squared_sizes(weight, nonzero_share, diagonal))
+        size = np.sqrt(squared_sizes(moments, diagonal))
         return np.where(size > 0.0, size, 1.0)
 
     def _fit_without_moments(
         self, X: Any, rows: Rows, signed: Float, weighted: bool
-    ) -> Self:
+    ) -> None:
         whole = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
         system = AllPairs(matrix, signed, whole)
-        scale = self._scale(whole.weight, whole.nonzero_share, system.diagonal)
+        scale = self._scale(whole, system.diagonal)
         with one_blas_thread():
             high = 2.0 * system.largest(1.0 / scale)
             l2s = penalties(
-                self.l2s,
-                lambda count: np.geomspace(high, high * 10**-_DECADES, count),
+                self.l2s, lambda count: np.geomspace(high, high * 10**-_DECADES, count)
             )
             scores, paths = [], []
             for train, test in folds(self.cv, X, signed, "LeastSquaresAUC"):
@@ -240,7 +217,7 @@ class LeastSquaresAUCCV(LinearRanker):
         self._warn_above(_TOL, left, "the relative residual", _REMEDY)
         W = paths[-1].w
         w = W[:, int(np.argmax(table.mean(axis=1)))].copy()
-        return self._finish(l2s, scale, table, W, w, system.mean)
+        self._finish(l2s, scale, table, W, w, system.mean)
 
     @property
     def path_(self) -> dict[str, Float]:
@@ -252,14 +229,12 @@ class LeastSquaresAUCCV(LinearRanker):
 
     def _finish(
         self, l2s: Float, scale: Float, scores: Float, W: Float, w: Float, mean: Float
-    ) -> Self:
+    ) -> None:
         self.l2s_, self.scale_, self.scores_ = l2s, scale, scores
         self.l2_ = float(l2s[int(np.argmax(scores.mean(axis=1)))])
         self.coef_path_ = W.T.copy()
-        self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((mean[POS] + mean[NEG]) @ w)])
         self.n_iter_ = 1
-        return self
+        self._set_linear(w, mean)
 
 
 def _krylov_path(system: AllPairs, l2s: Float, scale: Float) -> Solution:

@@ -14,16 +14,14 @@ Deviation from the paper: with more than 1024 features, the same minimum is foun
 conjugate gradients (:mod:`aucmax.linear.solvers.matrix_free`).
 """
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.base.class_moments import ClassMoments
-from aucmax.base.ranker import LinearRanker, generator, midway, ridge_of
+from aucmax.base.constraints import COUNT
+from aucmax.base.penalty import ridge_of_square_loss
+from aucmax.base.ranker import LinearRanker, generator
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Index, Rows, copy_row, raw_add_row
 from aucmax.core.threads import in_threads, one_blas_thread
@@ -105,14 +103,7 @@ class MBA(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features
     n_iter_ : int
         Number of rounds of the solver; 1 for the direct one.
 
@@ -124,7 +115,7 @@ class MBA(LinearRanker):
     -----
     A pair costs O(d²), the solution O(d³); with more than 1024 features, conjugate
     gradients cost O(nnz) per round. The rows are read once more for validation and for
-    the intercept.
+    the intercept. A row is drawn with a probability proportional to its weight.
 
     As printed: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
 
@@ -143,11 +134,9 @@ class MBA(LinearRanker):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "n_batches": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        **LinearRanker._parameter_constraints,
+        "batch_size": [COUNT],
+        "n_batches": [COUNT],
     }
 
     n_iter_: int
@@ -167,11 +156,7 @@ class MBA(LinearRanker):
         self.n_batches = n_batches
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker, see :meth:`BAM.fit`; weights are drawing frequencies."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         rng = generator(self.random_state)
         pos, neg = draw(signed, self.batch_size, self.n_batches, rng)
@@ -180,14 +165,13 @@ class MBA(LinearRanker):
         what = STILL_CHANGES if self.l1 > 0.0 else "the relative residual"
         self._warn_above(found.tol, found.left, what, "Raise l2.")
         self.n_iter_ = found.n_iter
-        self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([midway(found.w, moments.mean)])
-        return self
+        self._set_linear(found.w, moments.mean)
 
     def _solve(
         self, X: Rows, pos: Index, neg: Index, moments: ClassMoments
     ) -> Solution:
-        l2, l1, d = ridge_of(self.l2, moments), float(self.l1), self.n_features_in_
+        l2, l1 = ridge_of_square_loss(self.l2, moments), float(self.l1)
+        d = self.n_features_in_
         if d > _WIDEST and l1 == 0.0:
             return SampledPairs(X, pos, neg, moments).solve(l2, None, _MAX_ITER)
         H, delta = statistics(X, pos, neg, d)

@@ -15,22 +15,18 @@ so that the best J never rises. The line search tries few points: pairs have n²
 and a point costs one sort of the scores. Planes that stay inactive are dropped.
 """
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from aucmax.base.penalty import default_ridge
+from aucmax.base.penalty import ridge
 from aucmax.base.ranker import LinearRanker
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.cutting_planes import Planes
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
-from aucmax.linear.solvers.newton import Objective, Ridge
+from aucmax.linear.solvers.newton import Objective
 from aucmax.losses.pairwise import Hinge, shares
 from aucmax.storage.storable import Spec
 
@@ -63,10 +59,7 @@ class Iterate:
 
 
 def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Found:
-    """Minimise the mean hinge plus ½ Σ l2 w², up to ``tol``.
-
-    ``unit`` is 1/√l2, or zero for weights that stay zero.
-    """
+    """Minimise the mean hinge plus ½ Σ l2 w²; ``unit`` is 1/√l2 or zero."""
     o, d = objective, len(unit)
 
     def between(a: Iterate, b: Iterate, part: float) -> Iterate:
@@ -108,8 +101,7 @@ def minimise(objective: Objective, unit: Float, tol: float, max_iter: int) -> Fo
     for _ in range(max_iter):
         loss = cut.loss
         planes.add(
-            o.gradient(loss.slope),
-            loss.value - float(np.sum(loss.slope * cut.scores)),
+            o.gradient(loss.slope), loss.value - float(np.sum(loss.slope * cut.scores))
         )
         w, bound = planes.solve()
         if not np.isfinite(bound):
@@ -156,14 +148,7 @@ class SVMPerf(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,)
-        Places the score 0 midway between the mean scores of the classes.
-    classes_ : ndarray of shape (2,)
-        Negative and positive label.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features, and their names if X was a data frame.
+    .. shared: weights, intercept, classes, features
     n_iter_ : int
         Number of rounds.
     objective_ : float
@@ -204,11 +189,6 @@ class SVMPerf(LinearRanker):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
     stored: ClassVar[dict[str, Spec]] = {"objective_": Spec(""), "gap_": Spec("")}
 
     n_iter_: int
@@ -222,11 +202,7 @@ class SVMPerf(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the ranker; parameters as in :meth:`BAM.fit`."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, rows, signed = self._check(X, y, sample_weight, reset=True)
         moments = self._class_moments(X, rows, signed)
         matrix = LocalMatrix(rows, self.n_features_in_)
@@ -234,21 +210,13 @@ class SVMPerf(LinearRanker):
         share = shares(signed)
         # Rows of weight zero may hold any values.
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            l2: Ridge = (
-                default_ridge(
-                    moments.weight, moments.nonzero_share, pairs.diagonal, _CURVATURE
-                )
-                if isinstance(self.l2, str)
-                else float(self.l2)
-            )
-            ridge = np.maximum(l2, _LEAST * pairs.diagonal)
-            unit = 1.0 / np.sqrt(np.where(pairs.varies, ridge, np.inf))
-            objective = Objective(matrix, share, Hinge, ridge, pairs.mean.mean(axis=0))
+            l2 = ridge(self.l2, moments, pairs.diagonal, _CURVATURE)
+            l2 = np.maximum(l2, _LEAST * pairs.diagonal)
+            unit = 1.0 / np.sqrt(np.where(pairs.varies, l2, np.inf))
+            objective = Objective(matrix, share, Hinge, l2, pairs.mean.mean(axis=0))
             found = minimise(objective, unit, float(self.tol), self.max_iter)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gap_ = found.gap
         if found.n_iter >= self.max_iter:
             self._warn_above(float(self.tol), found.gap, "the relative gap")
-        self.coef_ = found.w[np.newaxis]
-        self.intercept_ = np.array([-0.5 * float((pairs.mean @ found.w).sum())])
-        return self
+        self._set_linear(found.w, pairs.mean)

@@ -136,14 +136,7 @@ def lightgbm_objective(
     Intervals are 95 % of the corrected resampled t-test; see ``benchmarks/peers.py
     boosting``.
     """
-    _check(loss, convex=True)
-
-    def objective(first: Any, second: Any) -> Derivatives:
-        if hasattr(second, "get_label"):  # (scores, data)
-            return _boost(loss, second.get_label(), first, second.get_weight())
-        return _boost(loss, first, second, None)  # (labels, scores)
-
-    return objective
+    return _objective(loss)
 
 
 def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Derivatives]:
@@ -162,16 +155,19 @@ def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Deriv
     callable
         As for :func:`lightgbm_objective`.
     """
+    return _objective(loss)
+
+
+def _objective(loss: str) -> Callable[[Any, Any], Derivatives]:
+    _check(loss, convex=True)
 
     def objective(first: Any, second: Any) -> Derivatives:
-        if hasattr(second, "get_label"):
-            weight = second.get_weight()  # empty if there is none
-            return _boost(
-                loss, second.get_label(), first, weight if np.size(weight) else None
-            )
-        return _boost(loss, first, second, None)
+        if not hasattr(second, "get_label"):
+            return _boost(loss, first, second, None)  # (labels, scores)
+        weight = second.get_weight()  # None or empty if there is none
+        weight = weight if np.size(weight) and weight is not None else None
+        return _boost(loss, second.get_label(), first, weight)  # (scores, data)
 
-    _check(loss, convex=True)
     return objective
 
 

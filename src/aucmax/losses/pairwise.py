@@ -11,8 +11,7 @@ scores and products with its Hessian, each in O(n log n) or O(n):
 * **square**: class means and variances suffice.
 * **exponential**: exp(s_j - s_i) is a product, and so is its mean.
 * **logistic and sigmoid**: a convolution of the two classes' histograms on a grid
-  (:class:`_Grid`), with an error bound that does not depend on the scores. Few pairs
-  are summed one by one.
+  (:class:`_Grid`), with an error bound that does not depend on the scores.
 
 Rows are weighted by *shares* of their class, signed by class. Shares sum to one, so
 10⁹ times 10⁹ pairs do not overflow. A *point* is the loss at given scores: its value,
@@ -29,7 +28,6 @@ from scipy.special import expit
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Index
 
-_FEW_PAIRS = 1 << 16  # with more pairs, the grid of a smooth loss is faster
 # Logistic and sigmoid: grid points per unit of the score, for loss and gradient and for
 # second derivatives, and their maximum.
 FINENESS, ROUGHLY = 128.0, 16.0
@@ -143,16 +141,8 @@ class Hinge(Point):
         self.t, self.order = sort(score + (share < 0.0))
         self.sorted_share = share[self.order]
         self.slope, self.mass = np.empty_like(score), np.empty_like(score)
-        value = np.empty(1)
-        _sweep(
-            self.t,
-            self.order,
-            self.sorted_share,
-            self._squared,
-            self.slope,
-            self.mass,
-            value,
-        )
+        value, pairs = np.empty(1), (self.t, self.order, self.sorted_share)
+        _sweep(*pairs, self._squared, self.slope, self.mass, value)
         self.value = float(value[0])
 
 
@@ -274,22 +264,6 @@ def spectra(loss: Any, points: int, spacing: float) -> tuple[Any, ...]:
     return tuple(rfft(values) for values in loss(spacing * at))
 
 
-def parseval(spectrum: Any, histogram: tuple[Any, Any], points: int) -> float:
-    """Return the mean loss of two histograms from their Fourier transforms."""
-    pos, neg = histogram
-    each = (np.conj(pos) * spectrum * neg).real
-    return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * points)
-
-
-def convolved(spectrum: Any, histogram: tuple[Any, Any], points: int) -> Float:
-    """Return the sums over the other class at each grid point, positives first."""
-    pos, neg = histogram
-    both = np.empty((2, 2 * points))
-    both[0] = irfft(spectrum * neg, 2 * points)
-    both[1] = irfft(np.conj(spectrum) * pos, 2 * points)
-    return both
-
-
 def _folded(score: Float, share: Float) -> tuple[Float, float]:
     """Return scores without their wide gaps, and the loss that those add if linear.
 
@@ -338,17 +312,25 @@ class _Grid:
         self.histogram = self._transform(np.abs(share))
 
     def value(self) -> float:
-        """Return the mean loss."""
-        return parseval(self.spectra[0], self.histogram, self.points)
+        """Return the mean loss, by Parseval's theorem."""
+        pos, neg = self.histogram
+        each = (np.conj(pos) * self.spectra[0] * neg).real
+        return float(2.0 * each.sum() - each[0] - each[-1]) / (2 * self.points)
 
     def sums(self, k: int, amount: Float | None = None) -> Float:
         """Return, for each row, the k-th derivative summed over the other class.
 
         A row counts by its share, or by ``amount``.
         """
-        histogram = self.histogram if amount is None else self._transform(amount)
-        both = convolved(self.spectra[k], histogram, self.points)
-        out = np.empty(len(self.place))
+        pos, neg = self.histogram if amount is None else self._transform(amount)
+        spectrum, size, out = (
+            self.spectra[k],
+            2 * self.points,
+            np.empty(len(self.place)),
+        )
+        both = np.stack(
+            [irfft(spectrum * neg, size), irfft(spectrum.conj() * pos, size)]
+        )
         read(self.place, self.off, self.share, both, out)
         return out
 
@@ -356,29 +338,6 @@ class _Grid:
         grid = np.zeros((2, 2 * self.points))
         scatter(self.place, self.off, self.share, amount, grid)
         return rfft(grid[0]), rfft(grid[1])
-
-
-class _Pairs:
-    """The sums of :class:`_Grid`, pair by pair: faster for few rows."""
-
-    far = 0.0
-
-    def __init__(self, loss: Any, score: Float, share: Float) -> None:
-        self.weight, self.positive = np.abs(share), share > 0.0
-        apart = score[self.positive][:, np.newaxis] - score[~self.positive]
-        self.values = loss(apart)
-
-    def value(self) -> float:
-        """Return the mean loss."""
-        return float(np.sum(self.weight[self.positive] * self.sums(0)[self.positive]))
-
-    def sums(self, k: int, amount: Float | None = None) -> Float:
-        """Return, for each row, the k-th derivative summed over the other class."""
-        amount = self.weight if amount is None else amount
-        out = np.empty(len(amount))
-        out[self.positive] = self.values[k] @ amount[~self.positive]
-        out[~self.positive] = amount[self.positive] @ self.values[k]
-        return out
 
 
 class _Smooth(Point):
@@ -389,24 +348,20 @@ class _Smooth(Point):
 
     def __init__(self, score: Float, share: Float) -> None:
         self.score, self.share = score, share
-        n_pos = int(np.count_nonzero(share > 0.0))
-        few = n_pos * (len(share) - n_pos) <= _FEW_PAIRS
-        self.all = (_Pairs if few else _Grid)(self._loss, score, share)
-        self.value = self.all.value() + self._slope_at_the_end * self.all.far
-        self.slope = share * self.all.sums(1)
+        self.grid = _Grid(self._loss, score, share)
+        self.value = self.grid.value() + self._slope_at_the_end * self.grid.far
+        self.slope = share * self.grid.sums(1)
 
     @cached_property
-    def _curvature(self) -> tuple[_Pairs | _Grid, Float]:
-        """Summation of second derivatives, and their sums."""
-        by = self.all
-        if isinstance(by, _Grid):
-            by = _Grid(self._loss, self.score, self.share, ROUGHLY)
-        return by, by.sums(2)
+    def _curvature(self) -> tuple[_Grid, Float]:
+        """Grid of second derivatives, and their sums."""
+        grid = _Grid(self._loss, self.score, self.share, ROUGHLY)
+        return grid, grid.sums(2)
 
     def product(self, v: Float) -> Float:
         """Return the Hessian times ``v``."""
-        weight, (by, mass) = np.abs(self.share), self._curvature
-        return weight * (mass * v - by.sums(2, weight * v))
+        weight, (grid, mass) = np.abs(self.share), self._curvature
+        return weight * (mass * v - grid.sums(2, weight * v))
 
     def diagonal(self) -> Float:
         """Return the diagonal of the Hessian."""

@@ -304,12 +304,7 @@ def _jackknife(deviation: Weights, share: Weights) -> float:
 
 
 def around(
-    value: float,
-    se: float,
-    m: float,
-    n: float,
-    level: float,
-    method: Method = "wilson",
+    value: float, se: float, m: float, n: float, level: float, method: Method = "wilson"
 ) -> AUCInterval:
     """Return the interval of an AUC of ``m`` positives and ``n`` negatives."""
     k = min(m, n)
@@ -439,10 +434,7 @@ def _standard_error(beaten: Weights, beats: Weights) -> float:
 
 
 def _variance(values: Weights, times: Weights) -> float:
-    """Return the sample variance of ``values`` with frequencies ``times``.
-
-    Values are counts, for the reason in :func:`_standard_error`.
-    """
+    """Return the sample variance of counts ``values`` with frequencies ``times``."""
     n = float(times.sum())
     deviations = values - float(times @ values) / n
     return float(times @ deviations**2) / (n - 1.0)

@@ -65,33 +65,14 @@ def _sums(weight: Weights) -> Weights:
     return out
 
 
-@kernel
 def split(column: Column, positive: NDArray[np.bool_]) -> tuple[Column, Column]:
     """Return the values of the positives and of the negatives, in row order."""
-    n_positive = 0
-    for k in range(positive.size):
-        n_positive += positive[k]
-    n_negative = column.size - n_positive
-    # Each value is written to both arrays, and only one position advances: no branch to
-    # mispredict. The last write may go one past the end, hence one element more.
-    pos = np.empty(n_positive + 1, column.dtype)
-    neg = np.empty(n_negative + 1, column.dtype)
-    i = np.uint64(0)
-    j = np.uint64(0)
-    for k in range(column.size):
-        pos[i] = column[k]
-        neg[j] = column[k]
-        i += np.uint64(positive[k])
-        j += np.uint64(not positive[k])
-    return pos[:n_positive], neg[:n_negative]
+    return column[positive], column[~positive]
 
 
 @kernel
 def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
-    """Return, for each score, the weight below it plus half the weight equal to it.
-
-    ``value`` and ``below`` are a :class:`ScoreCounts`; ``scores`` need not be sorted.
-    """
+    """Return, for each score, the weight below it plus half the weight equal to it."""
     ranks = np.empty(scores.size)
     places = np.empty(_TOGETHER, np.uint64)
     zero, one = np.uint64(0), np.uint64(1)
@@ -118,10 +99,7 @@ def mid_ranks(value: Scores, below: Weights, scores: Scores) -> Weights:
 
 @kernel
 def merge_counts(pos: ScoreCounts, neg: ScoreCounts) -> tuple[Scores, Weights, Weights]:
-    """Merge two classes: distinct values, increasing, with the weight up to each.
-
-    Returns (value, positives at or below it, negatives at or below it).
-    """
+    """Merge two classes: distinct values, increasing, and the weights up to each."""
     m, n = pos.value.size, neg.value.size
     value = np.empty(m + n, pos.value.dtype)
     n_pos = np.empty(m + n)

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import NEG, POS
+from aucmax.base.constraints import POSITIVE
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows
 from aucmax.online import covariance
-from aucmax.online.base import POSITIVE
 from aucmax.online.covariance import (
     MEAN,
     NORM,
@@ -147,16 +147,10 @@ class AdaOAM(CovarianceAUC):
         "printed" takes ``eta0`` as a plain number, as in the paper.
     delta : float, default=0.5
         Added to the root of the summed squared gradients; it limits the first steps.
-    average : bool, default=True
-        Return an average of the iterates, weighted by t, or the last iterate.
+    .. shared: average
     precondition : bool, default=True
         Take steps for the weights at unit scale; this does not move the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------

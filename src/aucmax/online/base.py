@@ -1,18 +1,16 @@
 """Base classes of the online learners and of the solvers that make many passes."""
 
-from collections.abc import Callable, Iterator
-from inspect import cleandoc
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from numpy.typing import NDArray
 
 from aucmax.base.class_moments import NOISE, ClassMoments, noise
-from aucmax.base.penalty import DEFAULT_L2
-from aucmax.base.ranker import GRADIENT, LinearRanker, generator, midway, ridge_of
+from aucmax.base.constraints import NON_NEGATIVE
+from aucmax.base.penalty import DEFAULT_L2, ridge_of_square_loss
+from aucmax.base.ranker import GRADIENT, LinearRanker, generator
+from aucmax.base.stream_learner import PartialFit
 from aucmax.core.rows import Float, Rows, as_table, n_values
 from aucmax.online.divergence import WIDEST, score_deviation
 from aucmax.online.engine import L2, visit, weights
@@ -20,60 +18,22 @@ from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
 from aucmax.storage.state_arrays import arrays, with_arrays
 
-_PIECE = 1 << 16  # rows that get their order at a time: memory beside X stays small
+_PIECE = 1 << 16  # rows ordered at a time, to limit memory
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left
 _MAX_RUN = 64  # neighbouring rows that are visited together
 _MIN_RUNS = 1024  # number of such runs at least
 
-# Constraints of parameters.
-POSITIVE = Interval(Real, 0, None, closed="neither")
-NON_NEGATIVE = Interval(Real, 0, None, closed="left")
-COUNT = Interval(Integral, 1, None, closed="left")
-
 _ATTRIBUTES = """
 Attributes
 ----------
-coef_ : ndarray of shape (1, n_features)
-    Weights.
-intercept_ : ndarray of shape (1,)
-    Intercept; score zero is midway between the mean scores of the classes.
-classes_ : ndarray of shape (2,)
-    Negative and positive label.
-n_features_in_ : int
-    Number of features seen in ``fit``.
-feature_names_in_ : ndarray of shape (n_features_in_,)
-    Feature names, if X was a data frame.
-n_iter_ : int
-    Number of passes.
-"""
-_ONLINE = """state_ : State
-    Variables of the algorithm; ``partial_fit`` continues from them.
-"""
-_BATCH = """residual_ : float
-    Relative gradient at the last full gradient; compared with ``tol``.
-"""
-
-
-def _add_sections(kind: type, sections: str) -> None:
-    """Insert shared sections into a class docstring, before See Also."""
-    before, see_also, after = cleandoc(kind.__doc__ or "").partition("\nSee Also\n")
-    if see_also:
-        kind.__doc__ = before + sections + see_also + after
-
-
-class Algorithm(NamedTuple):
-    """Functions of an algorithm, for estimators that choose between two."""
-
-    init: Callable[..., Any]
-    update: Callable[..., None]
-    weights: Callable[..., tuple[Float, float]]
+.. shared: weights, intercept, classes, features, """
 
 
 class DivergenceError(ValueError):
     """The weights have diverged: steps were too large."""
 
 
-class OnlineAUC(LinearRanker):
+class OnlineAUC(PartialFit, LinearRanker):
     """Base of the learners that see one row at a time.
 
     A subclass defines ``_start``, ``_update`` and ``_weights``, which pass its
@@ -90,25 +50,9 @@ class OnlineAUC(LinearRanker):
 
     # Whether the first pass of ``fit`` learns statistics row by row, as a stream does.
     _learns_in_fit: ClassVar[bool] = False
-    # Section Parameters of the docstring, if several classes share it.
-    _parameters: ClassVar[str] = ""
+    _sections: ClassVar[str] = _ATTRIBUTES + "state\n"
     # Standard deviation of scores above which a learner has diverged.
     _widest: ClassVar[float] = WIDEST
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
-        "eta0": [POSITIVE],
-        "average": ["boolean"],
-        "step": [StrOptions({"implicit", "explicit"})],
-        "precondition": ["boolean"],
-        "max_iter": [COUNT],
-        "shuffle": ["boolean"],
-        "random_state": ["random_state"],
-    }
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _add_sections(cls, cls._parameters + _ATTRIBUTES + _ONLINE)
 
     def _begin(self, rows: Rows, moments: ClassMoments) -> Any:
         """Return the state before the first pass of ``fit``, statistics known."""
@@ -160,31 +104,12 @@ class OnlineAUC(LinearRanker):
         """Return the weight of the positives and of the negatives seen."""
         return state.table.n
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit to ``X`` and binary ``y`` in ``max_iter`` passes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Binary labels; the larger one, ``classes_[1]``, is ranked on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; a pair has the product. Rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         state = self._with_room(self._begin(rows, moments), rows, signed)
         self._run(rows, signed, state, generator(self.random_state))
         self.n_iter_ = self.max_iter
-        return self.set_weights(state)
+        self.set_weights(state)
 
     def _run(
         self, rows: Rows, signed: Float, state: Any, rng: np.random.RandomState
@@ -198,38 +123,11 @@ class OnlineAUC(LinearRanker):
             for order in visits(signed, rng if self.shuffle else None, all_present):
                 self._update(rows, signed, order, state, how)
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Update the model with the rows of ``X``, once each, in the order given.
-
-        The result does not depend on how a stream is cut into chunks, bit for bit.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Next rows of the stream.
-        y : array-like of shape (n_samples,)
-            Their labels; a chunk may have one class only.
-        classes : array-like of shape (2,), default=None
-            Both labels; required in the first call if ``y`` has only one of them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
+    def _learn_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         rows, signed = self._stream(X, y, classes, sample_weight)
         self.absorb_rows(rows, signed)
         # After a few sparse rows, checking all features is not worth its time.
-        return self.set_weights(self.state_, look=n_values(rows) >= self.n_features_in_)
+        self.set_weights(self.state_, look=n_values(rows) >= self.n_features_in_)
 
     def absorb_rows(self, rows: Rows, signed: Float) -> None:
         """Update the state with validated rows; ``set_weights`` updates the weights."""
@@ -259,7 +157,7 @@ class OnlineAUC(LinearRanker):
         names = getattr(self, "feature_names_in_", None)
         return f"{column}" if names is None else f"{column} ({names[column]!r})"
 
-    def set_weights(self, state: Any, look: bool = True) -> Self:
+    def set_weights(self, state: Any, look: bool = True) -> None:
         """Set the fitted attributes; raise an error if the weights have diverged."""
         self.state_ = state
         name = type(self).__name__
@@ -290,7 +188,6 @@ class OnlineAUC(LinearRanker):
             )
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([intercept])
-        return self
 
 
 class BatchAUC(LinearRanker):
@@ -303,22 +200,17 @@ class BatchAUC(LinearRanker):
     n_iter_: int
     residual_: float
 
+    _sections: ClassVar[str] = _ATTRIBUTES + "residual\n"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "l2": [NON_NEGATIVE, StrOptions({"auto"})],
-        "max_iter": [COUNT],
+        **LinearRanker._parameter_constraints,
         "tol": [NON_NEGATIVE, None],
-        "random_state": ["random_state"],
     }
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _add_sections(cls, _ATTRIBUTES + _BATCH)
 
     def _ridge(self, moments: ClassMoments) -> Float:
         """Return the penalty of every weight."""
         if isinstance(self.l2, str):
             _refuse_printed(self)
-        return ridge_of(self.l2, moments)
+        return ridge_of_square_loss(self.l2, moments)
 
     def _solve(
         self,
@@ -331,26 +223,7 @@ class BatchAUC(LinearRanker):
         """Return the weights, the number of passes, and the residual."""
         raise NotImplementedError
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit to ``X`` and binary ``y`` in at most ``max_iter`` passes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; float32 and CSR are used without a copy.
-        y : array-like of shape (n_samples,)
-            Binary labels; the larger one, ``classes_[1]``, is ranked on top.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights; a pair has the product. Rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed, moments = self._rows_and_moments(X, y, sample_weight)
         tol = _default_tol(moments) if self.tol is None else float(self.tol)
         w, self.n_iter_, self.residual_ = self._solve(
@@ -358,9 +231,7 @@ class BatchAUC(LinearRanker):
         )
         if tol > 0.0:  # else all passes were asked for
             self._warn_above(tol, self.residual_, GRADIENT)
-        self.coef_ = w[np.newaxis]
-        self.intercept_ = np.array([midway(w, moments.mean)])
-        return self
+        self._set_linear(w, moments.mean)
 
 
 def _default_tol(moments: ClassMoments) -> float:

@@ -32,7 +32,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.rows import Float, Rows
 from aucmax.online import cbr_diag, cbr_full
-from aucmax.online.base import COUNT, POSITIVE, Algorithm, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Visit
 from aucmax.online.engine.buffer import check, restart, widened
 
@@ -73,12 +73,7 @@ class CBR(OnlineAUC):
     precondition : bool, default=True
         Centre and scale features internally. Switch it off for text with more features
         than rows, where rare features are scaled up too far.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------
@@ -114,12 +109,9 @@ class CBR(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "C": [POSITIVE],
         "confidence": [Interval(Real, 0.5, 1, closed="right")],
         "step": [Interval(Real, 0, 1, closed="right")],
         "covariance": [StrOptions({"full", "diag"})],
-        "buffer_size": [COUNT],
-        "policy": [StrOptions({"fifo", "reservoir"})],
         "schedule": [StrOptions({"constant", "printed"})],
     }
     # The loss has no margin: without ``precondition`` scores have units of the data.
@@ -152,10 +144,8 @@ class CBR(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _algorithm(self) -> Algorithm:
-        if self.covariance == "diag":
-            return Algorithm(cbr_diag.init, cbr_diag.update, cbr_diag.weights)
-        return Algorithm(cbr_full.init, cbr_full.update, cbr_full.weights)
+    def _algorithm(self) -> Any:
+        return cbr_diag if self.covariance == "diag" else cbr_full
 
     def _start(self, n_features: int) -> Any:
         size, precondition = int(self.buffer_size), bool(self.precondition)

@@ -28,7 +28,6 @@ from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import buffer as buffers
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.buffer import LENGTH, VALUES, WEIGHT
-from aucmax.online.engine.feature_table import D, W
 
 # Slots of State.z: rows of each class offered to the buffer (2); its random generator
 # (2).
@@ -68,7 +67,7 @@ def update(
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     table, G, rows, slots, z = state
-    feat = table.feat
+    w, scale = engine.weights(table), engine.scales(table)
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
     d, size, at = G.shape[0], slots.shape[1] // 2, buffers.features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
@@ -91,12 +90,12 @@ def update(
                 x_b, of_b, count = rows[VALUES, b], at[b], int(slots[LENGTH, b])
                 full, length_z = length == d and count == d, 0
                 if full:
-                    m, v = _look_full(x, x_b, feat, G, pair)
+                    m, v = _look_full(x, x_b, w, scale, G, pair)
                 else:
                     length_z = differ(
                         x, features, length, x_b, of_b, count, e, pair, union
                     )
-                    m, v = look(pair, union, length_z, feat, G)
+                    m, v = look(pair, union, length_z, w, scale, G)
                 m *= y_t
                 if not (v > 0.0 and phi * np.sqrt(v) > m):
                     continue
@@ -104,9 +103,9 @@ def update(
                 alpha, root = confident_step(m, v, phi, C_b)
                 move, grow = y_t * part * alpha, alpha * phi / root
                 if full:
-                    _step_full(pair, feat, G, move, grow)
+                    _step_full(pair, w, scale, G, move, grow)
                 else:
-                    step(pair, union, length_z, feat, G, move, grow)
+                    step(pair, union, length_z, w, scale, G, move, grow)
             buffers.erase(features, length, e)
 
         slot = buffers.find_slot(seen, side, size, reservoir, seed)
@@ -144,21 +143,21 @@ def differ(
 
 @inlined
 def look(
-    pair: Float, union: Index, size: int, feat: Float, G: Float
+    pair: Float, union: Index, size: int, w: Float, scale: Float, G: Float
 ) -> tuple[float, float]:
     """Return the mean and the variance of the score of a pair."""
     m = 0.0
     v = 0.0
     for k in range(size):
         j = union[k]
-        m += feat[W, j] * pair[j]
-        v += feat[D, j] * (pair[j] * pair[j]) / G[j]
+        m += w[j] * pair[j]
+        v += scale[j] * (pair[j] * pair[j]) / G[j]
     return m, v
 
 
 @vectorised
 def _look_full(
-    x: Float, x_b: Float, feat: Float, G: Float, pair: Float
+    x: Float, x_b: Float, w: Float, scale: Float, G: Float, pair: Float
 ) -> tuple[float, float]:
     """Do the same as ``differ`` and ``look`` for rows without zeros."""
     m = 0.0
@@ -166,29 +165,38 @@ def _look_full(
     for j in range(pair.shape[0]):
         pair[j] = x[j] - x_b[j]
     for j in range(pair.shape[0]):  # a separate loop: see CONTRIBUTING, traps
-        m += feat[W, j] * pair[j]
-        v += feat[D, j] * (pair[j] * pair[j]) / G[j]
+        m += w[j] * pair[j]
+        v += scale[j] * (pair[j] * pair[j]) / G[j]
     return m, v
 
 
 @inlined
 def step(
-    pair: Float, union: Index, size: int, feat: Float, G: Float, c: float, gain: float
+    pair: Float,
+    union: Index,
+    size: int,
+    w: Float,
+    scale: Float,
+    G: Float,
+    c: float,
+    gain: float,
 ) -> None:
     """Add c z/G to the weights and ``gain`` z² to G, at unit scale."""
     for k in range(size):
         j = union[k]
-        change = feat[D, j] * pair[j]
-        feat[W, j] += c * change / G[j]
+        change = scale[j] * pair[j]
+        w[j] += c * change / G[j]
         G[j] += gain * (change * pair[j])
 
 
 @vectorised
-def _step_full(pair: Float, feat: Float, G: Float, c: float, gain: float) -> None:
+def _step_full(
+    pair: Float, w: Float, scale: Float, G: Float, c: float, gain: float
+) -> None:
     """Do the same as ``step`` for rows without zeros."""
     for j in range(pair.shape[0]):
-        change = feat[D, j] * pair[j]
-        feat[W, j] += c * change / G[j]
+        change = scale[j] * pair[j]
+        w[j] += c * change / G[j]
         G[j] += gain * (change * pair[j])
 
 

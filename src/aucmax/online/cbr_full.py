@@ -3,12 +3,9 @@
 A step costs O(d²), so the loss of a pair should be known without one. With E the
 buffered rows and ω the weights, the state has the mean and the covariance K of (Eω, ω).
 One product gives the covariances c of the score of the row x with all of these. Then
-z = x - e_b has the variance x·Σx - 2c_b + K_bb, and a step along it changes all means
-by multiples of w = c - K_b and K by a multiple of wwᵀ. A pair without a loss costs
-O(1). For each of the r pairs with a loss, w is brought up to date with the steps
-before: at once for the rows that x is still to be paired with, for all others after
-the last pair. Then Σ_l β_l w_l w_lᵀ is subtracted from K, which is most of the work. A
-row that enters the buffer has its part of K already: c.
+z = x - e_b has the variance x·Σx - 2c_b + K_bb: a pair without a loss costs O(1). A
+step along z changes all means and c by multiples of w = c - K_b, and K by a multiple of
+wwᵀ. A row that enters the buffer has its part of K already: c.
 """
 
 from typing import NamedTuple
@@ -26,7 +23,7 @@ from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import buffer as buffers
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.buffer import LENGTH, VALUES, WEIGHT
-from aucmax.online.engine.feature_table import D, W, assign, mean_square
+from aucmax.online.engine.feature_table import assign, mean_square
 from aucmax.online.engine.row_visit import count, if_stream
 
 _RENEW = 2.0  # scales are recomputed when the number of rows has grown by this factor
@@ -73,11 +70,11 @@ def _rescale(
 ) -> None:
     """Update weights, buffered scores and covariances for new scales; O(B d²)."""
     table, rows, slots, S, R, _, _ = state
-    feat, d, begin = table.feat, unit.shape[0], R.shape[1] - e.shape[0]
+    scale, d, begin = engine.scales(table), unit.shape[0], R.shape[1] - e.shape[0]
     for j in range(d):  # a weight, unit · μ, scales like unit²
         if unit[j] > 0.0:
-            mu[j] *= np.sqrt(feat[D, j]) / unit[j]
-        unit[j], shift[j] = np.sqrt(feat[D, j]), table.ref[j]
+            mu[j] *= np.sqrt(scale[j]) / unit[j]
+        unit[j], shift[j] = np.sqrt(scale[j]), table.ref[j]
     for twice in range(2):  # first with the weights, then with one another
         for b in range(slots.shape[1]):
             if slots[WEIGHT, b] == 0.0:  # not filled yet
@@ -115,22 +112,17 @@ def update(
 ) -> None:
     """Run Algorithm 4 over the rows ``order`` of ``X``."""
     table, rows, slots, S, R, score, z = state
-    feat = table.feat
+    weights, scale = engine.weights(table), engine.scales(table)
     seen, seed = z[SEEN : SEEN + 2], z[SEED : SEED + 2]
-    d, size, at = feat.shape[1], slots.shape[1] // 2, buffers.features_of(rows, slots)
+    d, size, at = len(scale), slots.shape[1] // 2, buffers.features_of(rows, slots)
     x, features = np.empty(rows.shape[2]), np.empty(rows.shape[2], np.uint32)
-    unit, shift, e = np.sqrt(feat[D]), table.ref.copy(), np.zeros(scw.padded(d))
-    width, begin = (
-        R.shape[1],
-        R.shape[1] - scw.padded(d),
-    )
+    unit, shift, e = np.sqrt(scale), table.ref.copy(), np.zeros(scw.padded(d))
+    width, begin = R.shape[1], R.shape[1] - scw.padded(d)
     mean, c = np.zeros(width), np.zeros(width)
     mu = mean[begin : begin + d]
     assign(mean[: 2 * size], score)
-    assign(mu, feat[W])
-    m, k, v = np.empty(2 * size), np.empty(2 * size), np.empty(2 * size)
-    step, beta, drop = np.empty(size), np.empty(size), np.empty(size)
-    slot_of, (w, room, coefs) = np.empty(size, np.int64), scw.workplace(size, width)
+    assign(mu, weights)
+    w = np.zeros(width)
     for visit in range(order.shape[0]):
         i = order[visit]
         side, other, y_t = (POS, NEG, 1.0) if y[i] > 0.0 else (NEG, POS, -1.0)
@@ -141,7 +133,7 @@ def update(
             off = stats.is_stale(table)
             for k_x in range(length if how.precondition else 0):
                 j = features[k_x]
-                off |= mean_square(table, j) * feat[D, j] > _GROWN
+                off |= mean_square(table, j) * scale[j] > _GROWN
             if off:
                 engine.renew(table, how)
                 stats.renew_after(table, _RENEW)
@@ -152,57 +144,39 @@ def update(
         scw.covary(S, R, e, c)
         s, e_e = dot(e, mean[begin:]), dot(e, c[begin:])
         first, end = other * size, other * size + buffers.filled(seen, other, size)
-        near, far = first // 8 * 8, scw.padded(end)  # in whole cache lines
-        for b in range(first, end):
-            m[b], k[b], v[b] = mean[b], c[b], R[b, b]
 
         # Steps along the pairs with a loss.
         C_t = C if printed else C / np.sqrt(2.0 * stats.mean_norm(table))
         C_t *= stats.weight_of(y, i, table)
-        r = 0
         for b in range(first, end):
-            margin = y_t * (s - m[b])
-            z_z = e_e - 2.0 * k[b] + v[b]
-            if z_z <= scw.ROUNDING * (e_e + v[b]) or phi * np.sqrt(z_z) <= margin:
+            margin = y_t * (s - mean[b])
+            z_z = e_e - 2.0 * c[b] + R[b, b]
+            if z_z <= scw.ROUNDING * (e_e + R[b, b]) or phi * np.sqrt(z_z) <= margin:
                 continue
             C_b = C_t * slots[WEIGHT, b] * stats.weight_unit(table)
             alpha, root = scw.confident_step(margin, z_z, phi, C_b)
-            step[r] = y_t * part * alpha
-            beta[r] = alpha * phi / (root + z_z * alpha * phi)
-            x_z = e_e - k[b]
-            drop[r] = -beta[r] * x_z
-            slot_of[r] = b
-            for h in range(r):
-                coefs[h, r] = beta[h] * w[h, b] + drop[h]
-            for a in range(near, b):
-                w[r, a] = c[a] - R[a, b]
-            scw.difference(c, R[b], b, far, w[r])
-            scw.catch_up(coefs, w, r, near, far)
-            rest = slice(b + 1, end)
-            scw.follow(w[r, rest], step[r], drop[r], beta[r], m[rest], k[rest], v[rest])
-            s += step[r] * x_z
-            e_e += drop[r] * x_z
-            r += 1
-        for h in range(r):
-            b = slot_of[h]
-            for a in range(near):
-                w[h, a] = c[a] - R[a, b]
-            scw.difference(c, R[b], far, width, w[h])
-        scw.eliminate(coefs, w, r, 0, near)
-        scw.eliminate(coefs, w, r, far, width)
-        scw.add_rows(step, w, r, 0, width, mean)
-        scw.subtract_squares(S, R, beta, w, r, room)
+            step = y_t * part * alpha
+            beta = alpha * phi / (root + z_z * alpha * phi)
+            x_z = e_e - c[b]
+            for a in range(b):
+                w[a] = c[a] - R[a, b]
+            for a in range(b, width):
+                w[a] = c[a] - R[b, a]
+            scw.add_multiple(step, w, mean)
+            scw.add_multiple(-beta * x_z, w, c)
+            scw.subtract_square(S, R, beta, w)
+            s += step * x_z
+            e_e -= beta * x_z * x_z
 
         slot = buffers.find_slot(seen, side, size, reservoir, seed)
         if slot >= 0:
             buffers.put(rows, slots, at, slot, x, features, length, abs(y[i]))
-            scw.add_rows(drop, w, r, 0, width, c)
             for a in range(slot):
                 R[a, slot] = c[a]
             assign(R[slot, slot:], c[slot:])
             R[slot, slot], mean[slot] = e_e, s
     assign(score, mean[: 2 * size])
-    assign(feat[W], mu)
+    assign(weights, mu)
 
 
 def weights(state: State) -> tuple[Float, float]:

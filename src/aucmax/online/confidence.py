@@ -29,41 +29,18 @@ Beside the weights ω, scores e·ω of some rows e are kept, which are jointly n
 import numpy as np
 
 from aucmax.core.jit import inlined, vectorised
+from aucmax.core.products import dot
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_width
 
 # A variance below this fraction of the terms that it is a difference of is rounding.
 ROUNDING = 1e-12
-TILE = 4  # rows updated at a time
 
 
 @inlined
 def padded(length: int) -> int:
     """Round up to a multiple of eight, a whole cache line."""
     return -(-length // 8) * 8
-
-
-@inlined
-def add_products(
-    K: Float,
-    at: int,
-    length: int,
-    rows: int,
-    c: Float,
-    first: int,
-    V: Float,
-    r: int,
-    start: int,
-    stop: int,
-) -> None:
-    """Add Σ c_l v_lᵀ over the first ``r`` rows of ``c`` and V to ``rows`` rows of K.
-
-    These start at ``at``, ``length`` apart. They take the columns of ``c`` from
-    ``first`` on and the columns of V from ``start`` to ``stop``.
-    """
-    for q in range(rows):
-        here = at + q * length
-        add_rows(c[:, first + q], V, r, start, stop, K[here : here + stop - start])
 
 
 @inlined
@@ -84,7 +61,7 @@ def identity(n_features: int, slots: int, name: str) -> tuple[Float, Float]:
     ends = np.cumsum(8 * (i // 8 + 1))
     S = np.zeros(ends[-1])
     S[ends - 8 * (i // 8 + 1) + i] = 1.0
-    return S, np.zeros((-(-slots // TILE) * TILE, -(-slots // 8) * 8 + len(i)))
+    return S, np.zeros((-(-slots // 4) * 4, padded(slots) + len(i)))
 
 
 @inlined
@@ -113,136 +90,33 @@ def covary(S: Float, R: Float, e: Float, out: Float) -> None:
 
     ``out`` has the layout of a row of R, and ``e`` is padded to a cache line.
     """
-    flat, width = R.reshape(R.size), R.shape[1]
-    begin = width - e.shape[0]
-    for b in range(0, R.shape[0], 4):
-        _multiply_four(flat, b * width + begin, width, e, out[b:])
+    begin = R.shape[1] - e.shape[0]
+    for b in range(R.shape[0]):
+        out[b] = dot(R[b, begin:], e)
     of_weights = out[begin:]
-    for j in range(0, e.shape[0], 4):
+    for j in range(e.shape[0]):
         at, length = row_start(j), 8 * ((j >> 3) + 1)
-        _multiply_four(S, at, length, e[:length], of_weights[j:])
-        x = (e[j], e[j + 1], e[j + 2], e[j + 3])
-        if x != (0.0, 0.0, 0.0, 0.0):  # the usual case in sparse rows
-            _add_four(S, at, length, x, of_weights[: length - 8])
+        row = S[at : at + length]
+        of_weights[j] = dot(row, e)
+        if e[j] != 0.0:
+            add_multiple(e[j], row[: length - 8], of_weights)
 
 
 @vectorised
-def _multiply_four(K: Float, at: int, length: int, e: Float, out: Float) -> None:
-    """Write the products of ``e`` and four rows of K, ``length`` apart."""
-    d = e.shape[0]
-    a, b = K[at : at + d], K[at + length : at + length + d]
-    at += 2 * length
-    p, q = K[at : at + d], K[at + length : at + length + d]
-    s = s1 = s2 = s3 = 0.0
-    for k in range(d):
-        s += a[k] * e[k]
-        s1 += b[k] * e[k]
-        s2 += p[k] * e[k]
-        s3 += q[k] * e[k]
-    out[0], out[1], out[2], out[3] = s, s1, s2, s3
-
-
-@vectorised
-def _add_four(
-    K: Float,
-    at: int,
-    length: int,
-    x: tuple[float, float, float, float],
-    out: Float,
-) -> None:
-    """Add ``x`` times four rows of K, ``length`` apart."""
-    d = out.shape[0]
-    a, b = K[at : at + d], K[at + length : at + length + d]
-    at += 2 * length
-    p, q = K[at : at + d], K[at + length : at + length + d]
-    for k in range(d):
-        out[k] += x[0] * a[k] + x[1] * b[k] + x[2] * p[k] + x[3] * q[k]
-
-
-@vectorised
-def add_rows(c: Float, V: Float, r: int, start: int, stop: int, out: Float) -> None:
-    """Add Σ c_l v_l over the first ``r`` rows of V, from ``start`` to ``stop``.
-
-    Four at a time, so that ``out`` is read and written once for four rows.
-    """
-    for h in range(0, r, 4):
-        h1, h2, h3 = min(h + 1, r - 1), min(h + 2, r - 1), min(h + 3, r - 1)
-        v, v1 = V[h, start:stop], V[h1, start:stop]
-        v2, v3 = V[h2, start:stop], V[h3, start:stop]
-        c0, c1 = c[h], c[h1] if h + 1 < r else 0.0
-        c2, c3 = c[h2] if h + 2 < r else 0.0, c[h3] if h + 3 < r else 0.0
-        for j in range(out.shape[0]):
-            out[j] += c0 * v[j] + c1 * v1[j] + c2 * v2[j] + c3 * v3[j]
-
-
-@vectorised
-def difference(a: Float, b: Float, start: int, stop: int, out: Float) -> None:
-    """Write a - b from ``start`` to ``stop``."""
-    x, y, o = a[start:stop], b[start:stop], out[start:stop]
-    for j in range(o.shape[0]):
-        o[j] = x[j] - y[j]
-
-
-@vectorised
-def follow(
-    w: Float, step: float, drop: float, beta: float, m: Float, k: Float, v: Float
-) -> None:
-    """Update means, covariances with a row and variances for a step along ``w``."""
-    for a in range(w.shape[0]):
-        m[a] += step * w[a]
-        k[a] += drop * w[a]
-        v[a] -= beta * (w[a] * w[a])
-
-
-@inlined
-def workplace(size: int, width: int) -> tuple[Float, Float, Float]:
-    """Return workspaces for ``size`` steps: their w, the same again, coefficients."""
-    coefs = np.zeros((size, size + TILE))
-    width = padded(width)
-    return np.zeros((size + TILE, width)), np.zeros((size, width)), coefs
-
-
-@inlined
-def catch_up(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
-    """Add Σ c_lr v_l over l < r to v_r, in whole cache lines."""
-    flat, width = V.reshape(V.size), V.shape[1]
-    add_products(flat, r * width + start, 0, 1, coefs, r, V, r, start, stop)
-
-
-@inlined
-def eliminate(coefs: Float, V: Float, r: int, start: int, stop: int) -> None:
-    """Add Σ c_lh v_l over l < h to v_h for the first ``r`` rows, in whole cache lines.
-
-    Up to TILE rows after them may change.
-    """
-    flat, width = V.reshape(V.size), V.shape[1]
-    for h in range(0, r, TILE):
-        at = h * width + start
-        add_products(flat, at, width, TILE, coefs, h, V, h, start, stop)
-        for q in range(1, min(TILE, r - h)):
-            at += width
-            add_products(flat, at, 0, 1, coefs[h:], h + q, V[h:], q, start, stop)
-
-
-@inlined
-def subtract_squares(
-    S: Float, R: Float, beta: Float, V: Float, r: int, U: Float
-) -> None:
-    """Subtract Σ β_l v_l v_lᵀ over the first ``r`` rows of V; U is a workspace."""
-    for h in range(r):
-        _scale(-beta[h], V[h], U[h])
-    flat, width, slots = R.reshape(R.size), R.shape[1], R.shape[0]
-    for b in range(0, slots, TILE):
-        line = b // 8 * 8
-        add_products(flat, b * width + line, width, TILE, U, b, V, r, line, width)
-    begin = padded(slots)
-    for j in range(0, width - begin, TILE):
-        at, length, to = row_start(j), 8 * ((j >> 3) + 1), begin + j
-        add_products(S, at, length, TILE, U, to, V, r, begin, begin + length)
-
-
-@vectorised
-def _scale(c: float, v: Float, out: Float) -> None:
-    """Write c v."""
+def add_multiple(c: float, v: Float, out: Float) -> None:
+    """Add c v to the first numbers of ``out``."""
     for j in range(v.shape[0]):
-        out[j] = c * v[j]
+        out[j] += c * v[j]
+
+
+@inlined
+def subtract_square(S: Float, R: Float, beta: float, w: Float) -> None:
+    """Subtract β wwᵀ from the covariance."""
+    width, slots = R.shape[1], R.shape[0]
+    for b in range(slots):
+        line = b // 8 * 8
+        add_multiple(-beta * w[b], w[line:], R[b, line:])
+    of_weights = w[padded(slots) :]
+    for j in range(width - padded(slots)):
+        at, length = row_start(j), 8 * ((j >> 3) + 1)
+        add_multiple(-beta * of_weights[j], of_weights[:length], S[at : at + length])

@@ -268,11 +268,7 @@ def visit_row(
     l2: L2,
     precondition: bool,
 ) -> bool:
-    """Write row ``i`` centred to ``x``; if ``learns``, update statistics and scales.
-
-    The first row of a stream is the reference point. Returns whether both classes have
-    been seen.
-    """
+    """Write row ``i`` centred to ``x``; return whether both classes have been seen."""
     V, S, n, z = state
     weight, side = abs(y[i]), POS if y[i] > 0.0 else NEG
     if z[ROWS] == 0.0 and z[KNOWN] == 0.0:

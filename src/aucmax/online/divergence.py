@@ -12,11 +12,7 @@ WIDEST = 1e4
 
 @kernel
 def score_deviation(w: Float, table: Float, squares: int, n: Float) -> float:
-    """Return the standard deviation of w·x for uncorrelated features, class-balanced.
-
-    Rows ``squares`` and ``squares + 1`` of ``table`` are the class sums of squares
-    about the reference points. Infinite on overflow.
-    """
+    """Return the class-balanced deviation of w·x for uncorrelated features."""
     to_pos, to_neg = 0.5 / n[0], 0.5 / n[1]
     total = 0.0
     for j in range(w.shape[0]):

@@ -53,10 +53,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT, NON_NEGATIVE, POSITIVE
 from aucmax.core.rows import Float, Rows
 from aucmax.online import fsauc_stages as stages
 from aucmax.online import fsauc_steps as steps
-from aucmax.online.base import COUNT, NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Stream, Visit
 from aucmax.online.engine.statistics import class_balance, effective_width, rows_seen
 from aucmax.online.fsauc_stages import ETA, LENGTH, PLANNED
@@ -102,15 +103,7 @@ class FSAUC(OnlineAUC):
         steps end where the residual of the row is zero; implicit ones take it after the
         step. Both can diverge if it is far too large and there are no balls. Divergence
         raises an error.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------

@@ -7,7 +7,10 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
-from aucmax.online.engine.feature_table import D, U, W
+from aucmax.online import engine
+from aucmax.online.engine import Table
+from aucmax.online.engine.feature_table import average_part
+from aucmax.online.engine.statistics import average_weight
 
 FIRST = 16.0  # effective rows in the first stage of a stream
 _PATIENCE = 4.0  # effective rows per feature with full steps
@@ -88,50 +91,53 @@ def next_stage(
 
 
 @kernel
-def arrive(feat: Float, start: Float, of_weights: float, of_past: float) -> None:
+def arrive(table: Table, start: Float, of_weights: float, of_past: float) -> None:
     """Replace the weights by the mean of the stage; O(d)."""
-    for j in range(feat.shape[1]):
-        mean = of_weights * feat[W, j] - of_past * feat[U, j]
-        feat[W, j] = start[j] * feat[D, j] + mean
+    w, u, scales = engine.weights(table), average_part(table), engine.scales(table)
+    for j in range(w.shape[0]):
+        w[j] = start[j] * scales[j] + (of_weights * w[j] - of_past * u[j])
 
 
 @kernel
-def depart(feat: Float, start: Float) -> None:
+def depart(table: Table, start: Float) -> None:
     """Start a stage from the weights; O(d)."""
-    for j in range(feat.shape[1]):
-        start[j] = feat[W, j] / feat[D, j] if feat[D, j] > 0.0 else 0.0
-        feat[W, j] = feat[U, j] = 0.0
+    w, u, scales = engine.weights(table), average_part(table), engine.scales(table)
+    for j in range(w.shape[0]):
+        start[j] = w[j] / scales[j] if scales[j] > 0.0 else 0.0
+        w[j] = u[j] = 0.0
 
 
 @inlined
-def magnitude(feat: Float, start: Float, j: int, scale: float) -> float:
-    """Return |w₁ + scale W|/√D of feature ``j``, zero if it has no scale."""
-    unit, first, w = np.sqrt(feat[D, j]), start[j], feat[W, j]
-    return abs(first * unit + scale * w / unit) if unit > 0.0 else 0.0
+def magnitude(table: Table, start: Float, j: int, factor: float) -> float:
+    """Return |w₁ + factor W|/√D of feature ``j``, zero if it has no scale."""
+    unit, first = np.sqrt(engine.scales(table)[j]), start[j]
+    w = engine.weights(table)[j]
+    return abs(first * unit + factor * w / unit) if unit > 0.0 else 0.0
 
 
 @kernel
-def magnitudes(feat: Float, start: Float, scale: float) -> Float:
+def magnitudes(table: Table, start: Float, factor: float) -> Float:
     """Return the magnitudes of all features; O(d)."""
-    found = np.zeros(feat.shape[1])
-    for j in range(feat.shape[1]):
-        found[j] = magnitude(feat, start, j, scale)
+    found = np.zeros(start.shape[0])
+    for j in range(start.shape[0]):
+        found[j] = magnitude(table, start, j, factor)
     return found
 
 
 @kernel
 def shrink(
-    feat: Float,
-    start: Float,
-    scale: float,
-    past: float,
-    ridge: float,
-    threshold: float,
+    table: Table, start: Float, factor: float, ridge: float, threshold: float
 ) -> None:
     """Soft-threshold the weights at unit scale, and shrink them; O(d)."""
-    for j in range(feat.shape[1]):
-        w = start[j] * feat[D, j] + scale * feat[W, j]
-        soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(feat[D, j]), 0.0)
-        change = (soft / (1.0 + ridge * feat[D, j]) - w) / scale
-        feat[W, j] += change
-        feat[U, j] += past * change
+    past = average_weight(table)
+    weights, u, scales = (
+        engine.weights(table),
+        average_part(table),
+        engine.scales(table),
+    )
+    for j in range(weights.shape[0]):
+        w = start[j] * scales[j] + factor * weights[j]
+        soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(scales[j]), 0.0)
+        change = (soft / (1.0 + ridge * scales[j]) - w) / factor
+        weights[j] += change
+        u[j] += past * change

@@ -16,14 +16,8 @@ from aucmax.online import fsauc_stages as stages
 from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.centred_rows import others, seen
-from aucmax.online.engine.feature_table import (
-    D,
-    norms,
-    rebase,
-    soft_threshold,
-    unit_magnitudes,
-)
-from aucmax.online.projections import clip, l1_threshold
+from aucmax.online.engine.feature_table import norms, rebase
+from aucmax.online.projections import clip, l1_threshold, project_weights
 from aucmax.online.solam import saddle_gradient
 
 CAPPED, IMPLICIT, EXPLICIT = range(3)
@@ -65,13 +59,13 @@ def guarded(rule: int, step: float, curvature: float) -> float:
 @rowwise
 def start_row(X: Rows, i: int, table: Table, how: Visit, start: Float) -> float:
     """Return the score of row ``i`` by the weights at the start of the stage."""
-    s = 0.0
+    s, scales = 0.0, engine.scales(table)
     for k in stored(X, i):
         j, x, _ = seen(X, i, k, table.ref)
-        s += start[j] * (table.feat[D, j] * x)
+        s += start[j] * (scales[j] * x)
     for m in others(X, how.listed):
         j = how.listed[m]
-        s -= start[j] * (table.feat[D, j] * table.ref[j])
+        s -= start[j] * (scales[j] * table.ref[j])
     return s
 
 
@@ -83,10 +77,10 @@ def reach_row(
     s = 0.0
     for k in stored(X, i):
         j, x = entry(X, i, k)
-        size = stages.magnitude(table.feat, start, j, scale)
+        size = stages.magnitude(table, start, j, scale)
         s += size if (x != 0.0) & (table.ref[j] == 0.0) else 0.0
     for m in range(how.listed[0]):
-        s += stages.magnitude(table.feat, start, how.listed[m + 1], scale)
+        s += stages.magnitude(table, start, how.listed[m + 1], scale)
     return s
 
 
@@ -102,20 +96,15 @@ def start_stage(
     kappa: float,
     pq: float,
 ) -> tuple[float, float, float, float]:
-    """Start a stage from the mean of the last one, with the class means of its rows.
-
-    Returns a, b, α and ‖w‖₁.
-    """
+    """Start a stage from the mean of the last one; return a, b, α and ‖w‖₁."""
     table, start, z = state
-    feat = table.feat
-    stages.arrive(feat, start, stats.average_weight(table) / done, 1.0 / done)
+    stages.arrive(table, start, stats.average_weight(table) / done, 1.0 / done)
     stats.clear_penalty(table)
     stats.restart_average(table)
     if stats.is_stale(table):
         engine.renew(table, how)
-    tau = l1_threshold(unit_magnitudes(feat), radius)
-    soft_threshold(feat, tau, 0.0)
-    squares, size = norms(feat)
+    project_weights(table, radius)
+    squares, size = norms(table)
     a, b = engine.class_scores(table)
     a, b = clip(a, radius * kappa), clip(b, radius * kappa)
     alpha = clip(b - a, 2.0 * radius * kappa)
@@ -123,7 +112,7 @@ def start_stage(
         a, b = z[stages.SUM_A] / done, z[stages.SUM_B] / done
     z[stages.A1], z[stages.B1], z[stages.ALPHA1] = a, b, alpha
     z[stages.SUM_A] = z[stages.SUM_B] = 0.0
-    stages.depart(feat, start)
+    stages.depart(table, start)
     known = n_expected < 0.0
     variance = 0.0 if known else squares / max(pq * stats.rows_seen(table), 0.5)
     width = stats.effective_width(table)
@@ -150,7 +139,6 @@ def update(
     negative.
     """
     table, start, z = state
-    feat = table.feat
     t, done, kappa = z[stages.T], z[stages.DONE], z[stages.KAPPA]
     a, b, alpha = z[stages.A], z[stages.B], z[stages.ALPHA]
     scale, reach = z[stages.SCALE], z[stages.REACH]
@@ -182,7 +170,7 @@ def update(
         if news.stale and z[stages.STAGE] == 1.0:
             shift = scale * engine.renew(table, how)
             a, b = a + shift, b + shift
-            reach = scale * scale * norms(feat)[0]
+            reach = scale * scale * norms(table)[0]
             if n_expected >= 0.0 and not printed:
                 replan(z, t + 1.0, table, n_expected)
 
@@ -219,17 +207,17 @@ def update(
 
         # Projections. Mostly a bound shows that w is inside the l1 ball.
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
-        if not near and size + np.sqrt(feat.shape[1] * reach) > 0.5 * radius:
-            size = np.sum(stages.magnitudes(feat, start, scale))
+        if not near and size + np.sqrt(start.shape[0] * reach) > 0.5 * radius:
+            size = np.sum(stages.magnitudes(table, start, scale))
             near = True
         if near and size > slack * radius:
-            found = stages.magnitudes(feat, start, scale)
+            found = stages.magnitudes(table, start, scale)
             size = np.sum(found)
             if size > slack * radius:
                 tau = l1_threshold(found, radius)
-                stages.shrink(feat, start, scale, stats.average_weight(table), 0.0, tau)
-                size = np.sum(stages.magnitudes(feat, start, scale))
-                reach = scale * scale * norms(feat)[0]
+                stages.shrink(table, start, scale, 0.0, tau)
+                size = np.sum(stages.magnitudes(table, start, scale))
+                reach = scale * scale * norms(table)[0]
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
         alpha = clip(alpha, 2.0 * radius * kappa)
         reach_alpha = z[stages.DUAL] * np.sqrt(unit)
@@ -244,8 +232,7 @@ def update(
             if near:
                 size = back * size + (1.0 - back) * radius  # a bound: w₁ is inside
             if scale < _SMALL:
-                rebase(feat, scale, stats.average_weight(table))
-                stats.restart_average(table)
+                rebase(table, scale)
                 scale = 1.0
 
         # The mean, the proximal map of the penalty, and exact norms.
@@ -255,11 +242,10 @@ def update(
         if engine.falls_due(table, how, pq * gamma):
             if how.l2.plain > 0.0:
                 ridge = how.l2.plain * stats.penalty_due(table)
-                past = stats.average_weight(table)
-                stages.shrink(feat, start, scale, past, ridge, 0.0)
+                stages.shrink(table, start, scale, ridge, 0.0)
             stats.clear_penalty(table)
-            reach = scale * scale * norms(feat)[0]
-            size = np.sum(stages.magnitudes(feat, start, scale if near else 0.0))
+            reach = scale * scale * norms(table)[0]
+            size = np.sum(stages.magnitudes(table, start, scale if near else 0.0))
             if n_expected >= 0.0 and z[stages.STAGE] == 1.0 and not printed:
                 replan(z, t, table, n_expected)
     z[stages.T], z[stages.DONE], z[stages.KAPPA] = t, done, kappa
@@ -299,8 +285,7 @@ def weights(state: State, radius: float) -> tuple[Float, float]:
         share = min(2.0 * z[stages.DONE] / (length + z[stages.DONE]), 1.0)
     share /= z[stages.DONE]
     mean = table._replace(feat=table.feat.copy())
-    stages.arrive(mean.feat, start, share * stats.average_weight(table), share)
-    tau = l1_threshold(unit_magnitudes(mean.feat), radius)
-    soft_threshold(mean.feat, tau, 0.0)
+    stages.arrive(mean, start, share * stats.average_weight(table), share)
+    project_weights(mean, radius)
     w = engine.weights(mean)
     return w, engine.threshold(w, table)

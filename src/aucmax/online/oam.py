@@ -33,7 +33,7 @@ from aucmax.base.class_moments import NEG, POS
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, pack_row
 from aucmax.online import engine
-from aucmax.online.base import COUNT, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, learn, renew
 from aucmax.online.engine import buffer as buffers
 from aucmax.online.engine import buffered_rows as held
@@ -198,16 +198,10 @@ class OAM(OnlineAUC):
         How C falls: with the number of rows; with its square root; not at all, so that
         steps grow with the number of rows. "printed" is the last one, with C a plain
         number.
-    average : bool, default=True
-        Return an average of the iterates, weighted by t, or the last iterate.
+    .. shared: average
     precondition : bool, default=True
         Scale features internally.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------
@@ -238,11 +232,8 @@ class OAM(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "C": [POSITIVE],
         "update": [StrOptions({"seq", "gra"})],
-        "buffer_size": [COUNT],
         "schedule": [StrOptions(set(_POWERS))],
-        "policy": [StrOptions({"reservoir", "fifo"})],
     }
 
     def __init__(

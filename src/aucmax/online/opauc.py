@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import NEG, POS
+from aucmax.base.constraints import COUNT
 from aucmax.core.jit import kernel, vectorised
 from aucmax.core.rows import Float, Rows
 from aucmax.online import covariance, opaucr
-from aucmax.online.base import COUNT
 from aucmax.online.covariance import (
     MEAN,
     NORM,
@@ -119,8 +119,7 @@ class OPAUC(CovarianceAUC):
         Number of columns of the sketches that replace the covariances, or None for
         covariances. With sketches this is OPAUCr, for thousands of features and more;
         the paper uses 50. With fewer features, covariances rank better and are faster.
-    average : bool, default=True
-        Return an average of the iterates, weighted by t, or the last iterate.
+    .. shared: average
     step : {"implicit", "explicit"}, default="implicit"
         Shorten the step at a row so as not to overshoot along the row, or not. Explicit
         steps, those of the paper, diverge if ``eta0`` is too large, which raises an
@@ -128,12 +127,7 @@ class OPAUC(CovarianceAUC):
     precondition : bool, default=True
         Scale features internally. This changes the number of passes to the
         minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: passes
 
     See Also
     --------

@@ -16,7 +16,7 @@ B = [Z₊ Σ₊ Z₋ Σ₋], with Σ = Σ x̃; so w = W + D B q, and a step need
 
 That is O(nnz τ + τ²) a row. From time to time w is multiplied out, for the penalty.
 
-Deviations from the paper, beside those of OPAUC:
+Deviations from the paper, in addition to those of OPAUC:
 
 * its R has 1/τ for 1/√τ, which does not estimate S, and its ĉ is a matrix that is
   subtracted like a vector; the form here is unbiased and never negative;
@@ -90,7 +90,7 @@ class State(NamedTuple):
         if not table.n.all():
             return np.zeros(len(self.B)), 0.0
         table = table._replace(feat=table.feat.copy(order="K"))
-        sketch.whole(table.feat, self.B, self.k.copy())
+        sketch.whole(table, self.B, self.k.copy())
         penalise(table, l2, stats.penalty_due(table))
         return engine.averaged(table)
 
@@ -118,7 +118,7 @@ def update(
 ) -> None:
     """Run Algorithm 1, with sketches, over the rows ``order`` of ``X``."""
     table, B, M, k, z = state
-    feat, n = table.feat, table.n
+    n = table.n
     half = k.shape[1] // 2
     u, e, s_t = np.empty(2 * half), np.empty(half), np.empty(2 * half)
     for visit in range(order.shape[0]):
@@ -136,9 +136,9 @@ def update(
             update_rates(table)
         ready = n[POS] > 0.0 and n[NEG] > 0.0
         if ready and stats.is_stale(table):
-            sketch.multiply_out(feat, B, k)
+            sketch.multiply_out(table, B, k)
             sketch.rescale(table, how, B, M, k[RHO])
-            sketch.project(feat, B, k[F])
+            sketch.project(table, B, k[F])
 
         # The row in terms of the columns of B, to which it is then added.
         s, x_x, _, _ = engine.look_row(X, i, table, how)
@@ -177,6 +177,6 @@ def update(
 
         # The proximal map of the penalty.
         if ready and engine.falls_due(table, how, 0.5 * eta):
-            sketch.multiply_out(feat, B, k)
+            sketch.multiply_out(table, B, k)
             engine.settle(table, how)
-            sketch.project(feat, B, k[F])
+            sketch.project(table, B, k[F])

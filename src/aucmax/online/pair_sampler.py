@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.base.ranker import generator
 from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import Float, Rows
+from aucmax.core.rows import Float, Rows, raw_dot_row
 from aucmax.online import engine
-from aucmax.online.base import COUNT, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, reservoir
 from aucmax.online.engine import pair_rows as pairs
 from aucmax.online.engine import statistics as stats
@@ -81,10 +82,7 @@ def update(
     eta0: float,
     askip: float,
 ) -> None:
-    """Run Algorithm 10, or 11 if ``proximal``, over the pairs of rows ``pos, neg``.
-
-    ``askip=0`` is SAM, without the average.
-    """
+    """Run Algorithm 10, or 11 if ``proximal``, over pairs; ``askip=0`` is SAM."""
     table, _, z = state
     feat = table.feat
     t, length = z[T], 1.0 if printed else z[LENGTH]
@@ -142,7 +140,7 @@ def learn_rows(
             length = 1.0 if printed else z[LENGTH]
             eta = step_size(eta0, length, stats.convexity(table), t)
             eta *= abs(y[i]) * z[N_POS + side] / n[side]
-            s = pairs.raw_score_row(X, i, feat)
+            s = raw_dot_row(X, i, engine.weights(table))
             s -= reservoir.kept_score(pool, partners, r, feat)
             loss = 1.0 - sign * s
             if loss > 0.0:
@@ -166,10 +164,7 @@ def learn_rows(
 
 
 class PairSampler(OnlineAUC):
-    """Base of SAM, ASAM and PSAM, which differ in two switches.
-
-    ``askip`` above zero averages the iterates; ``_proximal`` takes proximal steps.
-    """
+    """Base of SAM, ASAM (``askip`` above zero) and PSAM (``_proximal``)."""
 
     eta0: float
     schedule: str

@@ -4,6 +4,8 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float
+from aucmax.online.engine import Table
+from aucmax.online.engine.feature_table import soft_threshold, unit_magnitudes
 
 
 @inlined
@@ -33,3 +35,9 @@ def l1_threshold(magnitudes: Float, radius: float) -> float:
             return max(threshold, 0.0)
         kept = above
         threshold = (total - radius) / above
+
+
+@kernel
+def project_weights(table: Table, radius: float) -> None:
+    """Project the weights at unit scale on the l1 ball; O(d)."""
+    soft_threshold(table, l1_threshold(unit_magnitudes(table), radius))

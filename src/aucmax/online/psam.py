@@ -93,7 +93,9 @@ class SAM(PairSampler):
     0.93
     """
 
-    _parameters = _PARAMETERS.replace("ETA0", "0.1").replace("ASKIP", "")
+    _sections = (
+        _PARAMETERS.replace("ETA0", "0.1").replace("ASKIP", "") + PairSampler._sections
+    )
 
     def __init__(
         self,
@@ -145,7 +147,10 @@ class ASAM(PairSampler):
     0.93
     """
 
-    _parameters = _PARAMETERS.replace("ETA0", "1.0").replace("ASKIP", _ASKIP)
+    _sections = (
+        _PARAMETERS.replace("ETA0", "1.0").replace("ASKIP", _ASKIP)
+        + PairSampler._sections
+    )
 
     def __init__(
         self,

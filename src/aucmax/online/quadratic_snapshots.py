@@ -116,10 +116,7 @@ def take(X: Rows, share: Float, table: Table, how: Known) -> Float:
 
 
 def rise(start: Float, end: Float, d: int, l2: Float, l1: float) -> float:
-    """Return J(end) - J(start), without cancellation.
-
-    The loss is quadratic: its rise is the mean of the slopes at both ends.
-    """
+    """Return J(end) - J(start), by the mean of the slopes at both ends."""
     u, v = start[:d], end[:d]
     with np.errstate(over="ignore", invalid="ignore"):  # after divergence
         slope = 0.5 * (start[d : 2 * d] + end[d : 2 * d] + l2 * (u + v))

@@ -9,12 +9,10 @@ import numpy as np
 
 from aucmax.core.jit import inlined, kernel, vectorised
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online.engine import Table, Visit, renew
+from aucmax.online.engine import Table, Visit, renew, scales, weights
 from aucmax.online.engine.centred_rows import others, seen
 from aucmax.online.engine.feature_table import (
-    D,
-    U,
-    W,
+    average_part,
     fitting_scale,
     is_off_scale,
     mean_square,
@@ -30,10 +28,7 @@ _TOLERANCE = 0.2
 
 @inlined
 def draw(seed: Float, size: float, e: Float) -> None:
-    """Fill ``e``, except its last place, with normal numbers of variance size²/τ.
-
-    Box-Muller on the two generators of :mod:`aucmax.online.engine.random_numbers`.
-    """
+    """Fill all but the last place of ``e`` with N(0, size²/τ), by Box and Muller."""
     one, two = np.int64(seed[0]), np.int64(seed[1])
     rank = e.shape[0] - 1
     size /= np.sqrt(rank)
@@ -118,32 +113,32 @@ def step(
 
 
 @vectorised
-def multiply_out(feat: Float, B: Float, k: Float) -> None:
+def multiply_out(table: Table, B: Float, k: Float) -> None:
     """Add D B q to W, and its part of the average to u; O(dτ)."""
+    w, u, scale = weights(table), average_part(table), scales(table)
     for j in range(B.shape[0]):
-        w = 0.0
-        u = 0.0
+        q = past = 0.0
         for a in range(B.shape[1]):
-            w += B[j, a] * k[Q, a]
-            u += B[j, a] * k[UQ, a]
-        feat[W, j] += feat[D, j] * w
-        feat[U, j] += feat[D, j] * u
+            q += B[j, a] * k[Q, a]
+            past += B[j, a] * k[UQ, a]
+        w[j] += scale[j] * q
+        u[j] += scale[j] * past
     k[Q] = 0.0
     k[UQ] = 0.0
 
 
 @kernel
-def whole(feat: Float, B: Float, k: Float) -> None:
+def whole(table: Table, B: Float, k: Float) -> None:
     """Call ``multiply_out`` from Python."""
-    multiply_out(feat, B, k)
+    multiply_out(table, B, k)
 
 
 @vectorised
-def project(feat: Float, B: Float, f: Float) -> None:
+def project(table: Table, B: Float, f: Float) -> None:
     """Write f = Bᵀw after ``multiply_out``; O(dτ)."""
     f[:] = 0.0
     for j in range(B.shape[0]):
-        w = feat[W, j]
+        w = weights(table)[j]
         if w != 0.0:
             for a in range(B.shape[1]):
                 f[a] += w * B[j, a]
@@ -152,23 +147,21 @@ def project(feat: Float, B: Float, f: Float) -> None:
 @vectorised
 def _resize(table: Table, how: Visit, B: Float, M: Float, k: Float, j: int) -> None:
     """Update the scale of feature ``j`` and rescale its weight."""
-    feat = table.feat
     if not is_off_scale(table, j, how.l2, _TOLERANCE):
         return
-    old = feat[D, j]
-    new = fitting_scale(mean_square(table, j), ridge(feat, j, how.l2))
-    q = 0.0
-    u = 0.0
+    w, u, scale = weights(table), average_part(table), scales(table)
+    old = scale[j]
+    new = fitting_scale(mean_square(table, j), ridge(table.feat, j, how.l2))
+    q = p = 0.0
     for a in range(B.shape[1]):
         q += B[j, a] * k[Q, a]
-        u += B[j, a] * k[UQ, a]
+        p += B[j, a] * k[UQ, a]
     growth = new / old - 1.0 if old > 0.0 else 0.0
-    w = feat[W, j] + old * q
-    past = feat[U, j] + old * u
-    change = w * growth
-    feat[D, j] = new
-    feat[W, j] = w + change - new * q
-    feat[U, j] = past + past * growth - new * u
+    whole_w, past = w[j] + old * q, u[j] + old * p
+    change = whole_w * growth
+    scale[j] = new
+    w[j] = whole_w + change - new * q
+    u[j] = past + past * growth - new * p
     for a in range(B.shape[1]):
         c = (new - old) * B[j, a]
         k[F, a] += change * B[j, a]
@@ -201,12 +194,13 @@ def _add_multiple(c: float, row: Float, out: Float) -> None:
 def gather_row(X: Rows, i: int, table: Table, how: Visit, B: Float, u: Float) -> None:
     """Write BᵀD x̃ to ``u``."""
     u[:] = 0.0
+    scale = scales(table)
     for k in stored(X, i):
         j, x, _ = seen(X, i, k, table.ref)
-        _add_multiple(table.feat[D, j] * x, B[j], u)
+        _add_multiple(scale[j] * x, B[j], u)
     for k in others(X, how.listed):
         j = how.listed[k]
-        _add_multiple(table.feat[D, j] * -table.ref[j], B[j], u)
+        _add_multiple(scale[j] * -table.ref[j], B[j], u)
 
 
 @rowwise
@@ -225,36 +219,37 @@ def add_outer_row(
 
     A feature with a reference point but no scale has been constant: x̃ is rounding.
     """
-    feat, ref, stop = table.feat, table.ref, start + e.shape[0]
+    w, u, scale = weights(table), average_part(table), scales(table)
+    ref, stop = table.ref, start + e.shape[0]
     for k in stored(X, i):
         j, x, _ = seen(X, i, k, ref)
-        feat[W, j] += c * (feat[D, j] * x)
-        feat[U, j] += past * (feat[D, j] * x)
-        if feat[D, j] > 0.0 or ref[j] == 0.0:
+        w[j] += c * (scale[j] * x)
+        u[j] += past * (scale[j] * x)
+        if scale[j] > 0.0 or ref[j] == 0.0:
             _add_multiple(x, e, B[j, start:stop])
     for k in others(X, how.listed):
         j = how.listed[k]
         x = -ref[j]
-        feat[W, j] += c * (feat[D, j] * x)
-        feat[U, j] += past * (feat[D, j] * x)
-        if feat[D, j] > 0.0:
+        w[j] += c * (scale[j] * x)
+        u[j] += past * (scale[j] * x)
+        if scale[j] > 0.0:
             _add_multiple(x, e, B[j, start:stop])
 
 
 @kernel
 def rescale(table: Table, how: Visit, B: Float, M: Float, rho: Float) -> None:
     """Recompute reference points and scales; O(dτ²)."""
-    feat, ref, before = table.feat, table.ref, table.ref.copy()
+    scale, ref, before = scales(table), table.ref, table.ref.copy()
     renew(table, how)
     M[:] = 0.0
     for j in range(B.shape[0]):
         shift = ref[j] - before[j]
         if shift != 0.0:
             _add_multiple(-shift, rho, B[j])
-        if feat[D, j] == 0.0:  # constant so far: the rest is rounding
+        if scale[j] == 0.0:  # constant so far: the rest is rounding
             B[j] = 0.0
             continue
         for a in range(B.shape[1]):
-            c = feat[D, j] * B[j, a]
+            c = scale[j] * B[j, a]
             if c != 0.0:
                 _add_multiple(c, B[j], M[a])

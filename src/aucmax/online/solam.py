@@ -32,22 +32,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from aucmax.base.constraints import NON_NEGATIVE, POSITIVE
 from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
 from aucmax.online import engine
-from aucmax.online.base import NON_NEGATIVE, POSITIVE, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import (
     norms,
     rebase,
-    soft_threshold,
     sum_of_iterates,
-    unit_magnitudes,
     unit_weight,
 )
 from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, step_at
-from aucmax.online.projections import clip, l1_threshold
+from aucmax.online.projections import clip, project_weights
 
 _SLACK = 1.01  # factor by which the weights may exceed the l1 ball
 _SMALL = 0.1  # a factor of the weights below this is multiplied out
@@ -84,9 +83,10 @@ def sum_row(X: Rows, i: int, table: Table, how: Visit) -> float:
 
 
 @inlined
-def size_of(feat: Float, scale: float, l1_ball: bool) -> float:
+def size_of(table: Table, scale: float, l1_ball: bool) -> float:
     """Return the size of the weights, exactly; O(d)."""
-    return norms(feat)[1] if l1_ball else scale * scale * norms(feat)[0]
+    squares, absolute = norms(table)
+    return absolute if l1_ball else scale * scale * squares
 
 
 @inlined
@@ -119,7 +119,6 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, z = state
-    feat = table.feat
     t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
     kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
@@ -135,7 +134,7 @@ def update(
             continue
         if news.stale:
             shift = scale * engine.renew(table, how)  # by new reference points
-            a, b, size = a + shift, b + shift, size_of(feat, scale, l1_ball)
+            a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
 
         # Gradient of F at this row: the one of w is along x.
         p = stats.class_prior(table)
@@ -168,8 +167,7 @@ def update(
             scale, s = scale * shrink, s * shrink
             size *= abs(shrink) if l1_ball else shrink * shrink
             if l1_ball or abs(scale) < _SMALL:
-                rebase(feat, scale, stats.average_weight(table))
-                stats.restart_average(table)
+                rebase(table, scale)
                 scale = 1.0
         if l1_ball:
             size -= sum_row(X, i, table, how)
@@ -181,15 +179,13 @@ def update(
 
         # Projections.
         if l1_ball and size > slack * radius:
-            tau = l1_threshold(unit_magnitudes(feat), radius)
-            soft_threshold(feat, tau, stats.average_weight(table))
-            size = size_of(feat, scale, l1_ball)
+            project_weights(table, radius)
+            size = size_of(table, scale, l1_ball)
         elif not l1_ball and size > radius * radius:
             scale *= radius / np.sqrt(size)
             size = radius * radius
             if abs(scale) < _SMALL:
-                rebase(feat, scale, stats.average_weight(table))
-                stats.restart_average(table)
+                rebase(table, scale)
                 scale = 1.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
         a, b = clip(a, radius * kappa), clip(b, radius * kappa)
@@ -201,22 +197,21 @@ def update(
             stats.add_to_average(table, gamma * scale)
         if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
             engine.settle(table, how)
-            size = size_of(feat, scale, l1_ball)
+            size = size_of(table, scale, l1_ball)
     z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE] = t, a, b, alpha, scale, size
     z[KAPPA], z[SUM_GAMMA] = kappa, sum_gamma
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
     """Return the γ-weighted mean of the iterates and the intercept."""
-    table, z, feat = *state, state.table.feat
+    table, z = state
     if z[SUM_GAMMA] == 0.0 or not table.n.all():
-        return np.zeros(feat.shape[1]), 0.0
+        return np.zeros(len(table.ref)), 0.0
     w = sum_of_iterates(table) / z[SUM_GAMMA]
     if l1_ball:
-        mean = table._replace(feat=feat.copy())
+        mean = table._replace(feat=table.feat.copy())
         engine.weights(mean)[:] = w
-        tau = l1_threshold(unit_magnitudes(mean.feat), radius)
-        soft_threshold(mean.feat, tau, 0.0)
+        project_weights(mean, radius)
         w = engine.weights(mean)
     return w, engine.threshold(w, table)
 
@@ -250,15 +245,7 @@ class SOLAM(OnlineAUC):
         Take the residual of a row after or before its step. Explicit steps, those of
         the paper, diverge if ``eta0`` is too large, which raises an error; implicit
         steps can if it is far too large and there is no ball.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------

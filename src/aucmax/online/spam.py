@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine, spam_net
-from aucmax.online.base import NON_NEGATIVE, Algorithm, OnlineAUC
+from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import penalise, soft_threshold
@@ -98,8 +98,7 @@ def update(
         # The proximal map of the penalty.
         if engine.falls_due(table, how, p * (1.0 - p) * eta):
             if l1 > 0.0:
-                due, past = stats.penalty_due(table), stats.average_weight(table)
-                soft_threshold(table.feat, l1 * due, past)
+                soft_threshold(table, l1 * stats.penalty_due(table))
             engine.settle(table, how)
             a, b = engine.class_scores(table)
     z[T], z[A], z[B] = t, a, b
@@ -145,15 +144,7 @@ class SPAM(OnlineAUC):
         Take the residual of a row after or before its step. Explicit steps, those of
         the paper, diverge if ``eta0`` is too large, which raises an error; implicit
         steps can if they are large and constant.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------
@@ -188,7 +179,6 @@ class SPAM(OnlineAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
-        "l1": [NON_NEGATIVE],
         "schedule": [StrOptions(set(SCHEDULES))],
     }
 
@@ -217,13 +207,12 @@ class SPAM(OnlineAUC):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _algorithm(self) -> Algorithm:
-        if self.l1 > 0.0 and self.schedule != "printed":
-            return Algorithm(spam_net.init, spam_net.update, spam_net.weights)
-        return Algorithm(init, update, weights)
+    def _is_net(self) -> bool:
+        return self.l1 > 0.0 and self.schedule != "printed"
 
     def _start(self, n_features: int) -> Any:
-        return self._algorithm().init(n_features, bool(self.precondition))
+        start = spam_net.init if self._is_net() else init
+        return start(n_features, bool(self.precondition))
 
     def _visit(self, rows: Rows, state: Any, learn: bool) -> Visit:
         how = super()._visit(rows, state, learn)
@@ -234,7 +223,8 @@ class SPAM(OnlineAUC):
     ) -> None:
         eta0, schedule = float(self.eta0), SCHEDULES[self.schedule]
         rule = eta0, schedule, self.step == "implicit", float(self.l1)
-        self._algorithm().update(X, y, order, state, how, *rule, bool(self.average))
+        run = spam_net.update if self._is_net() else update
+        run(X, y, order, state, how, *rule, bool(self.average))
 
     def fade(self, share: float) -> None:
         """Multiply the weight of all past rows by ``share``."""
@@ -242,4 +232,5 @@ class SPAM(OnlineAUC):
         self.state_.z[T] *= share
 
     def _weights(self, state: Any) -> tuple[Float, float]:
-        return self._algorithm().weights(state, self._penalty(), float(self.l1))
+        found = spam_net.weights if self._is_net() else weights
+        return found(state, self._penalty(), float(self.l1))

@@ -27,7 +27,7 @@ from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine.centred_rows import centred_row
-from aucmax.online.engine.feature_table import D, W, class_means, ridge
+from aucmax.online.engine.feature_table import class_means, ridge
 from aucmax.online.engine.statistics import class_prior, weight_of
 from aucmax.online.engine.step_sizes import step_at
 
@@ -54,12 +54,13 @@ def init(n_features: int, precondition: bool) -> State:
 
 @inlined
 def leader(
-    feat: Float, g: Float, j: int, l2: L2, l1: float, eta: float, paid: float
+    table: Table, g: Float, j: int, l2: L2, l1: float, eta: float, paid: float
 ) -> float:
     """Return w_j."""
-    step = eta * feat[D, j]
+    step = eta * engine.scales(table)[j]
     excess = max(abs(g[j]) - paid * l1, 0.0)
-    return np.copysign(excess, g[j]) * (step / (1.0 + step * paid * ridge(feat, j, l2)))
+    slope = ridge(table.feat, j, l2)
+    return np.copysign(excess, g[j]) * (step / (1.0 + step * paid * slope))
 
 
 @kernel
@@ -77,7 +78,7 @@ def update(
 ) -> None:
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, g, z = state
-    feat, ref, l2 = table.feat, table.ref, how.l2
+    w, scale, l2 = engine.weights(table), engine.scales(table), how.l2
     t, a, b, eta, paid = z[T], z[A], z[B], z[ETA], z[PAID]
     since, touched = z[SINCE], z[TOUCHED]
     x, at = np.empty(g.shape[0]), np.empty(g.shape[0], np.uint32)
@@ -92,28 +93,27 @@ def update(
 
         # A new η, and an update of all weights.
         if t == 0.0 or news.stale or (since >= _STRETCH and touched >= g.shape[0]):
-            new = step_at(schedule, eta0, table, t + 1.0)
+            next_eta = step_at(schedule, eta0, table, t + 1.0)
             for j in range(g.shape[0]):
-                if feat[D, j] > 0.0:
-                    w = leader(feat, g, j, l2, l1, eta, paid)
-                    feat[W, j] = w
+                if scale[j] > 0.0:
+                    w[j] = leader(table, g, j, l2, l1, eta, paid)
                     if t > 0.0:
-                        g[j] += (1.0 / new - 1.0 / eta) * (w / feat[D, j])
+                        g[j] += (1.0 / next_eta - 1.0 / eta) * (w[j] / scale[j])
             a, b = engine.class_scores(table)
-            eta, since, touched = new, 0.0, 0.0
+            eta, since, touched = next_eta, 0.0, 0.0
 
         # Current weights of the row's features; its score and its squared length.
         s = x_x = 0.0
-        length = centred_row(X, i, ref, how.listed, x, at)
+        length = centred_row(X, i, table.ref, how.listed, x, at)
         for k in range(length):
             j = at[k]
-            w = leader(feat, g, j, l2, l1, eta, paid)
+            new = leader(table, g, j, l2, l1, eta, paid)
             m_pos, m_neg = class_means(table, j)
-            a += (w - feat[W, j]) * m_pos
-            b += (w - feat[W, j]) * m_neg
-            feat[W, j] = w
-            s += w * x[k]
-            x_x += (feat[D, j] * x[k]) * x[k]
+            a += (new - w[j]) * m_pos
+            b += (new - w[j]) * m_neg
+            w[j] = new
+            s += new * x[k]
+            x_x += (scale[j] * x[k]) * x[k]
 
         # The step, along the row.
         weight = weight_of(y, i, table)
@@ -127,11 +127,11 @@ def update(
         for k in range(length):
             j = at[k]
             g[j] += c / eta * x[k]
-            w = leader(feat, g, j, l2, l1, eta, paid)
+            new = leader(table, g, j, l2, l1, eta, paid)
             m_pos, m_neg = class_means(table, j)
-            a += (w - feat[W, j]) * m_pos
-            b += (w - feat[W, j]) * m_neg
-            feat[W, j] = w
+            a += (new - w[j]) * m_pos
+            b += (new - w[j]) * m_neg
+            w[j] = new
         since += 1.0
         touched += length
     z[T], z[A], z[B], z[ETA], z[PAID] = t, a, b, eta, paid
@@ -139,11 +139,11 @@ def update(
 
 
 @kernel
-def _all_weights(feat: Float, g: Float, z: Float, l2: L2, l1: float) -> Float:
+def _all_weights(table: Table, g: Float, z: Float, l2: L2, l1: float) -> Float:
     """Return all weights; O(d)."""
     w = np.zeros(g.shape[0])
     for j in range(g.shape[0]):
-        w[j] = leader(feat, g, j, l2, l1, z[ETA], z[PAID])
+        w[j] = leader(table, g, j, l2, l1, z[ETA], z[PAID])
     return w
 
 
@@ -152,5 +152,5 @@ def weights(state: State, l2: L2, l1: float) -> tuple[Float, float]:
     table, g, z = state
     if z[T] == 0.0:
         return np.zeros(len(g)), 0.0
-    w = _all_weights(table.feat, g, z, l2, l1)
+    w = _all_weights(table, g, z, l2, l1)
     return w, engine.threshold(w, table)

@@ -52,14 +52,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, zeros_for
 from aucmax.online import quadratic_snapshots as snapshots
 from aucmax.online import spdam_batches as plan
-from aucmax.online.base import COUNT, BatchAUC
+from aucmax.online.base import BatchAUC
 from aucmax.online.engine import Known, Table, class_scores, scales, weights
 from aucmax.online.engine.centred_rows import add_row, dot_row
-from aucmax.online.engine.feature_table import D, W, all_class_means, class_means
+from aucmax.online.engine.feature_table import all_class_means, class_means
 from aucmax.online.engine.statistics import convexity
 from aucmax.online.quadratic_snapshots import residual, take
 from aucmax.online.spdam_batches import ADD, BAR, ROUND, U, bar_scores
@@ -95,10 +96,11 @@ def update(
 ) -> None:
     """Run Algorithm 21 over batches of rows: ``order`` up to each of ``ends``.
 
-    ``ratio`` is all rows over those of a batch. O(d) a batch beside its rows.
+    ``ratio`` is all rows over those of a batch. A batch costs O(d) and its rows.
     """
     table, dual, beta = state
-    feat, ref, listed = table.feat, table.ref, how.listed
+    w, scale = weights(table), scales(table)
+    ref, listed = table.ref, how.listed
     k = 0
     for batch in range(ends.shape[0]):
         # The dual variables of the batch, and u with them.
@@ -128,19 +130,19 @@ def update(
             add = dual[ADD, j] - sum_pos * m_pos - sum_neg * m_neg
             u_bar = dual[U, j] + ratio * add
             dual[U, j] += add
-            step = tau * feat[D, j]
+            step = tau * scale[j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
-            dual[BAR, j] = (feat[W, j] + step * (delta - u_bar)) * shrink
+            dual[BAR, j] = (w[j] + step * (delta - u_bar)) * shrink
             along += delta * dual[BAR, j]
             gain += delta * delta * step * shrink
         along /= 1.0 + gain
         for j in range(dual.shape[1]):
             m_pos, m_neg = class_means(table, j)
-            step = tau * feat[D, j]
+            step = tau * scale[j]
             shrink = 1.0 / (1.0 + 0.5 * l2[j] * step)
-            w = dual[BAR, j] - step * shrink * (m_pos - m_neg) * along
-            dual[BAR, j] = w + theta * (w - feat[W, j])
-            feat[W, j] = w
+            new = dual[BAR, j] - step * shrink * (m_pos - m_neg) * along
+            dual[BAR, j] = new + theta * (new - w[j])
+            w[j] = new
 
 
 def start_at(point: Float, share: Float, state: State) -> None:
@@ -191,7 +193,7 @@ class SPDAM(BatchAUC):
 
     Notes
     -----
-    A row costs O(nnz) and a batch O(d) beside its rows; memory is some two dozen
+    A row costs O(nnz) and a batch O(d) more; memory is about two dozen
     numbers per feature and ten per row. ``fit`` makes four more passes, for class
     moments, the gradient at zero and κ² (more if there are few batches). The error
     falls by a constant factor per round.
@@ -217,10 +219,7 @@ class SPDAM(BatchAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BatchAUC._parameter_constraints,
-        "batch_size": [
-            Interval(RealNotInt, 0, 1, closed="right"),
-            COUNT,
-        ],
+        "batch_size": [Interval(RealNotInt, 0, 1, closed="right"), COUNT],
         "schedule": [StrOptions({"rounds", "printed"})],
     }
 

@@ -13,7 +13,7 @@ from aucmax.core.jit import inlined, kernel
 from aucmax.core.rows import Float, Rows
 from aucmax.online.engine import Known, Table, scales
 from aucmax.online.engine.centred_rows import add_row, dot_row
-from aucmax.online.engine.feature_table import D, class_means
+from aucmax.online.engine.feature_table import class_means
 
 ROUND = 3  # passes of steps between two gradients
 _POWER = 2, 8  # power iterations per batch, and in all at least
@@ -50,7 +50,7 @@ def largest_eigenvalues(
 
     By ``times`` power iterations per batch, from the vector in BAR.
     """
-    feat, ref, listed = table.feat, table.ref, how.listed
+    scale, ref, listed = scales(table), table.ref, how.listed
     start = 0
     for batch in range(ends.shape[0]):
         for _ in range(times):
@@ -72,13 +72,13 @@ def largest_eigenvalues(
             for j in range(dual.shape[1]):
                 m_pos, m_neg = class_means(table, j)
                 dual[ADD, j] -= sum_pos * m_pos + sum_neg * m_neg
-                size += feat[D, j] * dual[ADD, j] * dual[ADD, j]
+                size += scale[j] * dual[ADD, j] * dual[ADD, j]
             size = np.sqrt(size)
             if size == 0.0:
                 break  # all rows of the batch are at the mean of their class
             found[batch] = size * ends.shape[0]
             for j in range(dual.shape[1]):
-                dual[BAR, j] = feat[D, j] * dual[ADD, j] / size
+                dual[BAR, j] = scale[j] * dual[ADD, j] / size
         start = ends[batch]
 
 
@@ -131,10 +131,7 @@ def visit(
 def draw(
     y: Float, m: int, rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of one pass as printed, and the end of each batch.
-
-    Each batch is drawn from all rows.
-    """
+    """Return the rows and batch ends of a pass as printed: batches are drawn anew."""
     present = np.flatnonzero(y)
     batches = ceil(len(present) / m)
     parts = [

@@ -40,7 +40,7 @@ from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, mark_row, zeros_for
 from aucmax.online import engine
 from aucmax.online import quadratic_snapshots as snapshots
-from aucmax.online.base import NON_NEGATIVE, POSITIVE, BatchAUC
+from aucmax.online.base import BatchAUC
 from aucmax.online.engine import Known, Table, class_scores, look_row, scales, weights
 from aucmax.online.engine.centred_rows import score_row
 from aucmax.online.engine.statistics import mean_norm
@@ -129,11 +129,7 @@ def prepare(X: Rows, share: Float, state: State) -> tuple[Float, float]:
 
 
 def prepare_printed(share: Float, state: State) -> tuple[Float, float]:
-    """Return the same for steps as printed, on all raw features.
-
-    The loss in F, and hence its steps, are p(1 - p) times those of J: the curvature
-    that divides them is one over that.
-    """
+    """Return the same for steps as printed, p(1 - p) times those of J, raw features."""
     table = state.table
     scales(table)[:], table.ref[:] = 1.0, _NO_REF
     state.pull[RARITY] = 1.0
@@ -220,8 +216,6 @@ class SVRGAUC(BatchAUC):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BatchAUC._parameter_constraints,
-        "l1": [NON_NEGATIVE],
-        "eta0": [POSITIVE],
         "schedule": [StrOptions({"constant", "printed"})],
     }
 

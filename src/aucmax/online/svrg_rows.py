@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from aucmax.core.jit import inlined
 from aucmax.core.rows import Float, Rows, entry, rowwise, stored
-from aucmax.online.engine import Known, Table
+from aucmax.online.engine import Known, Table, scales, weights
 from aucmax.online.engine.centred_rows import others, seen
-from aucmax.online.engine.feature_table import D, W, class_means
+from aucmax.online.engine.feature_table import class_means
 
 # Slots of pull, what each step on a feature adds: the mean gradient over P, and 1/P.
 MU, RARITY = range(2)
@@ -18,10 +18,10 @@ MU, RARITY = range(2)
 
 @inlined
 def prox(
-    feat: Float, pull: Float, j: int, g: float, eta: float, l2: Float, l1: float
+    table: Table, pull: Float, j: int, g: float, eta: float, l2: Float, l1: float
 ) -> float:
     """Return the change of weight ``j`` in a proximal step down the gradient ``g``."""
-    step, old = eta * feat[D, j], feat[W, j]
+    step, old = eta * scales(table)[j], weights(table)[j]
     w = old - step * (g + pull[MU, j])
     share = step * pull[RARITY, j]
     w -= min(max(w, -l1 * share), l1 * share)
@@ -46,24 +46,24 @@ def prox_row(
     pull[RARITY] times the penalty ½ Σ l2_j w_j² + l1 ‖w‖₁. Features with a reference
     point are part of every row.
     """
-    feat, ref = table.feat, table.ref
+    w, scale, ref = weights(table), scales(table), table.ref
     a = b = 0.0
     for k in stored(X, i):
         j, value = entry(X, i, k)
         _, x, r = seen(X, i, k, ref)
-        along = -eta * feat[D, j] * (c * x)
-        change = prox(feat, pull, j, c * x, eta, l2, l1)
+        along = -eta * scale[j] * (c * x)
+        change = prox(table, pull, j, c * x, eta, l2, l1)
         change = change if r == ref[j] else along  # the rest follows below
         change = change if (value != 0.0) | (r != 0.0) else 0.0
         m_pos, m_neg = class_means(table, j)
-        feat[W, j] += change
+        w[j] += change
         a += change * m_pos
         b += change * m_neg
     for m in others(X, how.listed):
         j = how.listed[m]
-        change = prox(feat, pull, j, -c * ref[j], eta, l2, l1)
+        change = prox(table, pull, j, -c * ref[j], eta, l2, l1)
         m_pos, m_neg = class_means(table, j)
-        feat[W, j] += change
+        w[j] += change
         a += change * m_pos
         b += change * m_neg
     return a, b

@@ -123,20 +123,11 @@ class UniExp(OnlineAUC):
     schedule : {"invsqrt", "printed"}, default="invsqrt"
         Step sizes fall with the square root of the number of rows, or are constant:
         ``eta0``, a plain number, for the loss above.
-    average : bool, default=True
-        Return an average of the iterates, weighted by t, or the last iterate.
+    .. shared: average
     step : {"implicit", "explicit"}, default="implicit"
         Take the gradient after or before the step. Explicit steps diverge if ``eta0``
         is too large.
-    precondition : bool, default=True
-        Centre and scale features internally. This changes the number of passes to the
-        minimum, not the minimum.
-    max_iter : int, default=5
-        Number of passes over the data in ``fit``.
-    shuffle : bool, default=True
-        Visit the rows in a new random order in each pass of ``fit``.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of that order.
+    .. shared: precondition, passes
 
     See Also
     --------

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from aucmax.base.class_moments import NEG, POS
+from aucmax.base.class_moments import NEG, POS, ClassMoments
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Index, Rows, as_rows, copy_row, mark_row, row_bytes
 from aucmax.core.threads import in_threads
@@ -152,6 +152,13 @@ class Moments(NamedTuple):
             H, delta = H[np.ix_(varies, varies)], delta[varies]
         return H, delta, varies
 
+    def class_moments(self) -> ClassMoments:
+        """Return the moments of each feature alone."""
+        weight, rows, mean, scatter, nonzero = self
+        squares = np.diagonal(scatter, axis1=1, axis2=2)
+        variance, share = (x / weight[:, np.newaxis] for x in (squares, nonzero))
+        return ClassMoments(weight, rows, mean, variance, share)
+
     def _check(self, other: "Moments") -> None:
         if self.mean.shape != other.mean.shape:
             raise ValueError(
@@ -161,10 +168,7 @@ class Moments(NamedTuple):
 
 
 def _signs(labels: NDArray[Any]) -> Float:
-    """Return 1 for positive and -1 for negative labels.
-
-    Other labels are an error: with one class alone, the positive one is unknown.
-    """
+    """Return 1 for positive and -1 for negative labels; others are an error."""
     positive = np.asarray(labels == 1, dtype=np.bool_)
     for negative in (0, -1):
         if np.all(positive | (labels == negative)):
@@ -240,12 +244,7 @@ def _centre(X: Any, y: Float, order: Index, ref: Float, size: int) -> None:
 
 @kernel
 def _fill(
-    X: Any,
-    y: Float,
-    order: Index,
-    ref: Float,
-    block: Float,
-    nonzero: Float,
+    X: Any, y: Float, order: Index, ref: Float, block: Float, nonzero: Float
 ) -> int:
     """Copy rows to ``block``, positives from the top and negatives from the bottom.
 

@@ -31,10 +31,7 @@ class MatrixFree:
         raise NotImplementedError
 
     def largest(self, unit: float | Float = 1.0) -> float:
-        """Estimate the largest eigenvalue of H by the power method, starting from Δ.
-
-        H is that of features multiplied by ``unit``.
-        """
+        """Estimate the largest eigenvalue of H, for features times ``unit``."""
         v, size = unit * self.delta, 1.0
         for _ in range(10):
             size = float(np.abs(v).max())  # so that squares do not overflow
@@ -99,13 +96,7 @@ class AllPairs(MatrixFree):
 class SampledPairs(MatrixFree):
     """The normal equations of the pairs of rows (pos[k], neg[k])."""
 
-    def __init__(
-        self,
-        X: Rows,
-        pos: Index,
-        neg: Index,
-        moments: ClassMoments,
-    ) -> None:
+    def __init__(self, X: Rows, pos: Index, neg: Index, moments: ClassMoments) -> None:
         self.X = LocalMatrix(X, moments.mean.shape[1])
         self.n, self.pos, self.neg = n_rows(X), pos, neg
         self.delta = self.X.transposed_times(self._to_rows(np.ones(len(pos))))

@@ -68,11 +68,7 @@ def solve(H: Float, delta: Float, l2: float | Float) -> Float:
 def _descend(
     A: Float, delta: Float, threshold: float, w: Float, left: Float, max_iter: int
 ) -> tuple[int, float]:
-    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁ by coordinate descent.
-
-    ``left`` is Δ - A w. Returns the number of rounds, and the largest change of a
-    weight in the last round, relative to the largest weight.
-    """
+    """Minimise w·A w - 2 Δ·w + 2 threshold ‖w‖₁; return rounds and last change."""
     change = 0.0
     for n_iter in range(1, max_iter + 1):
         largest = 0.0
@@ -161,30 +157,30 @@ def solve_krylov_path(
     size = float(np.linalg.norm(delta))
     if size == 0.0:
         return Solution(np.zeros((len(delta), len(l2s))))
-    along, beside = np.zeros(m), np.zeros(m)
+    diagonal, off_diagonal = np.zeros(m), np.zeros(m)
     vector, last = delta / size, 0
     for last in range(m):
         basis[last] = vector
         vector = product(vector)
-        along[last] = vector @ basis[last]
+        diagonal[last] = vector @ basis[last]
         known = basis[: last + 1]
         vector -= known.T @ (known @ vector)
-        beside[last] = np.linalg.norm(vector)
-        if beside[last] <= 1e-14 * along[: last + 1].max():
-            beside[last] = 0.0  # the space is exhausted
+        off_diagonal[last] = np.linalg.norm(vector)
+        if off_diagonal[last] <= 1e-14 * diagonal[: last + 1].max():
+            off_diagonal[last] = 0.0  # the space is exhausted
             break
         if last % _EVERY == 0:
-            weights = _shifted(along[: last + 1], beside[:last], l2s)
-            if np.abs(weights[-1]).max() * beside[last] <= tol:  # the residuals
+            weights = _shifted(diagonal[: last + 1], off_diagonal[:last], l2s)
+            if np.abs(weights[-1]).max() * off_diagonal[last] <= tol:  # the residuals
                 break
-        vector /= beside[last]
-    weights = _shifted(along[: last + 1], beside[:last], l2s)
-    residual = float(np.abs(weights[-1]).max()) * float(beside[last])
+        vector /= off_diagonal[last]
+    weights = _shifted(diagonal[: last + 1], off_diagonal[:last], l2s)
+    residual = float(np.abs(weights[-1]).max()) * float(off_diagonal[last])
     return Solution(basis[: last + 1].T @ (size * weights), last + 1, residual, tol)
 
 
-def _shifted(along: Float, beside: Float, l2s: Float) -> Float:
+def _shifted(diagonal: Float, off_diagonal: Float, l2s: Float) -> Float:
     """Return (T + l2/2 I)⁻¹ e₁ for each of ``l2s``, T the tridiagonal matrix."""
-    values, vectors = eigh_tridiagonal(along, beside)
+    values, vectors = eigh_tridiagonal(diagonal, off_diagonal)
     weights: Float = vectors @ (vectors[0][:, None] / (values[:, None] + 0.5 * l2s))
     return weights

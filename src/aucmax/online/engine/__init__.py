@@ -10,7 +10,7 @@ A learner's kernel calls, in the order of its loop,
 
 :mod:`~aucmax.online.engine.feature_table` documents the coordinates that learners work
 in, :mod:`~aucmax.online.engine.statistics` names the numbers of the rows so far. The
-slots of the table are private to the engine and to row functions of single learners.
+slots of the table are private to the engine: learners get weights and scales as arrays.
 """
 
 from aucmax.online.engine.centred_rows import Known, Stream, Visit, look_row, move_row

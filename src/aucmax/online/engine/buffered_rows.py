@@ -18,8 +18,7 @@ def look(
     x: Float, features: ColumnIndex, length: int, feat: Float, dx: Float
 ) -> tuple[float, float]:
     """Write D x to ``dx``; return w·x and x·D x."""
-    s = 0.0
-    x_x = 0.0
+    s = x_x = 0.0
     for k in range(length):
         j = features[k]
         dx[j] = feat[D, j] * x[k]
@@ -31,8 +30,7 @@ def look(
 @vectorised
 def look_full(x: Float, feat: Float, shift: Float, dx: Float) -> tuple[float, float]:
     """Do the same as ``look`` for a row without zeros."""
-    s = 0.0
-    x_x = 0.0
+    s = x_x = 0.0
     for j in range(dx.shape[0]):
         dx[j] = feat[D, j] * (x[j] - shift[j])
     for j in range(dx.shape[0]):  # a separate loop: see CONTRIBUTING, traps
@@ -72,8 +70,7 @@ def compare_full(
     values: Float, start: np.uint64, feat: Float, shift: Float, dx: Float
 ) -> tuple[float, float]:
     """Do the same as ``compare`` for a row without zeros."""
-    s = 0.0
-    cross = 0.0
+    s = cross = 0.0
     for j in range(np.uint64(dx.shape[0])):
         v = values[start + j] - shift[j]
         s += feat[W, j] * v
@@ -122,12 +119,7 @@ def move(
 
 @vectorised
 def move_full(
-    values: Float,
-    start: np.uint64,
-    feat: Float,
-    shift: Float,
-    c: float,
-    past: float,
+    values: Float, start: np.uint64, feat: Float, shift: Float, c: float, past: float
 ) -> None:
     """Do the same as ``move`` for a row without zeros."""
     for j in range(np.uint64(shift.shape[0])):

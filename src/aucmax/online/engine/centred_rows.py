@@ -45,18 +45,11 @@ class Known(NamedTuple):
     listed: Index  # (d + 1,) number of features with a reference point, then these
 
 
-class Stream(NamedTuple):
+class Stream(Known):
     """How a kernel visits rows of a stream, whose statistics it updates.
 
     A type of its own, so that ``fit`` does not compile code for streams.
     """
-
-    precondition: bool
-    follows: bool
-    l2: L2
-    stretch: float
-    most: float
-    listed: Index
 
 
 Visit: TypeAlias = Known | Stream

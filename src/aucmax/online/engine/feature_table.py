@@ -221,10 +221,7 @@ def _recentre(feat: Float, ref: Float, j: int, to_pos: float, to_neg: float) -> 
 
 @kernel
 def refresh(table: Table, l2: L2, precondition: bool) -> float:
-    """Recompute reference points, scales and statistics of the rows; O(d).
-
-    Returns by how much the new reference points shift all scores.
-    """
+    """Recompute reference points, scales and statistics; return the shift of scores."""
     feat, ref, _, _, stats = table
     update_rates(table)
     to_pos, to_neg = stats[TO_POS], stats[TO_NEG]
@@ -279,14 +276,22 @@ def class_scores(table: Table) -> tuple[float, float]:
     return a, b
 
 
+@inlined
 def weights(table: Table) -> Float:
     """Return the weights, as a view."""
     return table.feat[W]
 
 
+@inlined
 def scales(table: Table) -> Float:
     """Return the scales D, as a view."""
     return table.feat[D]
+
+
+@inlined
+def average_part(table: Table) -> Float:
+    """Return the part u of the average, as a view."""
+    return table.feat[U]
 
 
 @inlined
@@ -309,29 +314,29 @@ def unit_weight(feat: Float, j: int) -> float:
 
 
 @kernel
-def norms(feat: Float) -> tuple[float, float]:
+def norms(table: Table) -> tuple[float, float]:
     """Return Σ w²/D and Σ |w|/√D, norms of the weights at unit scale; O(d)."""
-    squares = 0.0
-    absolute = 0.0
-    for j in range(feat.shape[1]):
-        unit = unit_weight(feat, j)
+    squares = absolute = 0.0
+    for j in range(table.feat.shape[1]):
+        unit = unit_weight(table.feat, j)
         squares += unit * unit
         absolute += unit
     return squares, absolute
 
 
 @kernel
-def unit_magnitudes(feat: Float) -> Float:
+def unit_magnitudes(table: Table) -> Float:
     """Return |w|/√D of every feature; O(d)."""
-    magnitudes = np.zeros(feat.shape[1])
-    for j in range(feat.shape[1]):
-        magnitudes[j] = unit_weight(feat, j)
+    magnitudes = np.zeros(table.feat.shape[1])
+    for j in range(magnitudes.shape[0]):
+        magnitudes[j] = unit_weight(table.feat, j)
     return magnitudes
 
 
 @kernel
-def soft_threshold(feat: Float, threshold: float, past: float) -> None:
+def soft_threshold(table: Table, threshold: float) -> None:
     """Soft-threshold the weights at unit scale, w/√D; O(d)."""
+    feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         w = feat[W, j]
         soft = np.sign(w) * max(abs(w) - threshold * np.sqrt(feat[D, j]), 0.0)
@@ -340,21 +345,20 @@ def soft_threshold(feat: Float, threshold: float, past: float) -> None:
 
 
 @kernel
-def rebase(feat: Float, scale: float, past: float) -> None:
+def rebase(table: Table, scale: float) -> None:
     """Multiply the weights by ``scale`` and restart the sum Σγ of the average; O(d).
 
     With a small factor, the average would be a small difference of large numbers.
     """
+    feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         feat[U, j] -= past * feat[W, j]
         feat[W, j] *= scale
+    table.stats[PAST] = 0.0
 
 
 def fade(table: Table, share: float) -> None:
-    """Multiply the weight of all past rows, and of the average, by ``share``; O(d).
-
-    Means, scales and weights do not change.
-    """
+    """Multiply the weight of all past rows, and of the average, by ``share``; O(d)."""
     for slot in (U, NZ, SUM, SUM + 1, SQ, SQ + 1):
         table.feat[slot] *= share
     n, stats = table.n, table.stats

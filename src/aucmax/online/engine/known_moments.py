@@ -32,12 +32,7 @@ PRIOR = 2.0
 
 @kernel
 def _enter(
-    table: Table,
-    weight: Float,
-    mean: Float,
-    variance: Float,
-    often: Float,
-    more: float,
+    table: Table, weight: Float, mean: Float, variance: Float, often: Float, more: float
 ) -> None:
     """Write moments to a table, with squares about the reference points.
 

@@ -5,16 +5,8 @@ Dense rows are subtracted in one loop; sparse rows are visited one after the oth
 
 import numpy as np
 
-from aucmax.core.jit import inlined, kernel
-from aucmax.core.rows import (
-    Float,
-    Rows,
-    by_layout,
-    entry,
-    raw_dot_row,
-    rowwise,
-    stored,
-)
+from aucmax.core.jit import kernel
+from aucmax.core.rows import Float, Rows, by_layout, entry, rowwise, stored
 from aucmax.online.engine.feature_table import (
     PAST,
     D,
@@ -127,12 +119,6 @@ def length_kept(
         r += (feat[D, j] * z) * z
         room[j] = 0.0
     return q + r
-
-
-@inlined
-def raw_score_row(X: Rows, i: int, feat: Float) -> float:
-    """Return the uncentred score w·x of row ``i``."""
-    return raw_dot_row(X, i, feat[W])
 
 
 @kernel

@@ -41,10 +41,7 @@ def empty(n_features: int, rng: np.random.RandomState) -> Reservoir:
 
 
 def check(rows: Reservoir, n: Float, n_features: int) -> None:
-    """Raise an error if rows from a file are not valid.
-
-    A class that has been seen, with ``n`` above zero, must have at least one row.
-    """
+    """Raise an error if rows from a file are not valid; ``n`` are class weights."""
     check_seed(rows.seed)
     values = rows.where.shape[1]
     kept = whole_numbers(

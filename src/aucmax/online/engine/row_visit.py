@@ -67,10 +67,7 @@ def class_of(y_i: float) -> int:
 
 
 def if_stream(learnt: Any, known: Any) -> Any:
-    """Return a function that calls ``learnt`` in streams, else ``known``.
-
-    The type of the last argument, ``how``, decides; the other is not compiled.
-    """
+    """Return a function that calls ``learnt`` if its last argument is a Stream."""
     learnt, known = uniquely_named(learnt, "learnt"), uniquely_named(known, "known")
 
     def either(*args):
@@ -123,8 +120,7 @@ def _renew(table: Table, how: Visit) -> float:
 # With known statistics there is nothing to count or to renew.
 count = if_stream(_count, lambda X, y, i, table, how: False)
 learn = if_stream(
-    _learn,
-    lambda X, y, i, table, how: News(True, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    _learn, lambda X, y, i, table, how: News(True, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 )
 renew = if_stream(lambda table, how: _renew(table, how), lambda table, how: 0.0)
 

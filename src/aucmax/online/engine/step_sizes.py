@@ -17,12 +17,7 @@ from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import Table
 
 CONSTANT, INVSQRT, INV, PRINTED = range(4)
-SCHEDULES = {
-    "constant": CONSTANT,
-    "invsqrt": INVSQRT,
-    "inv": INV,
-    "printed": PRINTED,
-}
+SCHEDULES = {"constant": CONSTANT, "invsqrt": INVSQRT, "inv": INV, "printed": PRINTED}
 
 
 @inlined
