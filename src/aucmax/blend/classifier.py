@@ -74,8 +74,8 @@ _MAX_COLUMNS = 200  # with importances; more would take too long
 class AUCClassifier(Ranker):
     """Classifier for tables that maximises AUC, with no parameters to tune.
 
-    It blends a linear ranker, a kernel ranker, boosted trees and randomised trees, and
-    reports its AUC with a confidence interval and the importance of each column.
+    It blends boosted trees with a linear or kernel ranker, and reports its AUC with a
+    confidence interval and the importance of each column.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
@@ -92,11 +92,12 @@ class AUCClassifier(Ranker):
     Parameters
     ----------
     members : list of estimators or of (name, estimator), default=None
-        Classifiers to blend, of aucmax or scikit-learn. By default, boosted trees in
-        two or three settings and a linear ranker; for numbers without categories, also
-        randomised trees and a kernel ranker. For more than 100,000 rows, boosted trees
-        and a linear ranker; for sparse rows with more than 2000 features, two linear
-        rankers. Classifiers that are given here see encoded features.
+        Classifiers to blend, of aucmax or scikit-learn, which see encoded features. By
+        default, for numbers, boosted trees, a linear and a kernel ranker; for tables
+        with categories, boosted trees in three settings and a linear ranker, or a
+        kernel ranker if there are fewer than 3000 rows. For more than 100,000 rows,
+        boosted trees and a linear ranker; for sparse rows with more than 2000 features,
+        two linear rankers.
     cv : int, cross-validation generator or iterable, default=None
         Number of folds, or any ``cv`` that scikit-learn accepts; by default 5, and 3
         for more than 100,000 rows. Use ``TimeSeriesSplit`` to evaluate members on later
@@ -493,7 +494,7 @@ class AUCClassifier(Ranker):
 
     def _unfitted_members(self, n_rows: int) -> list[Member]:
         if self.members is None:
-            return default_team(self._layout.column_levels, n_rows)
+            return default_team(self._layout, n_rows)
         return named_members(self.members)
 
     def _column_importances(self) -> list[Importance]:

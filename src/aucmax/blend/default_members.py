@@ -4,69 +4,66 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
+from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.target_encoded import TargetEncoded
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.kernel.kernel_cv import KernelAUCCV
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
 MANY_ROWS = 100_000  # beyond, fewer folds and members
 _FEW_ROWS = 3_000
+_MOST_KERNEL = 300  # features
+
+_SMALL = Boosting(max_leaves=15)
+_MEDIUM = Boosting(max_leaves=31, min_leaf=15, native_up_to=200)
+_LARGE = Boosting(
+    learning_rate=0.1, max_leaves=63, min_leaf=20, most_rounds=500, patience=30
+)
+_PAIRS = Boosting(
+    learning_rate=0.05,
+    max_leaves=7,
+    feature_share=0.25,
+    native_up_to=0,
+    encode_above=2,
+    pairs=36,
+)
 
 
-def default_team(levels: NDArray[np.int64] | None, n_rows: int) -> list[Member]:
-    """Return the default members.
+def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
+    """Return the default members for rows of this layout.
 
-    ``levels`` has the number of codes of each column, 0 for numbers; None for wide
-    sparse rows. The members were chosen on the data of docs/tables.md.
+    They were chosen on the data of docs/tables.md.
     """
-    linear = Member("linear", BAMCV())
-    if levels is None:
-        return [Member("linear, square loss", LeastSquaresAUC()), linear]
-    trees = _trees(n_rows)
-    boosted = Member("boosted trees", trees)
-    if levels.any():
-        linear = Member("linear", TargetEncoded(BAMCV()))
+    linear, kernel = BAMCV(), KernelAUCCV(cv=3, fallback=False)
+    view = layout.view
+    if view is None:  # wide sparse rows
+        square_loss = Member("linear, square loss", LeastSquaresAUC())
+        return [square_loss, Member("linear", linear)]
+    has_categories = bool(view.levels.any())
     if n_rows > MANY_ROWS:
-        return [boosted, linear]
-    if not levels.any():
         return [
-            boosted,
-            Member("boosted trees, random thresholds", _random_thresholds(trees)),
-            linear,
-            Member("randomised trees", RandomizedTrees()),
-            Member("kernel", KernelAUCCV(cv=3, fallback=False)),
+            Member("boosted trees", _LARGE),
+            Member("linear", TargetEncoded(linear) if has_categories else linear),
         ]
-    small = replace(trees, learning_rate=0.05, max_leaves=7, feature_share=0.2)
-    pairs = replace(small, native_up_to=0, encode_above=2, pairs=36)
-    by_sets = replace(trees, encode_above=int(levels.max()))
-    several = (levels > trees.encode_above).any()
-    return [
-        boosted,
-        *([Member("boosted trees, sets of categories", by_sets)] if several else []),
-        Member("boosted trees, pairs of categories", pairs),
-        linear,
+    trees = _SMALL if n_rows < _FEW_ROWS else _MEDIUM
+    if not has_categories:
+        return [
+            Member("boosted trees", replace(trees, feature_share=1.0)),
+            Member("linear", linear),
+            Member("kernel", kernel),
+        ]
+    members = [
+        Member("boosted trees", trees),
+        Member("boosted trees, pairs of categories", _PAIRS),
     ]
-
-
-def _trees(n_rows: int) -> Boosting:
-    """Return boosted trees for so many rows."""
-    if n_rows > MANY_ROWS:
-        return Boosting(
-            learning_rate=0.1, max_leaves=63, min_leaf=20, most_rounds=500, patience=30
-        )
-    return Boosting(max_leaves=15 if n_rows < _FEW_ROWS else 31)
-
-
-def _random_thresholds(trees: Boosting) -> Boosting:
-    return replace(
-        trees, extra_trees=True, learning_rate=0.06, patience=60, feature_share=0.6
-    )
+    if (view.levels > trees.encode_above).any():
+        by_sets = replace(trees, encode_above=int(view.levels.max()))
+        members.append(Member("boosted trees, sets of categories", by_sets))
+    if n_rows < _FEW_ROWS and view.width <= _MOST_KERNEL:
+        return [*members, Member("kernel", kernel)]
+    return [*members, Member("linear", TargetEncoded(linear))]
 
 
 def check_savable(members: Iterable[Member]) -> None:

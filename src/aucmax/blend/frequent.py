@@ -1,17 +1,11 @@
-"""Wrapper that fits an estimator to the most frequent features of wide sparse rows.
-
-A column with thousands of categories becomes thousands of sparse features. Linear
-members use all of them. Trees and kernels need few dense features: the numeric columns
-and the frequent categories.
-"""
+"""Estimator on some features of wide sparse rows, in model files of version 0.1.0."""
 
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from aucmax.base.ranker import Ranker
@@ -19,7 +13,6 @@ from aucmax.core.rows import Float
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import Spec, State
 
-_MIN_ROWS = 10  # rows in which a chosen feature is non-zero
 _BLOCK = 1 << 22  # values that are dense at a time
 
 
@@ -57,22 +50,6 @@ class Frequent(Ranker):
     def __init__(self, estimator: Any = None, n_features: int = 300) -> None:
         self.estimator = estimator
         self.n_features = n_features
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Fit the estimator to the most frequent features of ``X``."""
-        rows, signed = self._rows(X, y, sample_weight, reset=True)
-        self._require_both(signed)
-        rows = sparse.csr_array(rows)
-        counts = np.bincount(rows.indices, rows.data != 0.0, self.n_features_in_)
-        order = np.argsort(-counts, kind="stable")[: self.n_features]
-        self.chosen_ = np.sort(order[counts[order] >= min(_MIN_ROWS, counts.max())])
-        weight = {} if sample_weight is None else {"sample_weight": np.abs(signed)}
-        self.estimator_ = clone(self.estimator)
-        self.estimator_.fit(self._dense(rows), signed > 0.0, **weight)
-        return self
 
     def _dense(self, X: Any) -> Float:
         return sparse.csr_array(X)[:, self.chosen_.astype(np.int64)].toarray()

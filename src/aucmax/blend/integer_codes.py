@@ -17,10 +17,10 @@ from aucmax.storage.storable import whole_numbers
 
 Ints = NDArray[np.int64]
 
-_MIN_ROWS = 100  # with a value; with fewer, chance decides
-_FEWEST, _MOST_SHARE = 21, 0.5  # distinct values, and their share of the rows
+_MIN_ROWS = 1500  # with a value; with fewer, chance decides
+_FEWEST, _MOST_SHARE = 21, 0.9  # distinct values, and their share of the rows
 _BINS = 32
-_MARGIN = 0.01  # of AUC
+_MARGIN, _NOISE = 0.01, 0.4  # of AUC: at least, and over the root of the rarer rows
 _COMPARED_ROWS = 50_000
 
 
@@ -114,4 +114,5 @@ def _is_code(
     both = np.column_stack([code, np.searchsorted(edges, x)])
     sizes = np.array([len(values), len(edges) + 1])
     _, own = TargetEncoding.fit(both, sizes, y, np.ones(len(x)), [[0], [1]], rng)
-    return bool(auc(y, own[:, 0]) > auc(y, own[:, 1]) + _MARGIN)
+    margin = max(_MARGIN, _NOISE / np.sqrt(min(y.sum(), (~y).sum())))
+    return bool(auc(y, own[:, 0]) > auc(y, own[:, 1]) + margin)

@@ -67,11 +67,6 @@ class RowLayout(NamedTuple):
         return not sparse.issparse(X) or len(self.levels) not in (0, self.width)
 
     @property
-    def column_levels(self) -> NDArray[np.int64] | None:
-        """Codes of each column that members see; None if there are no columns."""
-        return None if self.view is None else self.view.levels
-
-    @property
     def member_widths(self) -> set[int]:
         """The numbers of columns or features that members may have."""
         if self.view is None:

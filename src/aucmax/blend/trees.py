@@ -1,4 +1,4 @@
-"""Boosted and randomised trees: grown by scikit-learn, stored as plain arrays."""
+"""Randomised trees: grown by scikit-learn, stored as plain arrays."""
 
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -22,12 +22,47 @@ _MIN_RANGE = 1e-30  # columns with a range below it, or above its inverse, are s
 NEAR = 1e-3  # probabilities of trees are clipped to [NEAR, 1 - NEAR]
 
 
-class _Trees(Ranker):
-    """Base of the tree rankers: a forest and an offset of the scores."""
+class RandomizedTrees(Ranker):
+    """Extremely randomised trees; scores are log-odds of the mean probability.
+
+    Parameters
+    ----------
+    n_trees : int, default=60
+        Number of trees.
+    min_leaf : int, default=2
+        Minimum number of rows per leaf. It is raised for large data, so that a tree has
+        about 5000 leaves at most.
+    random_state : int, RandomState instance or None, default=None
+        Random seed of features and thresholds.
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The trees; the value of a leaf is its share of positives.
+    offset_ : float
+        Always zero.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "min_leaf": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     forest_: Forest
     offset_: float
     stored: ClassVar[dict[str, Spec]] = {"offset_": Spec("")}
+
+    def __init__(
+        self, n_trees: int = 60, *, min_leaf: int = 2, random_state: Any = None
+    ) -> None:
+        self.n_trees = n_trees
+        self.min_leaf = min_leaf
+        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -62,63 +97,6 @@ class _Trees(Ranker):
         return self
 
     def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
-        raise NotImplementedError
-
-    def state(self) -> State:
-        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
-        state = super().state()
-        own = {f"own.{name}": array for name, array in self.forest_.arrays().items()}
-        state.arrays.update(own)
-        return state
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Return the estimator of a state; raise a ValueError if it is invalid."""
-        estimator = super().from_state(state)
-        own = below("own", state.arrays)
-        estimator.forest_ = Forest.restored(own, estimator.n_features_in_)
-        return estimator
-
-
-class RandomizedTrees(_Trees):
-    """Extremely randomised trees; scores are log-odds of the mean probability.
-
-    Parameters
-    ----------
-    n_trees : int, default=60
-        Number of trees.
-    min_leaf : int, default=2
-        Minimum number of rows per leaf. It is raised for large data, so that a tree has
-        about 5000 leaves at most.
-    random_state : int, RandomState instance or None, default=None
-        Random seed of features and thresholds.
-
-    Attributes
-    ----------
-    forest_ : Forest
-        The trees; the value of a leaf is its share of positives.
-    offset_ : float
-        Always zero.
-    classes_ : ndarray of shape (2,)
-        The negative and the positive label.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
-        "min_leaf": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self, n_trees: int = 60, *, min_leaf: int = 2, random_state: Any = None
-    ) -> None:
-        self.n_trees = n_trees
-        self.min_leaf = min_leaf
-        self.random_state = random_state
-
-    def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
         from sklearn.ensemble import ExtraTreesClassifier
 
         centre, scale = _float32_scaling(X)
@@ -135,6 +113,21 @@ class RandomizedTrees(_Trees):
         """Return the scores of validated rows."""
         p = self.forest_.scores(X) / len(self.forest_.roots)
         return clipped_log_odds(p) + self.offset_
+
+    def state(self) -> State:
+        """Return the state of the fitted estimator; see :mod:`aucmax.storage`."""
+        state = super().state()
+        own = {f"own.{name}": array for name, array in self.forest_.arrays().items()}
+        state.arrays.update(own)
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        own = below("own", state.arrays)
+        estimator.forest_ = Forest.restored(own, estimator.n_features_in_)
+        return estimator
 
 
 def clipped_log_odds(p: Any) -> Float:
