@@ -8,6 +8,7 @@ Boosted trees grow in all folds side by side. Other models are fitted one after 
 each on all cores: in parallel, small models would wait for Python's global lock.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
@@ -31,7 +32,6 @@ Progress = Callable[[str, int, int], None]  # member, models fitted, models in t
 _PROBE_ROWS = (250, 1000, 2500)  # fits that measure a member's cost; the first warms up
 _PROBE_SHARE = 0.25  # of the time budget, for these fits
 _MIN_ROWS = 300  # a member that can afford fewer rows is left out
-_MOST_ROWS = 30_000  # that a model is trained on, unless it is boosted trees
 _BLOCK = 1 << 16  # rows that are scored at a time
 _PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
 _BOOSTED_SHARE = 0.6  # of the time budget, for each member of boosted trees at most
@@ -42,6 +42,7 @@ class Member(NamedTuple):
 
     name: str
     estimator: Any
+    most_rows: int = sys.maxsize  # that a model is trained on
 
 
 class TrainingRows(NamedTuple):
@@ -178,7 +179,7 @@ def crossfit(
     """
     boosted = [member for member in members if _is_boosting(member)]
     others = [member for member in members if not _is_boosting(member)]
-    sizes = [_MOST_ROWS if boosted else len(rows.signed)] * len(others)
+    sizes = [member.most_rows for member in others]
     rows.X.make_features()
     end = np.inf if budget is None else monotonic() + budget
     fitted: dict[str, FittedMember] = {}
@@ -256,8 +257,9 @@ def _sizes(
     seconds = _PLANNED_SHARE * (end - monotonic())
     if optional and seconds <= 0.0:
         return [0] * len(members)
-    most = min(largest, _MOST_ROWS) if optional else largest
-    return affordable_rows(costs, most, seconds)
+    found = affordable_rows(costs, largest, seconds)
+    limits = [member.most_rows for member in members]
+    return [min(size, limit) for size, limit in zip(found, limits, strict=True)]
 
 
 def _fit_round(

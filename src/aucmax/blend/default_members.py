@@ -1,5 +1,6 @@
 """Members of a blend: the defaults, and the members that a user gives."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,14 @@ from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
 MANY_ROWS = 100_000  # beyond, fewer folds and members
-_FEW_ROWS = 3_000
+_FEW_ROWS, _SOME_ROWS = 3_000, 5_000
 _MOST_KERNEL = 300  # features
+_LINEAR_ROWS, _KERNEL_ROWS = 30_000, 5_000  # that a model is trained on
 
 _SMALL = Boosting(max_leaves=15)
 _MEDIUM = Boosting(max_leaves=31, min_leaf=15, native_up_to=200)
+_NUMBERS = Boosting(feature_share=1.0)
+_MORE_NUMBERS = replace(_NUMBERS, learning_rate=0.05, patience=50)
 _LARGE = Boosting(
     learning_rate=0.1, max_leaves=63, min_leaf=20, most_rounds=500, patience=30
 )
@@ -36,24 +40,21 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
 
     They were chosen on the data of docs/tables.md.
     """
-    linear, kernel = BAMCV(), KernelAUCCV(cv=3, fallback=False)
+    linear = Member("linear", BAMCV(), _LINEAR_ROWS)
+    kernel = Member("kernel", KernelAUCCV(cv=3, fallback=False), _KERNEL_ROWS)
     view = layout.view
     if view is None:  # wide sparse rows
         square_loss = Member("linear, square loss", LeastSquaresAUC())
-        return [square_loss, Member("linear", linear)]
-    has_categories = bool(view.levels.any())
+        return [square_loss, linear._replace(most_rows=sys.maxsize)]
+    if view.levels.any():
+        linear = linear._replace(estimator=TargetEncoded(BAMCV()))
     if n_rows > MANY_ROWS:
-        return [
-            Member("boosted trees", _LARGE),
-            Member("linear", TargetEncoded(linear) if has_categories else linear),
-        ]
-    trees = _SMALL if n_rows < _FEW_ROWS else _MEDIUM
-    if not has_categories:
-        return [
-            Member("boosted trees", replace(trees, feature_share=1.0)),
-            Member("linear", linear),
-            Member("kernel", kernel),
-        ]
+        return [Member("boosted trees", _LARGE), linear]
+    if not view.levels.any():
+        trees = _NUMBERS if n_rows < _SOME_ROWS else _MORE_NUMBERS
+        return [Member("boosted trees", trees), linear, kernel]
+    few = n_rows < _FEW_ROWS
+    trees = _SMALL if few else _MEDIUM
     members = [
         Member("boosted trees", trees),
         Member("boosted trees, pairs of categories", _PAIRS),
@@ -61,14 +62,12 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
     if (view.levels > trees.encode_above).any():
         by_sets = replace(trees, encode_above=int(view.levels.max()))
         members.append(Member("boosted trees, sets of categories", by_sets))
-    if n_rows < _FEW_ROWS and view.width <= _MOST_KERNEL:
-        return [*members, Member("kernel", kernel)]
-    return [*members, Member("linear", TargetEncoded(linear))]
+    return [*members, kernel if few and view.width <= _MOST_KERNEL else linear]
 
 
 def check_savable(members: Iterable[Member]) -> None:
     """Raise a TypeError if a member is not part of aucmax."""
-    for _, estimator in members:
+    for _, estimator, _ in members:
         kind = type(estimator)
         if not kind.__module__.startswith("aucmax."):
             raise TypeError(
