@@ -75,15 +75,20 @@ def ours(X: pd.DataFrame, y: np.ndarray, test: pd.DataFrame, _: list[str]) -> An
     return model, lambda: model.decision_function(test)
 
 
+def words(column: pd.Series) -> pd.Series:
+    """Return a column as text, in which a missing value is a word."""
+    return column.astype(object).where(column.notna(), "missing").astype(str)
+
+
 def as_categories(
     X: pd.DataFrame, test: pd.DataFrame, columns: list[str], most: int | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return both frames with categories of pandas, or codes of those with many."""
     X, test = X.copy(), test.copy()
     for name in columns:
-        known = pd.Index(X[name].astype(str).unique())
+        known = pd.Index(words(X[name]).unique())
         for frame in (X, test):
-            column = pd.Categorical(frame[name].astype(str), known)
+            column = pd.Categorical(words(frame[name]), known)
             many = most is not None and len(known) > most
             frame[name] = column.codes.astype(float) if many else column
     for frame in (X, test):
@@ -139,7 +144,7 @@ def catboost(X: Any, y: Any, test: Any, columns: list[str]) -> Any:
 
     X, test = X.copy(), test.copy()
     for name in columns:
-        X[name], test[name] = X[name].astype(str), test[name].astype(str)
+        X[name], test[name] = words(X[name]), words(test[name])
     model = CatBoostClassifier(
         cat_features=columns, verbose=0, thread_count=1, allow_writing_files=False
     ).fit(X, y)
