@@ -158,8 +158,8 @@ def _at_threshold(blend: AUCClassifier, X: Any, y: NDArray[Any]) -> str:
     chosen = p >= _THRESHOLD
     return (
         f"Probabilities are calibrated: of the {chosen.sum():,} test rows with "
-        f"{100 * _THRESHOLD:.0f} % or more, {100 * p[chosen].mean():.0f} % are expected "
-        f"to be positive, and {100 * y[chosen].mean():.0f} % are; they are "
+        f"{100 * _THRESHOLD:.0f} % or more, {100 * p[chosen].mean():.0f} % should be "
+        f"positive, and {100 * y[chosen].mean():.0f} % are; they are "
         f"{100 * y[chosen].sum() / y.sum():.0f} % of all positives."
     )
 
