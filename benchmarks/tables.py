@@ -31,13 +31,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata, t
-from sklearn.base import clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
-    StackingClassifier,
 )
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import (
     ParameterSampler,
     StratifiedKFold,
@@ -48,7 +46,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier
-from aucmax.blend.classifier import default_team
 from aucmax.metrics import auc
 from bench import lines_of, read
 from streams import SETS
@@ -124,12 +121,6 @@ def balanced() -> Any:
     )
 
 
-def stacking() -> Any:
-    """Return scikit-learn's blend of the same members."""
-    team = [(member.name, clone(member.estimator)) for member in default_team(False)]
-    return StackingClassifier(team, LogisticRegression(), cv=5)
-
-
 MODELS: dict[str, Model] = {
     "AUCClassifier": partial(AUCClassifier, random_state=0),
     "LightGBM": lightgbm,
@@ -139,7 +130,6 @@ MODELS: dict[str, Model] = {
     "HistGradientBoosting": partial(HistGradientBoostingClassifier, random_state=0),
     "random forest": partial(RandomForestClassifier, 300, random_state=0),
     "balanced logistic regression": balanced,
-    "StackingClassifier": stacking,
 }
 
 
@@ -197,8 +187,6 @@ def run(path: Path, names: list[str], only: list[str]) -> None:
                     model = MODELS[label]()
                 except ImportError:
                     continue
-                if sparse.issparse(data[0]) and label == "StackingClassifier":
-                    continue  # its members need dense rows
                 if sparse.issparse(data[0]) and "logistic" in label:
                     model.steps[0][1].set_params(with_mean=False)
                 note(path, name, seed, label, model, data)

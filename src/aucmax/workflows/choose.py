@@ -22,9 +22,9 @@ _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     """Choose an algorithm from the size of the data.
 
-    A blend for a table, unless ``fast``; else cross-validated Newton if the data fit in
-    memory, the square loss if they are large for that, and a race of stream learners if
-    they do not fit or come through a pipe.
+    A blend for a table, unless ``fast``, or a race of stream learners if it is too large
+    for that. Else cross-validated Newton if the data fit in memory, the square loss if
+    they are large for that, and the race if they do not fit or come through a pipe.
     """
     if source.size is None:
         return "AUCStream"
@@ -41,6 +41,8 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     values = total * stored if is_table else rows * width
     if not fast and rows >= _FEW_ROWS and narrow and values <= _MOST_BLENDED:
         return "AUCClassifier"
+    if not fast and is_table and rows >= _FEW_ROWS:
+        return "AUCStream"
     if total * stored <= _MANY_VALUES:
         return "BAMCV"
     return "LeastSquaresAUCCV" if X.shape[1] <= _FEW_FEATURES else "AUCStream"
