@@ -13,24 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.special import expit
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import compute_sample_weight, estimator_html_repr
+from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from aucmax.base.duplicate_rows import Repeats
-from aucmax.base.ranker import Ranker, generator
-from aucmax.blend.columns import TableRows
-from aucmax.blend.combine import BlendLeaderboardEntry, combine
+from aucmax.base.ranker import generator
+from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
+from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
     Member,
     Progress,
     TrainingRows,
     crossfit,
-    score_with,
     split_rows,
 )
 from aucmax.blend.default_members import (
@@ -39,39 +36,26 @@ from aucmax.blend.default_members import (
     default_team,
     named_members,
 )
-from aucmax.blend.duplicates import DuplicateCounts, count_duplicates
-from aucmax.blend.explanation import describe, results_html
+from aucmax.blend.duplicates import count_duplicates
 from aucmax.blend.importance import (
-    HeldOutSample,
-    Importance,
-    features_by_name,
     held_out_samples,
-    importances,
 )
 from aucmax.blend.row_layout import RowLayout
-from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.blend.table_input import encode_table, label_task
 from aucmax.core.rows import Float
-from aucmax.core.validation import MATRIX, MOST
-from aucmax.metrics.delong import AUCInterval
-from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, check_arrays
-from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.positive_class import check_positive
 
 if TYPE_CHECKING:  # imports pyarrow
     from aucmax.tables.encoder import TableEncoder
 
-_BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
 _FOLDS, _FEW_FOLDS = 5, 3  # of few and of many rows
 _MAX_ROUNDS = 10  # repetitions of the folds, if the time budget allows it …
 _ROWS_TIMES_ROUNDS = 20_000  # … and there are few rows, to keep model files small
 _TRAINING_SHARE = 0.9  # of the time budget, for fitting members
 _MIN_CLASS_ROWS = 3  # the default members split the training rows of a fold once more
-_MAX_COLUMNS = 200  # with importances; more would take too long
 
 
-class AUCClassifier(Ranker):
+class AUCClassifier(BlendedModel):
     """Classifier for tables that maximises AUC, with no parameters to tune.
 
     It blends boosted trees with a linear or kernel ranker, and reports its AUC with a
@@ -199,17 +183,6 @@ class AUCClassifier(Ranker):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    auc_: AUCInterval
-    leaderboard_: list[BlendLeaderboardEntry]
-    members_: dict[str, list[Any]]
-    _duplicates: DuplicateCounts
-    _importances: list[Importance]  # in the order of the columns
-    _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
-    _layout: RowLayout
-    _column_of_feature: list[str] | None = None  # None if X was not encoded
-    _blend: Float  # (3, members) mean and scale of the scores, and weights
-    _odds: Float  # (2,) slope and offset of the calibration
 
     def __init__(
         self,
@@ -347,62 +320,9 @@ class AUCClassifier(Ranker):
         self._blend, self._odds = result.blend, result.calibration
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out = [], []
-        if len(self._features_of_column()) <= _MAX_COLUMNS:
+        if len(self._features_of_column()) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
         return self
-
-    def predict_proba(self, X: ArrayLike) -> Float:
-        """Return calibrated class probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Probabilities of ``classes_[0]`` and ``classes_[1]``, calibrated on
-            out-of-fold scores by Platt's method.
-        """
-        score = self.decision_function(X)
-        return np.column_stack([expit(-score), expit(score)])
-
-    @property
-    def columns_(self) -> list[ColumnKind]:
-        """Name, kind and encoding of each column."""
-        if self.recipe_:
-            return column_kinds(self.recipe_["input"].get("roles", []))
-        names = self._features_of_column()
-        return [ColumnKind(name, "numeric", "1 feature") for name in names]
-
-    @property
-    def importances_(self) -> list[Importance]:
-        """Permutation importance of each column, highest first."""
-        return sorted(self._column_importances(), key=lambda column: -column.drop)
-
-    @property
-    def feature_importances_(self) -> Float:
-        """Permutation importance of each column, in the order of the columns."""
-        found = self._column_importances()
-        if not found:
-            raise AttributeError(
-                f"Importances were not computed: there are more than {_MAX_COLUMNS} "
-                "columns, or cv does not hold out every row once. Use "
-                "sklearn.inspection.permutation_importance."
-            )
-        return np.array([column.drop for column in found])
-
-    def explain(self) -> str:
-        """Describe the model: classes, AUC, members, columns and duplicate rows."""
-        check_is_fitted(self)
-        return describe(
-            self.classes_.tolist(),
-            self.auc_,
-            self.leaderboard_,
-            self.importances_,
-            self._duplicates,
-        )
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``; see :func:`aucmax.load`.
@@ -453,139 +373,7 @@ class AUCClassifier(Ranker):
             )
         return X, signed / np.mean(np.abs(signed[present]))
 
-    @property
-    def row_width(self) -> int:
-        """Number of features of an encoded row."""
-        return self._layout.width
-
-    def decision_function(self, X: ArrayLike) -> Float:
-        """Return the score of each row; higher scores rank nearer ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Log-odds of ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        if self.encoder_ is not None and hasattr(X, "columns"):
-            return self.score_rows(self._accepted(self.encoder_.transform(X)))
-        if self.row_width == self.n_features_in_:
-            return super().decision_function(X)
-        rows = check_array(X, **MATRIX)
-        if rows.shape[1] != self.row_width:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but AUCClassifier was fitted to a "
-                f"table of {self.n_features_in_} columns: pass a data frame with them."
-            )
-        return self.score_rows(self._accepted(rows))
-
-    def _accepted(self, X: Any) -> Any:
-        if not self._layout.may_lack(X):
-            return super()._accepted(X)
-        values = X.data if sparse.issparse(X) else X
-        if (np.abs(values) > MOST).any():  # missing values are not
-            super()._accepted(np.where(np.isnan(X), 0.0, X))
-        return X
-
     def _unfitted_members(self, n_rows: int) -> list[Member]:
         if self.members is None:
             return default_team(self._layout, n_rows)
         return named_members(self.members)
-
-    def _column_importances(self) -> list[Importance]:
-        """Return the importances, which are computed when they are first asked for."""
-        if self._held_out:
-            columns = self._features_of_column()
-            self._importances = importances(
-                self._held_out, self._score_encoded, columns
-            )
-            self._held_out = []
-        return self._importances
-
-    def _score_encoded(self, X: Any, fold: int) -> Float:
-        return self._score(self._layout.rows(X), fold)
-
-    def _features_of_column(self) -> dict[str, NDArray[np.int64]]:
-        """Return the encoded features of each column, by its name."""
-        names = self._column_of_feature
-        if names is None:
-            known = getattr(self, "feature_names_in_", range(self.n_features_in_))
-            names = [str(name) for name in known]
-        return features_by_name(names)
-
-    def score_rows(self, X: Any) -> Float:
-        """Return the scores of validated rows."""
-        if sparse.issparse(X) and self._layout.view is not None:
-            size = max(_BLOCK // X.shape[1], 1)
-            blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
-            scores = [self._score(self._layout.rows(block)) for block in blocks]
-            return np.concatenate([np.zeros(0), *scores])
-        return self._score(self._layout.rows(X))
-
-    def _score(self, rows: TableRows, fold: int | None = None) -> Float:
-        """Return calibrated scores, by all models or by those of one fold."""
-        slope, total = self._odds[0], np.full(len(rows), self._odds[1])
-        chosen = slice(None) if fold is None else slice(fold, fold + 1)
-        for models, (mean, scale, w) in zip(
-            self.members_.values(), self._blend.T, strict=True
-        ):
-            scores = [score_with(model, rows) for model in models[chosen]]
-            total += slope * w / scale * (np.mean(scores, axis=0) - mean)
-        return total
-
-    def _html_repr(self) -> str:
-        """Return the diagram of scikit-learn, with the results below it."""
-        diagram: str = estimator_html_repr(self)
-        if not hasattr(self, "auc_"):
-            return diagram
-        return diagram + results_html(self.auc_, self.leaderboard_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def state(self) -> State:
-        """Return the state of the blend and its models; see :mod:`aucmax.storage`."""
-        state = super().state()
-        counts = [(name, len(models)) for name, models in self.members_.items()]
-        state.header["notes"] = Notes(
-            *(self.auc_, self.leaderboard_, self._column_importances()),
-            *(self._duplicates, counts),
-        ).to_json()
-        state.header["encoded"] = self.row_width
-        own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
-        state.arrays.update({f"own.{name}": array for name, array in own.items()})
-        for name, models in self.members_.items():
-            for k, model in enumerate(models):
-                state.children[f"{name}.{k}"] = model.state()
-        return state
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Return the estimator of a state; raise a ValueError if it is invalid."""
-        estimator = super().from_state(state)
-        notes, own = Notes.from_json(state.header["notes"]), below("own", state.arrays)
-        estimator.auc_, estimator.leaderboard_ = notes.auc, notes.leaderboard
-        estimator._importances, estimator._held_out = notes.importances, []
-        estimator._duplicates = notes.repeats
-        encoded = state.header.get("encoded", estimator.n_features_in_)
-        estimator._layout = layout = RowLayout.restored(encoded, own)
-        counts, widths = dict(notes.models), layout.member_widths
-        estimator.members_ = restore_members(state, counts, widths)
-        found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)
-        estimator._blend, estimator._odds = blend, odds = found["blend"], found["odds"]
-        expected = (3, len(estimator.members_))
-        if blend.shape != expected or odds.shape != (2,):
-            raise ValueError(
-                f"blend and calibration have shapes {blend.shape} and {odds.shape}, "
-                f"expected {expected} and (2,)."
-            )
-        if not (blend[1:] > 0.0).all() or not odds[0] > 0.0:
-            raise ValueError("blend weights or calibration slope are not positive.")
-        return estimator

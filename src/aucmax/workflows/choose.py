@@ -22,9 +22,10 @@ _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     """Choose an algorithm from the size of the data.
 
-    A blend for a table, unless ``fast``, or a race of stream learners if it is too large
-    for that. Else cross-validated Newton if the data fit in memory, the square loss if
-    they are large for that, and the race if they do not fit or come through a pipe.
+    A blend for a table, unless ``fast``, or a race of stream learners if it is too
+    large for that. Else cross-validated Newton if the data fit in memory, the square
+    loss if they are large for that, and the race if they do not fit or come through a
+    pipe.
     """
     if source.size is None:
         return "AUCStream"
