@@ -62,7 +62,8 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
     if (view.levels > trees.encode_above).any():
         by_sets = replace(trees, encode_above=int(view.levels.max()))
         members.append(Member("boosted trees, sets of categories", by_sets))
-    return [*members, kernel if few and view.width <= _MOST_KERNEL else linear]
+    narrow = view.width <= _MOST_KERNEL and layout.width == len(layout.levels)
+    return [*members, kernel if few and narrow else linear]
 
 
 def check_savable(members: Iterable[Member]) -> None:

@@ -71,7 +71,7 @@ def _check_told(recipe: dict[str, Any]) -> None:
 def _fits_fields(told: Any, kind: type) -> bool:
     """Return whether a dictionary has the fields of a class, and values like them."""
     kinds = get_type_hints(kind)
-    newer = {"low", "high"}  # not in old files
+    newer = {"low", "high", "kept"}  # not in old files
     return (
         isinstance(told, dict)
         and kinds.keys() - newer <= told.keys() <= kinds.keys()

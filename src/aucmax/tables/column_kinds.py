@@ -79,12 +79,15 @@ class Column:
     words: int = 0  # distinct ones of a text
     low: float = 0.0  # of the numbers: their range, but for 1 % at either end;
     high: float = 0.0  # both zero if it is not known
+    kept: bool = False  # categories are codes, and missing values stay missing
 
     @property
     def became(self) -> str:
         """What became of it, in words."""
         if self.role in LEFT_OUT:
             return "left out"
+        if self.kept and self.role in (CATEGORY, YES_NO):
+            return "codes" if self.role == CATEGORY else "0 or 1"
         if self.role in (CATEGORY, YES_NO):
             tail = {0: "", 1: ", others pooled"}.get(self.tail, ", others hashed")
             some = (
@@ -94,10 +97,11 @@ class Column:
         if self.role == TEXT:
             return "hashed words"
         if self.role == DATE:
-            return "time, weekday, hour"
+            return "time, month, weekday, hour" if self.kept else "time, weekday, hour"
         written = {"": "", "comma": ", decimal commas"}
         shown = written.get(self.notation, f", {self.notation}")
         filled = f", {self.fill:.4g} if missing" if self.missing else ""
+        filled = "" if self.kept else filled
         return f"1 feature{shown}{filled}"
 
 

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from itertools import accumulate
 from numbers import Integral
@@ -314,6 +314,7 @@ def make_schema(
     coded = overrides.encode == "codes"
     if coded:  # yes and no are 1 and 0
         notation |= dict.fromkeys(named(YES_NO), "boolean")
+        found = [replace(c, kept=True, values=[], tail=0) for c in found]
     categories = [column for column in used if column.role in (CATEGORY, YES_NO)]
     missing = [column.name for column in used if column.missing]
     return Schema(
