@@ -16,7 +16,8 @@ from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.json_lines import JsonLinesSource
 from aucmax.io.recipe import check_recipe
-from aucmax.tables.labels import _NUMBER, Task
+from aucmax.tables.label_values import _NUMBER
+from aucmax.tables.labels import Task
 from aucmax.tables.number_formats import _READERS, find_notation
 from aucmax.tables.options import option, tell_command_line
 from helpers.commands import invoke

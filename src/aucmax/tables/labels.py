@@ -11,21 +11,24 @@ compared without case: "yes", "Yes" and "YES" are one label.
 """
 
 import csv
-import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.tables import label_meanings as label_words
+from aucmax.tables.label_values import (
+    Label,
+    label_identity,
+    label_key,
+    label_order,
+    listed_labels,
+    shell_argument,
+    shown_label,
+)
 from aucmax.tables.options import option
-
-Label: TypeAlias = float | str
-
-_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 # Labels that mean the same everywhere: known by one of them alone, so that a stream may
 # begin with one class only. Other labels, 1 and 2 among them, have to be seen together.
@@ -126,7 +129,9 @@ class Task(NamedTuple):
         if () in (positive is None or ups, negative is None or downs):
             raise ValueError("A class needs at least one label.")
         if both := set(ups) & set(downs):
-            raise ValueError(f"Labels are both positive and negative: {_list(both)}")
+            raise ValueError(
+                f"Labels are both positive and negative: {listed_labels(both)}"
+            )
         if others is None:
             one_only = "negative" if not downs else "positive"
             others = "error" if ups and downs else one_only
@@ -236,7 +241,7 @@ class Task(NamedTuple):
         if self.others == "drop" and not side.all():
             row = int(np.argmax(side == 0))
             raise LabelError(
-                f"label {_show(_labels(y)[row])} is neither positive nor "
+                f"label {shown_label(_labels(y)[row])} is neither positive nor "
                 f"negative: the task is {self}.",
                 row,
             )
@@ -249,9 +254,9 @@ class Task(NamedTuple):
         pair = len(self.positive) == 1 and (len(self.negative) == 1 or self.coded)
         if not pair or self.halves or self.others != "error":
             return f"Positive: {self} {count}."
-        other = " or ".join(map(_argument, self.negative))
+        other = " or ".join(map(shell_argument, self.negative))
         return (
-            f"Positive: {_show(self.positive[0])} {count}; "
+            f"Positive: {shown_label(self.positive[0])} {count}; "
             f"to rank the other label high: --positive {other}"
         )
 
@@ -280,13 +285,13 @@ class Task(NamedTuple):
 
     def __str__(self) -> str:
         if self.above is not None:
-            return f"above {_show(self.above)}"
+            return f"above {shown_label(self.above)}"
         if self.halves:
             drawn = "" if self.seed is None else f", drawn with seed {self.seed}"
             return f"first half of the labels against the second{drawn}"
         if not self.settled:
             return "as the labels say"
-        high, low = _list(self.positive), _list(self.negative)
+        high, low = listed_labels(self.positive), listed_labels(self.negative)
         if self.coded:
             low = low.replace(", ", " or ")
         rest = {"drop": ", others dropped", "error": ""}.get(self.others)
@@ -296,7 +301,9 @@ class Task(NamedTuple):
 
     def _halve(self, seen: list[Label]) -> "Task":
         if len(seen) == 1:
-            raise ValueError(f"All labels are {_show(seen[0])}: cannot make halves.")
+            raise ValueError(
+                f"All labels are {shown_label(seen[0])}: cannot make halves."
+            )
         labels = seen
         if self.seed is not None:
             # RandomState, because its stream is the same in every version of NumPy.
@@ -304,8 +311,8 @@ class Task(NamedTuple):
             labels = [seen[i] for i in draw]
         first, second = labels[: len(seen) // 2], labels[len(seen) // 2 :]
         return self._replace(
-            positive=tuple(sorted(first, key=_order)),
-            negative=tuple(sorted(second, key=_order)),
+            positive=tuple(sorted(first, key=label_order)),
+            negative=tuple(sorted(second, key=label_order)),
         )
 
     def _check_kind(self, y: NDArray[Any]) -> None:
@@ -313,16 +320,16 @@ class Task(NamedTuple):
         if self.above is not None:
             if y.size and y.dtype.kind != "f":
                 raise ValueError(
-                    f"Labels are text, such as {_show(y[0])}, and cannot be compared "
-                    f"with {_show(self.above)}; {_remedy()}."
+                    f"Labels are text, such as {shown_label(y[0])}, and cannot be "
+                    f"compared with {shown_label(self.above)}; {_remedy()}."
                 )
             return
         named = (*self.positive, *self.negative)
         words = [label for label in named if isinstance(label, str)]
         if words and y.size and y.dtype.kind == "f":
             raise ValueError(
-                f"Labels are numbers, such as {_show(y[0])}, and cannot be "
-                f"{_list(words)}; {_remedy()}."
+                f"Labels are numbers, such as {shown_label(y[0])}, and cannot be "
+                f"{listed_labels(words)}; {_remedy()}."
             )
 
     def _of_numbers(self, y: NDArray[Any]) -> NDArray[np.int8]:
@@ -344,25 +351,27 @@ class Task(NamedTuple):
             **dict.fromkeys(self.positive, 1),
         }
         # A label as it is written comes first, for who gives two spellings two sides.
-        spelled = {_identity(label): side for label, side in side_of.items()}
+        spelled = {label_identity(label): side for label, side in side_of.items()}
         others = _SIDES.get(self.others)
 
         def sign_of(key: Label | None) -> int | None:
             if key is None:
                 return None
-            return side_of.get(key, spelled.get(_identity(key), others))
+            return side_of.get(key, spelled.get(label_identity(key), others))
 
-        sign: dict[Any, Any] = {value: sign_of(_key(value)) for value in set(values)}
+        sign: dict[Any, Any] = {
+            value: sign_of(label_key(value)) for value in set(values)
+        }
         if None in sign.values():
             unknown = {value for value, side in sign.items() if side is None}
             self._refuse_unknown(y, min(values.index(value) for value in unknown))
         return np.fromiter(map(sign.__getitem__, values), np.int8, len(values))
 
     def _refuse_unknown(self, y: NDArray[Any], row: int) -> None:
-        if _key(y[row]) is None:
+        if label_key(y[row]) is None:
             raise LabelError("the label is missing.", row)
         raise LabelError(
-            f"unknown label {_show(y[row])}; the task is {self}; {_remedy()}.",
+            f"unknown label {shown_label(y[row])}; the task is {self}; {_remedy()}.",
             row,
         )
 
@@ -381,21 +390,6 @@ def _labels(y: ArrayLike | None) -> NDArray[Any]:
     raise ValueError(f"Labels must be numbers or text, not {y.dtype}.")
 
 
-def _key(label: Any) -> Label | None:
-    """Return what is compared of a label; None if it is missing."""
-    if isinstance(label, str):
-        text = label.strip()
-        return float(text) if _NUMBER.fullmatch(text) else text or None
-    if label is None or label != label:
-        return None
-    return float(label)
-
-
-def _identity(label: Label) -> Label:
-    """Return what all spellings of a label have in common."""
-    return label_words.identity(label) if isinstance(label, str) else label
-
-
 def _counts(y: NDArray[Any]) -> dict[Label, int]:
     """Return the rows of each label that occurs, numbers first, each in their order."""
     if y.dtype.kind == "f":
@@ -404,18 +398,18 @@ def _counts(y: NDArray[Any]) -> dict[Label, int]:
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))
     rows: Counter[Label] = Counter()
     for value, count in Counter(y.tolist()).items():
-        key = _key(value)
+        key = label_key(value)
         if key is None:
             raise LabelError("the label is missing.", y.tolist().index(value))
         rows[key] += count
-    return {label: rows[label] for label in sorted(rows, key=_order)}
+    return {label: rows[label] for label in sorted(rows, key=label_order)}
 
 
 def _merged(rows: Mapping[Label, int]) -> dict[Label, int]:
     """Return the rows with spellings of one label as the most frequent of them."""
     spellings: dict[Label, list[Label]] = {}
     for label in rows:
-        spellings.setdefault(_identity(label), []).append(label)
+        spellings.setdefault(label_identity(label), []).append(label)
     return {
         max(labels, key=lambda label: rows[label]): sum(rows[label] for label in labels)
         for labels in spellings.values()
@@ -424,7 +418,7 @@ def _merged(rows: Mapping[Label, int]) -> dict[Label, int]:
 
 def _guess(rows: Mapping[Label, int]) -> "Task":
     """Return the task that labels with so many rows suggest."""
-    seen = sorted(rows, key=_order, reverse=True)  # of as many rows, the larger
+    seen = sorted(rows, key=label_order, reverse=True)  # of as many rows, the larger
     if len(seen) == 2 and type(seen[0]) is type(seen[1]):
         high = _higher(*seen)
         if high is None:
@@ -432,15 +426,17 @@ def _guess(rows: Mapping[Label, int]) -> "Task":
         (low,) = (label for label in seen if label != high)
         return Task((high,), (low,))
     if len(seen) > 1:
-        raise ValueError(f"There are {len(seen)} labels: {_list(seen)}; {_remedy()}.")
+        raise ValueError(
+            f"There are {len(seen)} labels: {listed_labels(seen)}; {_remedy()}."
+        )
     if seen == [1.0]:  # is it -1/+1 or 0/1? The data will show.
         return Task((1.0,), (-1.0, 0.0), coded=True)
-    for spelling in (seen[0], _identity(seen[0])):
+    for spelling in (seen[0], label_identity(seen[0])):
         for low, high in _codings():
             if spelling in (low, high):
                 return Task((high,), (low,))
     raise ValueError(
-        f"All labels of the first rows are {_show(seen[0])}, which may be the "
+        f"All labels of the first rows are {shown_label(seen[0])}, which may be the "
         f"positive class or the negative one; {_remedy()}."
     )
 
@@ -453,10 +449,6 @@ def _higher(first: Label, second: Label) -> Label | None:
         return None
     low, high = sorted((first, second))
     return high if low <= 0.0 < high else None
-
-
-def _order(label: Label) -> tuple[bool, Label]:
-    return isinstance(label, str), label
 
 
 def _refuse_missing(y: NDArray[Any]) -> None:
@@ -482,41 +474,11 @@ def _group(labels: Label | Sequence[Label] | None) -> tuple[Label, ...]:
         labels = [word for word in words if word.strip()]
     elif not isinstance(labels, Iterable):
         labels = [labels]
-    keys = [_key(label) for label in labels]
+    keys = [label_key(label) for label in labels]
     if None in keys:
         raise ValueError(f"A label is missing in {labels!r}.")
     return tuple(dict.fromkeys(key for key in keys if key is not None))
 
 
-def _show(label: Any) -> str:
-    key = _key(label)
-    if isinstance(key, float):
-        return str(int(key)) if key.is_integer() and abs(key) < 1e15 else repr(key)
-    return str(key)
-
-
 def _remedy() -> str:
     return f"set the positive labels: {option('positive', 'LABELS')}"
-
-
-def _argument(label: Label) -> str:
-    """Return a label as one writes it after ``--positive`` in a shell."""
-    text = _quoted(_show(label))
-    if text[:1] in (">", "@"):  # which would be a rule
-        text = f'"{text}"'
-    return shlex.quote(text)
-
-
-def _quoted(label: str) -> str:
-    """Return a label as ``--positive`` takes it among others."""
-    if "," not in label and label[:1] != '"':
-        return label
-    doubled = label.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _list(labels: Iterable[Label], most: int = 8) -> str:
-    names = [_quoted(_show(label)) for label in sorted(labels, key=_order)]
-    if len(names) > most:
-        names[most - 2 : -1] = ["…"]
-    return ", ".join(names)
