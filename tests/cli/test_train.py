@@ -562,13 +562,20 @@ def table_of(n, columns=3, seed=0):
     return "\n".join([f"{names},outcome", *rows, ""])
 
 
-def test_large_tables_are_blended_within_a_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("aucmax.workflows.choose._BLENDED", 1000.0)
-    monkeypatch.setattr("aucmax.workflows.choose._BUDGET", 1.0)
+def test_tables_too_large_for_a_blend_are_streamed(tmp_path, monkeypatch):
+    monkeypatch.setattr("aucmax.workflows.choose._MOST_BLENDED", 1000.0)
     (tmp_path / "a.csv").write_text(table_of(2000))
     args = ("-o", tmp_path / "m", "--label", "outcome")
     result = invoke("train", tmp_path / "a.csv", *args)
-    assert "AUCClassifier" in result.stdout
+    assert "AUCStream" in result.stdout
+    result = invoke("train", tmp_path / "a.csv", *args, "--fast")
+    assert "BAMCV" in result.stdout
+
+
+def test_a_budget_limits_the_rows_of_members(tmp_path):
+    (tmp_path / "a.csv").write_text(table_of(2000))
+    args = ("-o", tmp_path / "m", "--label", "outcome", "--algorithm", "AUCClassifier")
+    result = invoke("train", tmp_path / "a.csv", *args, "--param", "time_budget=1")
     model = aucmax.load(tmp_path / "m")
     assert model.time_budget == 1.0
     rows = {line.rows for line in model.leaderboard_}

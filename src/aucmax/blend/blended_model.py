@@ -136,7 +136,8 @@ class BlendedModel(Ranker):
         if not self._layout.may_lack(X):
             return super()._accepted(X)
         values = X.data if sparse.issparse(X) else X
-        if (np.abs(values) > MOST).any():  # missing values are not
+        limit = min(MOST, float(np.finfo(values.dtype).max))
+        if (np.abs(values) > limit).any():  # missing values are not
             super()._accepted(np.where(np.isnan(X), 0.0, X))
         return X
 

@@ -183,8 +183,8 @@ class BoostedTrees(TableModel):
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
         own, width = below("own", state.arrays), estimator.n_features_in_
-        estimator.takes_columns = "levels" in own
-        levels = own.get("levels", np.zeros(width))
+        estimator.takes_columns = bool(own.keys() & {"levels", "kind"})
+        levels = own["levels"] if estimator.takes_columns else np.zeros(width)
         estimator.levels_ = whole_numbers("levels", levels, 0, 1 << 31)
         if estimator.levels_.shape != (width,):
             raise ValueError(f"'levels' has not the shape ({width},).")

@@ -63,14 +63,11 @@ class FeatureView(NamedTuple):
             )
         if not np.isfinite(median).all() or (len(flagged) and not len(median)):
             raise ValueError("'median' is missing or not finite.")
-        # Files of version 0.1.0 have no categories.
-        levels = arrays.get("levels", np.zeros(width))
-        levels = whole_numbers("levels", levels, 0, 1 << 31)
+        levels = whole_numbers("levels", arrays["levels"], 0, 1 << 31)
         if levels.shape != (width,):
             raise ValueError(f"'levels' has shape {levels.shape}, expected ({width},).")
         most = max(int((levels + 1)[levels > 0].sum()) - 1, 0)
-        onehot = arrays.get("onehot", np.zeros(0))
-        onehot = whole_numbers("categories", onehot, 0, most)
+        onehot = whole_numbers("categories", arrays["onehot"], 0, most)
         if onehot.ndim != 1 or (len(onehot) and not levels.any()):
             raise ValueError(f"'onehot' has shape {onehot.shape}.")
         return cls(median, flagged, levels, onehot)

@@ -109,12 +109,14 @@ class Forest(NamedTuple):
         inside = (right > np.arange(n) + 1) & (right < end)
         if not ((feature == LEAF) | inside).all():
             raise ValueError("a node of the trees has an invalid right child.")
-        # Trees of version 0.1.0 have no categories, and no missing values.
-        kind = whole_numbers("kinds", arrays.get("kind", np.zeros(n)), 0, CATEGORICAL)
-        words = arrays.get("sets", np.zeros(0))
-        words = whole_numbers("sets", words, -(2**31), 2**31 - 1)
+        if not arrays.keys() & {"kind", "sets", "bounds"}:
+            # Trees of version 0.1.0 have no categories, and no missing values.
+            none = {"kind": np.zeros(n), "sets": np.zeros(0), "bounds": np.zeros(1)}
+            arrays = {**arrays, **none}
+        kind = whole_numbers("kinds", arrays["kind"], 0, CATEGORICAL)
+        words = whole_numbers("sets", arrays["sets"], -(2**31), 2**31 - 1)
         sets = words.astype(np.int32).view(np.uint32)
-        bounds = whole_numbers("sets", arrays.get("bounds", np.zeros(1)), 0, len(sets))
+        bounds = whole_numbers("sets", arrays["bounds"], 0, len(sets))
         known = number[(feature != LEAF) & (kind == CATEGORICAL)]
         if (
             (kind.shape != (n,) or sets.ndim != 1 or bounds.ndim != 1)

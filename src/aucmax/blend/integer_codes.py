@@ -75,10 +75,9 @@ class IntegerCodes(NamedTuple):
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], width: int) -> "IntegerCodes":
         """Return the codes of stored arrays; raise a ValueError if invalid."""
-        none = np.zeros(0)  # of files of version 0.1.0
-        values = np.asarray(arrays.get("values", none), np.float64)
-        columns = whole_numbers("columns", arrays.get("columns", none), 0, width - 1)
-        ends = whole_numbers("codes", arrays.get("ends", none), 0, len(values))
+        values = np.asarray(arrays["values"], np.float64)
+        columns = whole_numbers("columns", arrays["columns"], 0, width - 1)
+        ends = whole_numbers("codes", arrays["ends"], 0, len(values))
         if (
             columns.ndim != 1
             or columns.shape != ends.shape

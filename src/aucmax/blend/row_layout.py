@@ -84,9 +84,12 @@ class RowLayout(NamedTuple):
         """Return the layout of stored arrays; raise a ValueError if invalid."""
         if type(width) is not int or not 0 < width < 1 << 31:
             raise ValueError(f"it claims {width!r} encoded features.")
-        # Files of version 0.1.0 have no categories, and no columns of wide rows.
-        old = np.zeros(width if width <= WIDE else 0)
-        levels = whole_numbers("levels", arrays.get("encoded_levels", old), 0, 1 << 31)
+        if not arrays.keys() & {"encoded_levels", *IntegerCodes._fields}:
+            # Files of version 0.1.0 have no categories, and no columns of wide rows.
+            none = np.zeros(width if width <= WIDE else 0)
+            old = {"encoded_levels": none, "levels": none, "onehot": np.zeros(0)}
+            arrays = {**arrays, **NO_CODES._asdict(), **old}
+        levels = whole_numbers("levels", arrays["encoded_levels"], 0, 1 << 31)
         if levels.ndim != 1 or len(levels) > width:
             raise ValueError(f"'encoded_levels' has shape {levels.shape}.")
         codes, view = IntegerCodes.restored(arrays, max(len(levels), 1)), None

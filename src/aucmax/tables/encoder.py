@@ -167,11 +167,10 @@ class TableEncoder:
                 part = np.where(known, table - mean, 0.0) / np.maximum(count, 1.0)
                 mean += part.sum(axis=0)
             for seen, column in zip(values, categories, strict=False):
-                for value, count in zip(
-                    column.values, column.take(chosen).counts().tolist(), strict=True
-                ):
-                    if count:
-                        seen[shown(value)] += count
+                times = column.take(chosen).counts().tolist()
+                for value, often in zip(column.values, times, strict=True):
+                    if often:
+                        seen[shown(value)] += often
             if schema.encode == "onehot" and sum(map(len, values)) > MOST_VALUES:
                 raise ValueError(
                     f"one-hot encoding would make more than {MOST_VALUES} features: "
