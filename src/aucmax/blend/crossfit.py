@@ -4,12 +4,16 @@ If every row is held out exactly once, as with folds, the fitted member is the m
 the fold models. Otherwise, as with time-series splits, the splits only provide the
 out-of-fold scores, and the member is refitted on all rows.
 
-Boosted trees grow in all folds side by side. Other models are fitted one after another,
-each on all cores: in parallel, small models would wait for Python's global lock.
+Boosted trees grow in all folds side by side, and beside the other models. Those are
+fitted one after another, each on all cores: in parallel, small models would wait for
+Python's global lock.
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Lock
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -80,6 +84,20 @@ class FittedMember(NamedTuple):
     scores: Float  # (n,) out-of-fold scores; NaN for rows that were never held out
     seconds: float
     rows: int  # largest number of rows a model was trained on
+
+
+class _Count:
+    """Number of fitted models, which is reported by whichever thread fits one."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self.done, self._total, self._progress = 0, total, progress
+        self._lock = Lock()
+
+    def add(self, name: str, models: int) -> None:
+        """Report that models of a member are fitted."""
+        with self._lock:
+            self.done += models
+            self._progress(name, self.done, self._total)
 
 
 class _FoldModel(NamedTuple):
@@ -185,16 +203,18 @@ def crossfit(
     fitted: dict[str, FittedMember] = {}
     for folds in rounds:
         start = monotonic()
-        total, done = len(members) * len(folds), 0
-        found = []
-        for member in boosted:
-            limit = np.inf if budget is None else _BOOSTED_SHARE * (end - monotonic())
-            found.append(_boost(member, rows, folds, seed, n_jobs, limit))
-            done += len(folds)
-            progress(member.name, done, total)
-        if budget is not None and folds is rounds[0]:
-            sizes = _sizes(others, rows, folds, end, bool(boosted))
-        found += _fit_round(others, rows, folds, sizes, seed, end, progress, done)
+        count = _Count(len(members) * len(folds), progress)
+        boost = partial(_boost, boosted, rows, folds, seed, n_jobs, end, count)
+        if budget is None and n_jobs > 1:
+            with ThreadPoolExecutor(1) as pool:  # beside the other members
+                trees = pool.submit(boost)
+                found = _fit_round(others, rows, folds, sizes, seed, end, count)
+                found = trees.result() + found
+        else:
+            found = boost()
+            if budget is not None and folds is rounds[0]:
+                sizes = _sizes(others, rows, folds, end, bool(boosted))
+            found += _fit_round(others, rows, folds, sizes, seed, end, count)
         for new in found:
             known = fitted.get(new.name)
             fitted[new.name] = new if known is None else _merge_rounds(known, new)
@@ -209,32 +229,37 @@ def _is_boosting(member: Member) -> bool:
 
 
 def _boost(
-    member: Member,
+    members: Sequence[Member],
     rows: TrainingRows,
     folds: Sequence[Fold],
     seed: int,
     n_jobs: int,
-    limit: float,
-) -> FittedMember:
-    """Grow boosted trees in all folds, for at most ``limit`` seconds."""
-    start, view = monotonic(), rows.X.view
-    assert view is not None
-    models, scores = member.estimator.fit_folds(
-        rows.X.columns,
-        view.levels,
-        rows.signed > 0.0,
-        np.abs(rows.signed) if rows.weighted else None,
-        [(fold.train, fold.test) for fold in folds],
-        seed,
-        n_jobs,
-        start + limit,
-    )
-    seconds = (monotonic() - start) / len(folds)
-    parts = [
-        _FoldModel(model, score, seconds, len(fold.train))
-        for model, score, fold in zip(models, scores, folds, strict=True)
-    ]
-    return _assemble(member.name, len(rows.signed), folds, parts)
+    end: float,
+    count: _Count,
+) -> list[FittedMember]:
+    """Grow boosted trees in all folds, each member for a share of the time at most."""
+    found, view = [], rows.X.view
+    for member in members:
+        assert view is not None
+        start = monotonic()
+        models, scores = member.estimator.fit_folds(
+            rows.X.columns,
+            view.levels,
+            rows.signed > 0.0,
+            np.abs(rows.signed) if rows.weighted else None,
+            [(fold.train, fold.test) for fold in folds],
+            seed,
+            n_jobs,
+            start + _BOOSTED_SHARE * (end - start),
+        )
+        seconds = (monotonic() - start) / len(folds)
+        parts = [
+            _FoldModel(model, score, seconds, len(fold.train))
+            for model, score, fold in zip(models, scores, folds, strict=True)
+        ]
+        found.append(_assemble(member.name, len(rows.signed), folds, parts))
+        count.add(member.name, len(folds))
+    return found
 
 
 def _sizes(
@@ -269,21 +294,20 @@ def _fit_round(
     sizes: Sequence[int],
     seed: int,
     end: float,
-    progress: Progress,
-    before: int,
+    count: _Count,
 ) -> list[FittedMember]:
     """Return the members that were fitted to all folds in time.
 
-    ``before`` models have been fitted; if there were none, the first member is fitted
-    at any rate.
+    If no model has been fitted before, the first member is fitted at any rate.
     """
     jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(folds))]
     models: list[list[_FoldModel]] = [[] for _ in members]
-    for done, (j, k) in enumerate(jobs):
-        if monotonic() > end and (before or j != jobs[0][0]):
+    optional = count.done > 0
+    for j, k in jobs:
+        if monotonic() > end and (optional or j != jobs[0][0]):
             break
         models[j].append(_fit(members[j], rows, folds[k], sizes[j], seed + k))
-        progress(members[j].name, before + done + 1, before + len(jobs))
+        count.add(members[j].name, 1)
     return [
         _assemble(member.name, len(rows.signed), folds, fitted)
         for member, fitted in zip(members, models, strict=True)
