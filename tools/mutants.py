@@ -38,6 +38,34 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "target encoding of a training row counts the row itself",
+        "blend/target_encoding.py",
+        "other_hits = hits.sum(axis=1)[which] - hits[which, inner]",
+        "other_hits = hits.sum(axis=1)[which]",
+        "tests/blend/test_target_encoding.py",
+    ),
+    Mutant(
+        "a missing value goes left at every node",
+        "blend/forest.py",
+        "left = kind == MISSING_LEFT",
+        "left = True",
+        "tests/blend/test_trees.py",
+    ),
+    Mutant(
+        "boosted trees stop where the first fold is best",
+        "blend/boosting.py",
+        "mean = np.mean([g.curve for g in judged], axis=0)",
+        "mean = np.array(judged[0].curve)",
+        "tests/blend/test_boosting.py",
+    ),
+    Mutant(
+        "rows without a label are not left out",
+        "tables/faults.py",
+        "good = ~self.unlabelled",
+        "good = np.ones(len(self._batch), bool)",
+        "tests/io/test_csv_source.py -k label",
+    ),
+    Mutant(
         "step sizes decrease with rows instead of effective rows",
         "online/engine/step_sizes.py",
         "np.sqrt(1.0 + (balance / width) * t)",
@@ -303,8 +331,8 @@ KERNELS = [
     Mutant(
         "CBR's buffer keeps the covariance from before the step",
         "online/cbr_full.py",
-        "add_rows(drop, w, r, 0, width, c)",
-        "add_rows(drop, w, 0, 0, width, c)",
+        "scw.add_multiple(-beta * x_z, w, c)",
+        "scw.add_multiple(0.0, w, c)",
         "tests/online/test_cbr.py",
     ),
     Mutant(

@@ -13,9 +13,8 @@ from time import monotonic
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.ranker import generator
@@ -102,32 +101,13 @@ class BoostedTrees(TableModel):
         self.max_features = max_features
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Grow ``n_trees`` trees on numbers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger label, ``classes_[1]``, is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights. Rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         dense = rows.toarray() if sparse.issparse(rows) else rows
         weight = np.abs(signed) / np.mean(np.abs(signed))
         levels = np.zeros(dense.shape[1], np.int64)
-        return self._grow(dense, levels, signed > 0.0, weight)
+        self._grow(dense, levels, signed > 0.0, weight)
 
     def fit_table(
         self, rows: TableRows, positive: NDArray[np.bool_], weight: Float | None

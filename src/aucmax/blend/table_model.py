@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from aucmax.base.ranker import Ranker
 from aucmax.blend.columns import TableRows, codes
@@ -15,8 +15,7 @@ Ints = NDArray[np.int64]
 class TableModel(Ranker):
     """Base class of the models of a blend that see columns."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self:
-        """Not available: a blend fits such a model to the columns of a table."""
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         raise NotImplementedError(f"{type(self).__name__} is fitted by AUCClassifier.")
 
     def fit_table(

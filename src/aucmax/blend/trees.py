@@ -4,9 +4,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.ranker import Ranker, generator
@@ -64,26 +62,7 @@ class RandomizedTrees(Ranker):
         self.min_leaf = min_leaf
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes; the larger label, ``classes_[1]``, is positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Row weights. Rows of weight zero are ignored.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._require_both(signed)
         weight = None
@@ -94,7 +73,6 @@ class RandomizedTrees(Ranker):
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max)
         dense = rows.toarray() if sparse.issparse(rows) else rows
         self._grow(dense, signed > 0.0, weight, seed)
-        return self
 
     def _grow(self, X: Any, y: Any, weight: Any, seed: int) -> None:
         from sklearn.ensemble import ExtraTreesClassifier
