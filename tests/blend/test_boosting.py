@@ -28,36 +28,35 @@ FOLDS = list(StratifiedKFold(3).split(np.zeros(N), table()[2]))
 SETTINGS = Boosting(learning_rate=0.1, most_rounds=60, patience=20)
 
 
+def first_trees(model, count):
+    """Return a copy of a model with its first trees."""
+    forest = model.forest_
+    end = [*forest.roots.tolist(), len(forest.feature)][count]
+    some = BoostedTrees()
+    some.forest_ = forest._replace(
+        feature=forest.feature[:end],
+        number=forest.number[:end],
+        right=forest.right[:end],
+        kind=forest.kind[:end],
+        roots=forest.roots[:count],
+    )
+    some.offset_, some.levels_ = model.offset_, model.levels_
+    some.encoding_ = model.encoding_
+    return some
+
+
 def test_trees_stop_where_the_mean_of_the_folds_is_best():
     X, levels, y = table()
-    most = Boosting(learning_rate=0.1, most_rounds=60, patience=1000)
     models, scores = SETTINGS.fit_folds(X, levels, y, None, FOLDS, 0)
     counts = {len(model.forest_.roots) for model in models}
     assert len(counts) == 1  # the same in all folds
-    longest, _ = most.fit_folds(X, levels, y, None, FOLDS, 0)
-    assert counts <= {*range(1, 61)}
-    by_rounds = []
-    for rounds in range(1, 61):
-        aucs = []
-        for model, (_, test) in zip(longest, FOLDS, strict=True):
-            forest = model.forest_
-            cut = (
-                [*forest.roots.tolist(), len(forest.feature)][rounds]
-                if rounds < len(forest.roots)
-                else len(forest.feature)
-            )
-            part = forest._replace(
-                feature=forest.feature[:cut],
-                number=forest.number[:cut],
-                right=forest.right[:cut],
-                kind=forest.kind[:cut],
-                roots=forest.roots[forest.roots < cut],
-            )
-            model.forest_ = part
-            aucs.append(auc(y[test], model.score_rows(X[test])))
-            model.forest_ = forest
-        by_rounds.append(np.mean(aucs))
-    assert len(longest[0].forest_.roots) == int(np.argmax(by_rounds)) + 1
+    curves = []
+    for k, (train, test) in enumerate(FOLDS):  # without test rows, all trees are kept
+        (whole,), _ = SETTINGS.fit_folds(X, levels, y, None, [(train, test[:0])], k)
+        parts = [first_trees(whole, count) for count in range(1, 61)]
+        curves.append([auc(y[test], part.score_rows(X[test])) for part in parts])
+    assert counts == {int(np.argmax(np.mean(curves, axis=0))) + 1}
+    assert counts != {int(np.argmax(curves[0])) + 1}  # or the test shows little
     for model, score, (_, test) in zip(models, scores, FOLDS, strict=True):
         assert_array_equal(model.score_rows(X[test]), score)
 
