@@ -5,7 +5,7 @@ rows is highest. One number that is chosen on all rows hardly flatters these AUC
 is less noisy than a number for each fold.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -226,7 +226,6 @@ class Boosting:
         seed: int,
         n_jobs: int = 1,
         end: float = np.inf,
-        report: Callable[[int], None] = lambda done: None,
     ) -> tuple[list[BoostedTrees], list[Float]]:
         """Return a model for each fold, and the scores of its test rows.
 
@@ -249,7 +248,6 @@ class Boosting:
                 if judged:
                     mean = np.mean([g.curve for g in judged], axis=0)
                     best = int(np.argmax(mean)) + 1
-                report(done)
                 if monotonic() > end:
                     break
             best = min(best, self.most_rounds)

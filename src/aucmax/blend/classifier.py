@@ -103,7 +103,8 @@ class AUCClassifier(BlendedModel):
         Weights of the classes, by label, which multiply ``sample_weight``. They change
         training and probabilities; AUC does not depend on them.
     n_jobs : int, default=None
-        Number of threads; None uses all cores. Results do not depend on it.
+        Number of threads that grow boosted trees; None uses all cores. Other members
+        use all cores.
     random_state : int, RandomState instance or None, default=None
         Random seed of the folds and the members.
     verbose : bool, default=False
@@ -123,8 +124,9 @@ class AUCClassifier(BlendedModel):
     importances_ : list of Importance
         Permutation importance of each column, highest first: the decrease of AUC on
         held-out rows when the column is shuffled, with a 95 % confidence interval.
-        Empty for more than 200 columns, if ``time_budget`` is exhausted, or if ``cv``
-        does not hold out every row once.
+        Computed when first asked for, or by ``save``. Empty for more than 200 columns
+        (each hashed word of a text counts as one), or if ``cv`` does not hold out every
+        row once.
     feature_importances_ : ndarray of shape (n_columns,)
         The same decreases of AUC, in the order of the columns.
     members_ : dict
@@ -134,7 +136,7 @@ class AUCClassifier(BlendedModel):
     classes_ : ndarray of shape (2,)
         The negative and the positive label.
     n_features_in_ : int
-        Number of features seen in ``fit``; for an encoded table, after encoding.
+        Number of features, or of columns of a data frame, seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if X was a data frame.
 
@@ -148,10 +150,10 @@ class AUCClassifier(BlendedModel):
     **AUC and confidence interval.** The mean of the fold models ranks slightly better
     than each of them, so the blend is slightly better than ``auc_.value``. The upper
     end of the interval accounts for this gain. The interval also accounts for the
-    dependence between folds. In simulations with 100 to 400 rows, it covered the AUC of
-    the fitted model in 92 % to 100 % of the runs; ``benchmarks/intervals.py
-    classifier`` prints the table. The interval is valid for one fit, not for the best
-    of many settings compared by ``auc_``.
+    dependence between folds. In simulations with 100 to 400 rows and the members of
+    version 0.1.0, it covered the AUC of the fitted model in 92 % to 100 % of the runs;
+    ``benchmarks/intervals.py classifier`` prints the table. The interval is valid for
+    one fit, not for the best of many settings compared by ``auc_``.
 
     **Duplicate rows.** Equal rows with the same label are treated as copies and kept in
     one fold; otherwise models would be evaluated on rows they were trained on. If
@@ -159,8 +161,9 @@ class AUCClassifier(BlendedModel):
     with few categorical columns, equal rows are treated as separate observations. If
     such a table contains copies, pass ``groups``. ``explain`` prints the counts.
 
-    **Missing values.** NaN in a dense array is replaced by the median of the column,
-    and an indicator feature is added. Data frames with non-numeric columns are encoded
+    **Missing values.** Boosted trees see them. For other members, NaN in a dense array
+    is replaced by the median of the column, and an indicator feature is added if there
+    was one in training. Data frames with non-numeric columns are encoded
     as by ``aucmax train``; malformed cells count as missing, with a warning.
 
     References

@@ -73,14 +73,6 @@ class FeatureView(NamedTuple):
         return cls(median, flagged, levels, onehot)
 
     @property
-    def column_of_feature(self) -> Ints:
-        """The column that each feature is made from."""
-        numbers = np.flatnonzero(self.levels == 0)
-        categories = np.flatnonzero(self.levels)
-        owner = np.repeat(categories, self.levels[categories] + 1)
-        return np.concatenate([numbers, self.flagged, owner[self.onehot]])
-
-    @property
     def width(self) -> int:
         """Number of features."""
         numbers = int(np.count_nonzero(self.levels == 0))
