@@ -10,6 +10,7 @@ others, columns of text, and numbers that the manifest calls codes, are categori
 [table …]`` adds a JSON line to FILE for each table, split and model; results that are
 in FILE are not computed again. ``--part 0/2`` takes every other table, for two
 processes. Libraries that are not installed are skipped. Each model has one thread.
+AutoGluon gets as long as AUCClassifier took, or $AUTOGLUON_SECONDS.
 
 ``… report FILE`` prints the differences.
 """
@@ -20,6 +21,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -35,6 +37,7 @@ from bench import lines_of
 MOST_TRAIN, MOST_TEST = 10_000, 20_000
 OURS = "AUCClassifier"
 _FOLDER = Path(__file__).parents[2] / "shared" / "tables"
+SECONDS = float(os.environ.get("AUTOGLUON_SECONDS", 0))
 FOLDER = Path(os.environ.get("AUCMAX_TABLES", _FOLDER))
 
 Scores = np.ndarray
@@ -159,12 +162,77 @@ def xgboost(X: Any, y: Any, test: Any, columns: list[str]) -> Any:
     return model, lambda: model.predict_proba(test)[:, 1]
 
 
+def stacking(X: Any, y: Any, test: Any, columns: list[str]) -> Any:
+    """Fit scikit-learn's stack of boosting, a forest and a linear model."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import (
+        HistGradientBoostingClassifier,
+        RandomForestClassifier,
+        StackingClassifier,
+    )
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X, test = X.copy(), test.copy()
+    for name in columns:
+        X[name], test[name] = words(X[name]), words(test[name])
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", min_frequency=10, sparse_output=False
+    )
+    numbers = [name for name in X if name not in columns]
+    encoder = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), numbers),
+            ("categories", one_hot, columns),
+        ]
+    )
+    stack = StackingClassifier(
+        [
+            ("boosting", HistGradientBoostingClassifier(early_stopping=True)),
+            ("forest", RandomForestClassifier(300, min_samples_leaf=3)),
+            ("linear", LogisticRegression(max_iter=1000)),
+        ]
+    )
+    model = make_pipeline(encoder, stack).fit(X, y)
+    return model, lambda: model.predict_proba(test)[:, 1]
+
+
+def autogluon(
+    X: Any, y: Any, test: Any, columns: list[str], seconds: float | None = None
+) -> Any:
+    """Fit AutoGluon's best_quality in the seconds that AUCClassifier took."""
+    from autogluon.tabular import TabularPredictor
+
+    X, test = X.copy(), test.copy()
+    for name in columns:
+        X[name], test[name] = words(X[name]), words(test[name])
+    with tempfile.TemporaryDirectory() as folder:
+        model = TabularPredictor(
+            "label of the row",
+            problem_type="binary",
+            eval_metric="roc_auc",
+            path=folder,
+            verbosity=0,
+        ).fit(
+            X.assign(**{"label of the row": y}),
+            presets="best_quality",
+            time_limit=seconds,
+            num_cpus=1,
+        )
+        scores = model.predict_proba(test)[True].to_numpy()
+    return model, lambda: scores
+
+
 MODELS: dict[str, Any] = {
     OURS: ours,
     "LightGBM, 200 rounds": lightgbm,
     "LightGBM, stopped on five folds": stopped,
     "CatBoost": catboost,
     "XGBoost": xgboost,
+    "StackingClassifier": stacking,
+    "AutoGluon, equal time": autogluon,
 }
 
 
@@ -175,7 +243,13 @@ def run(path: Path, use: str, splits: int, part: str, names: list[str]) -> None:
     if names:
         chosen = chosen[chosen.name.isin(names)]
     place, parts = map(int, part.split("/"))
-    done = {(one["set"], one["split"], one["model"]) for one in lines_of(path)}
+    lines = lines_of(path)
+    done = {(one["set"], one["split"], one["model"]) for one in lines}
+    took = {
+        (one["set"], one["split"]): one["seconds"]
+        for one in lines
+        if one["model"] == OURS and "seconds" in one
+    }
     for seed in range(splits):
         for about in list(chosen.itertuples())[place::parts]:
             name = about[1 + list(manifest.columns).index("name")]
@@ -190,11 +264,16 @@ def run(path: Path, use: str, splits: int, part: str, names: list[str]) -> None:
             for label in left:
                 line: dict[str, Any] = {"set": name, "split": seed, "model": label}
                 line["rows"] = len(y)
+                fit = MODELS[label]
+                if fit is autogluon:
+                    fit = partial(fit, seconds=SECONDS or took.get((name, seed)))
                 start, cpu = perf_counter(), process_time()
                 try:
-                    model, score = MODELS[label](X, y, test, columns)
+                    model, score = fit(X, y, test, columns)
                     line["seconds"] = round(perf_counter() - start, 2)
                     line["cpu"] = round(process_time() - cpu, 2)
+                    if label == OURS:
+                        took[name, seed] = line["seconds"]
                     start = perf_counter()
                     line["auc"] = float(auc(y_test, score()))
                     line["microseconds"] = 1e6 * (perf_counter() - start) / len(y_test)
