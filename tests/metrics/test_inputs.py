@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 
 from aucmax.metrics import auc, auc_interval, auc_test, roc_curve
 from aucmax.metrics.inputs import as_scores
@@ -48,8 +49,6 @@ def test_a_label_of_another_type_may_be_positive():
     [
         ([0, 1, 1], [1, np.nan, 2], {}, r"score is NaN at row 1, .* -inf"),
         ([0, 1, 1], [1, 2], {}, r"score has 2 rows, but y has 3"),
-        ([1, 1, 1], [1, 2, 3], {}, r"one class only: all 3 rows are 1; .* both"),
-        (["a", "a"], [1, 2], {}, r"one class only: all 2 rows are 'a'"),
         ([0, 1, 0, 2], [1, 2, 3, 4], {}, r"two classes: 0 and 1, but at row 3 2; .*=="),
         (["a", "c", "b"], [1, 2, 3], {}, r"'a' and 'c', but at row 2 'b'"),
         ([0.0, np.nan, 1.0], [1, 2, 3], {}, r"y is nan at row 1: drop"),
@@ -70,14 +69,30 @@ def test_a_label_of_another_type_may_be_positive():
         ([0, 1], [1, 2], {"sample_weight": [np.inf, 1]}, r"weight is inf at row 0"),
         ([0, 1], [1, 2], {"sample_weight": [1, 1, 1]}, r"sample_weight has 3 rows"),
         ([0, 1], [1, 2], {"sample_weight": 3}, r"sample_weight has shape \(\)"),
-        ([0, 1, 1], [1, 2, 3], {"sample_weight": [1, 0, 0]}, r"all 2 positive rows"),
-        ([0, 1, 1], [1, 2, 3], {"sample_weight": [0, 1, 1]}, r"all 1 negative rows"),
     ],
 )
 @pytest.mark.parametrize("measure", [auc, roc_curve])
 def test_errors_say_what_and_where(measure, y, score, more, message):
     with pytest.raises(ValueError, match=message):
         measure(y, score, **more)
+
+
+ONE_CLASS = [
+    ([1, 1, 1], [1, 2, 3], {}, r"one class only: all 3 rows are 1; .* both"),
+    (["a", "a"], [1, 2], {}, r"one class only: all 2 rows are 'a'"),
+    ([0, 1, 1], [1, 2, 3], {"sample_weight": [1, 0, 0]}, r"all 2 positive rows"),
+    ([0, 1, 1], [1, 2, 3], {"sample_weight": [0, 1, 1]}, r"all 1 negative rows"),
+]
+
+
+@pytest.mark.parametrize(("y", "score", "more", "message"), ONE_CLASS)
+def test_an_area_of_one_class_is_nan_with_a_warning(y, score, more, message):
+    for measure in (auc, auc_interval):
+        with pytest.warns(UndefinedMetricWarning, match=message):
+            found = measure(y, score, **more)
+        assert np.isnan(found).all()
+    with pytest.raises(ValueError, match=message):  # there is no curve of NaN
+        roc_curve(y, score, **more)
 
 
 def test_errors_name_the_score_that_is_wrong():

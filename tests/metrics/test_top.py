@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binomtest
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 
 from aucmax import metrics
@@ -202,8 +203,12 @@ def test_what_is_wrong_with_the_rows_is_said(measure):
     measure = getattr(metrics, measure)
     with pytest.raises(ValueError, match="score is NaN at row 1"):
         measure([0, 1], [1, np.nan])
-    with pytest.raises(ValueError, match="one class only"):
-        measure([1, 1], [1, 2])
+    if measure is metrics.lift_curve:
+        with pytest.raises(ValueError, match="one class only"):
+            measure([1, 1], [1, 2])
+    else:
+        with pytest.warns(UndefinedMetricWarning, match="one class only"):
+            assert np.isnan(measure([1, 1], [1, 2]))
     with pytest.raises(ValueError, match="pos_label=3 does not occur"):
         measure([0, 1], [1, 2], pos_label=3)
 

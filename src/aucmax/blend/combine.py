@@ -19,8 +19,8 @@ from aucmax.blend.uncertainty import (
     training_variance_share,
 )
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.calibration import log_odds
 from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.platt import log_odds
 
 _MIN_WEIGHT = 0.01  # of the total: lighter members are not worth the time to score
 _INNER_FOLDS = 2  # of the test rows, if there is only one split

@@ -15,7 +15,7 @@ from scipy import sparse
 from aucmax.base.folds import drawn
 from aucmax.blend.crossfit import Fold
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.delong import auc_test
+from aucmax.metrics.comparison import auc_test
 
 _MAX_ROWS = 500  # per fold
 _BLOCK = 1 << 22  # values of shuffled rows that are scored at a time

@@ -3,11 +3,20 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.inputs import area, classes
+from aucmax.metrics.influence import (
+    Groups,
+    effective_sizes,
+    influence_on_area,
+    read_groups,
+    variance,
+)
+from aucmax.metrics.inputs import Classes, area, classes, nan_if_one_class, positives
+from aucmax.metrics.intervals import Interval, from_variance
 from aucmax.metrics.pair_counts import Weights
-from aucmax.metrics.roc_steps import Steps, check_share, steps, with_zero
+from aucmax.metrics.roc_steps import Steps, check_level, check_share, steps, with_zero
 
 
+@nan_if_one_class
 def auc(
     y: ArrayLike,
     score: ArrayLike,
@@ -63,6 +72,7 @@ def auc(
     return area(classes(y, score, sample_weight, pos_label))
 
 
+@nan_if_one_class
 def partial_auc(
     y: ArrayLike,
     score: ArrayLike,
@@ -132,6 +142,96 @@ def partial_auc(
     check_share("min_tpr", min_tpr, "[", ")")
     ranking = steps(y, score, sample_weight, pos_label)
     return partial_area(ranking, float(max_fpr), float(min_tpr), standardise)
+
+
+@nan_if_one_class
+def partial_auc_interval(
+    y: ArrayLike,
+    score: ArrayLike,
+    *,
+    max_fpr: float = 1.0,
+    min_tpr: float = 0.0,
+    standardise: bool = False,
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> Interval:
+    r"""Return :func:`partial_auc` with a confidence interval.
+
+    The area is a mean over the positives of :math:`V_i` and over the negatives of
+    :math:`W_j`: DeLong's placements, cut at the borders of the part. Their variances
+    give that of the area, and the formula of :func:`auc_interval` the interval of the
+    area's share of its largest possible value.
+
+    Parameters
+    ----------
+    y, score, max_fpr, min_tpr, standardise
+        As for :func:`partial_auc`.
+    level : float, default=0.95
+        Confidence level.
+    groups : array-like of shape (n_rows,), optional
+        Cluster of each row, as for :func:`auc_interval`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Sampling weights, as for :func:`auc_interval`.
+    pos_label : label, optional
+        Positive class; by default the larger label.
+
+    Returns
+    -------
+    Interval
+        Named tuple (value, low, high), on the scale of the value.
+
+    Notes
+    -----
+    Intervals of 95 % covered the partial area up to a false positive rate of 0.1 in
+    95 % to 96 % of simulated draws with 20 or 200 positives and ten times as many
+    negatives; with 20 negatives, of which two decide, in 97 % and more. With
+    ``min_tpr`` they need hundreds of rows: the curve of few rows may miss the part that
+    the true one reaches, and 20 positives gave 77 % to 90 %.
+
+    Examples
+    --------
+    >>> from aucmax.metrics import partial_auc_interval
+    >>> y = [0] * 20 + [1] * 20
+    >>> score = list(range(20)) + list(range(10, 30))
+    >>> value, low, high = partial_auc_interval(y, score, max_fpr=0.2)
+    >>> print(f"{value:.3f} in [{low:.3f}, {high:.3f}]")
+    0.120 in [0.063, 0.166]
+    """
+    check_level(level)
+    value = partial_auc(
+        y,
+        score,
+        max_fpr=max_fpr,
+        min_tpr=min_tpr,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+    rows = classes(y, score, sample_weight, pos_label)
+    clusters = None
+    if groups is not None:
+        clusters = read_groups(groups, positives(y, pos_label), sample_weight)
+    largest = max_fpr * (1.0 - min_tpr)
+    share = _interval_of_share(value / largest, rows, max_fpr, min_tpr, clusters, level)
+    ends = [largest * end for end in (share.low, share.high)]
+    if standardise:
+        value, *ends = (_standardised(x, max_fpr, min_tpr) for x in (value, *ends))
+    return Interval(value, *ends)
+
+
+def _interval_of_share(
+    share: float,
+    rows: Classes,
+    max_fpr: float,
+    min_tpr: float,
+    groups: Groups | None,
+    level: float,
+) -> Interval:
+    found = influence_on_area(rows, max_fpr, min_tpr)
+    of_share = variance(found, groups) / (max_fpr * (1.0 - min_tpr)) ** 2
+    m, n = effective_sizes(found, groups)
+    return from_variance(share, of_share, m, max_fpr * n, level)
 
 
 def partial_area(

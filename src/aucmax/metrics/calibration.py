@@ -1,66 +1,336 @@
-r"""Platt's calibration: log-odds a s + b from scores s.
+"""Calibration of probabilities: curve, line, Brier score and error."""
 
-The parameters minimise the cross-entropy with the targets (n₊ + 1)/(n₊ + 2) and
-1/(n₋ + 2) in place of 1 and 0, so that scores that separate the classes do not get
-infinite odds.
-
-J. Platt, "Probabilistic outputs for support vector machines", 1999; solved as in
-H.-T. Lin, C.-J. Lin, R. Weng, "A note on Platt's probabilistic outputs", 2007.
-"""
+from math import sqrt
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.rows import Float
+from aucmax.metrics.inputs import nan_if_one_class
+from aucmax.metrics.intervals import Interval, normal_quantile, wilson
+from aucmax.metrics.pair_counts import Weights
+from aucmax.metrics.roc_steps import check_level, increments, steps
 
+Strategy = Literal["quantile", "uniform", "isotonic"]
+
+_TINY = 1e-12  # probabilities are kept this far from 0 and 1 on the logit scale
 _ROUNDS = 100
-_TINY = 1e-12  # added to the Hessian; smallest step
-_NEAR = 1e-9  # expected decrease below which Newton steps need no line search
-_LEAST_SLOPE = 1e-3  # odds must increase with the score
 
 
-def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
-    """Return the slope a and the offset b for scores of both classes.
+class CalibrationCurve(NamedTuple):
+    """Mean probability and share of positives in each bin."""
 
-    ``n`` are the numbers of positives and negatives, of which the scores are samples.
-    Without scores of both classes, the log-odds are those of the class frequencies;
-    zero if only one class has been seen.
+    probability: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
+class CalibrationLine(NamedTuple):
+    """Logistic regression of the labels on the logit of the probabilities."""
+
+    slope: Interval  # 1 is perfect; below 1, probabilities are too extreme
+    intercept: Interval  # with slope 1: 0 is perfect; below 0, they are too high
+
+
+class BrierScore(NamedTuple):
+    """The mean squared error of probabilities, and its three parts.
+
+    value = miscalibration - discrimination + uncertainty.
     """
-    if not len(pos) or not len(neg):
-        return _LEAST_SLOPE, float(np.log(n[0] / n[1])) if n.all() else 0.0
-    scores = np.concatenate([pos, neg])
-    centre, unit = float(np.mean(scores)), float(np.std(scores)) or 1.0
-    s = (scores - centre) / unit
-    kept = np.array([len(pos), len(neg)])
-    goal = np.repeat([(n[0] + 1.0) / (n[0] + 2.0), 1.0 / (n[1] + 2.0)], kept)
-    rate = np.repeat(n / n.sum() / kept, kept)
-    a, b = 0.0, float(np.log(n[0] / n[1]))
-    value = _loss(a * s + b, goal, rate)
+
+    value: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def calibration_curve(
+    y: ArrayLike,
+    probability: ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: Strategy = "quantile",
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> CalibrationCurve:
+    """Return the share of positives by probability, with intervals.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels of two classes, as for :func:`auc`.
+    probability : array-like of shape (n_rows,)
+        Probabilities of the positive class.
+    bins : int, default=10
+        Number of bins; ignored by "isotonic".
+    strategy : {"quantile", "uniform", "isotonic"}, default="quantile"
+        "quantile": bins with equally many rows. "uniform": bins of equal width.
+        "isotonic": the bins of the increasing function that fits best, so nothing has
+        to be chosen; its intervals are too narrow, as the bins are found on the rows.
+        Rows with the same probability are in the same bin, and empty bins are left out.
+    level : float, default=0.95
+        Confidence level of Wilson's interval of each share.
+    sample_weight : array-like of shape (n_rows,), optional
+        Row weights; for the intervals, bins have their effective number of rows.
+    pos_label : label, optional
+        Positive class; by default the larger label.
+
+    Returns
+    -------
+    CalibrationCurve
+        Named tuple (probability, observed, low, high, rows) of arrays, one for each
+        bin, increasing.
+
+    Examples
+    --------
+    >>> from aucmax.metrics import calibration_curve
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.1, 0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
+    >>> curve = calibration_curve(y, p, bins=2)
+    >>> curve.probability.round(2).tolist(), curve.observed.tolist()
+    ([0.15, 0.75], [0.25, 0.75])
+    """
+    check_level(level)
+    p, pos, total = _by_probability(y, probability, sample_weight, pos_label)
+    if strategy == "isotonic":
+        fitted = _increasing(pos / total, total)
+        place = np.cumsum(np.append(0, np.diff(fitted) > 0.0))
+    else:
+        place = _bins(p, total, bins, strategy)
+    sums = np.array([np.bincount(place, x) for x in (total, pos, total * p)])
+    kept = sums[0] > 0.0
+    rows, hits, mean = sums[:, kept]
+    counts = rows
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, np.float64)
+        at = np.searchsorted(p, check_probabilities(probability)[weight > 0.0])
+        squares = np.bincount(place[at], weight[weight > 0.0] ** 2, kept.size)
+        counts = rows**2 / squares[kept]
+    found = [
+        wilson(float(min(share, 1.0)), float(count), level)
+        for share, count in zip(hits / rows, counts, strict=True)
+    ]
+    values = np.array(found).T
+    return CalibrationCurve(mean / rows, values[0], values[1], values[2], rows)
+
+
+def calibration_line(
+    y: ArrayLike,
+    probability: ArrayLike,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> CalibrationLine:
+    r"""Return slope and intercept of calibration, with intervals.
+
+    The slope b is that of the logistic regression :math:`\mathrm{logit}\, P(+) = a +
+    b\, \mathrm{logit}\, p`; the intercept is a for b = 1, known as calibration in the
+    large [1]_. Intervals are normal, from the Fisher information.
+
+    Parameters
+    ----------
+    y, probability, sample_weight, pos_label
+        As for :func:`calibration_curve`. Probabilities of 0 and 1 are moved by 1e-12.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    CalibrationLine
+        Named tuple (slope, intercept) of intervals.
+
+    References
+    ----------
+    .. [1] B. Van Calster et al.: Calibration: the Achilles heel of predictive
+       analytics. BMC Medicine 17 (2019).
+
+    Examples
+    --------
+    >>> from aucmax.metrics import calibration_line
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.1, 0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
+    >>> line = calibration_line(y, p)
+    >>> round(line.slope.value, 3), round(line.intercept.value, 3)
+    (1.047, 0.34)
+    """
+    check_level(level)
+    p, pos, total = _by_probability(y, probability, sample_weight, pos_label)
+    logit = _logit(p)
+    design = np.column_stack([np.ones_like(logit), logit])
+    both = _logistic_fit(design, np.zeros_like(logit), pos, total)
+    large = _logistic_fit(design[:, :1], logit, pos, total)
+    z = normal_quantile(level)
+    return CalibrationLine(_around(*both[1], z), _around(*large[0], z))
+
+
+@nan_if_one_class
+def brier_score(
+    y: ArrayLike,
+    probability: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> BrierScore:
+    """Return the Brier score and its decomposition.
+
+    The recalibrated probabilities are the best increasing function of the given ones
+    (isotonic regression), so the parts need no bins and add up exactly [1]_:
+    miscalibration is what recalibration would gain, discrimination what recalibrated
+    probabilities gain over the share of positives, uncertainty the score of that share.
+
+    Parameters
+    ----------
+    y, probability, sample_weight, pos_label
+        As for :func:`calibration_curve`.
+
+    Returns
+    -------
+    BrierScore
+        Named tuple (value, miscalibration, discrimination, uncertainty).
+
+    References
+    ----------
+    .. [1] T. Dimitriadis, T. Gneiting, A. I. Jordan: Stable reliability diagrams for
+       probabilistic classifiers. PNAS 118 (2021).
+
+    Examples
+    --------
+    >>> from aucmax.metrics import brier_score
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.1, 0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
+    >>> score = brier_score(y, p)
+    >>> [round(part, 3) for part in score]
+    [0.155, 0.03, 0.125, 0.25]
+    """
+    p, pos, total = _by_probability(y, probability, sample_weight, pos_label)
+    share = total / total.sum()
+    observed = pos / total
+    fitted = _increasing(observed, total)
+    rate = float(share @ observed)
+    uncertainty = rate * (1.0 - rate)
+
+    def score(q: Weights) -> float:
+        return float(share @ (observed * (1.0 - q) ** 2 + (1.0 - observed) * q**2))
+
+    value, recalibrated = score(p), score(fitted)
+    miscalibration, discrimination = value - recalibrated, uncertainty - recalibrated
+    return BrierScore(value, miscalibration, discrimination, uncertainty)
+
+
+@nan_if_one_class
+def calibration_error(
+    y: ArrayLike,
+    probability: ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> float:
+    """Return the expected calibration error (ECE).
+
+    The mean over the bins, weighted by their rows, of the absolute difference of mean
+    probability and share of positives. It depends on the bins, and it is above zero for
+    perfect probabilities too; :func:`brier_score` has a measure without bins.
+
+    Parameters
+    ----------
+    y, probability, bins, strategy, sample_weight, pos_label
+        As for :func:`calibration_curve`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from aucmax.metrics import calibration_error
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.1, 0.2, 0.2, 0.6, 0.6, 0.9, 0.9]
+    >>> round(calibration_error(y, p, bins=2), 3)
+    0.05
+    """
+    curve = calibration_curve(
+        y,
+        probability,
+        bins=bins,
+        strategy=strategy,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+    gap = np.abs(curve.probability - curve.observed)
+    return float(curve.rows @ gap / curve.rows.sum())
+
+
+def check_probabilities(probability: ArrayLike) -> NDArray[np.float64]:
+    """Return probabilities as floats; raise an error if one is not in [0, 1]."""
+    p = np.asarray(probability, np.float64)
+    outside = ~((p >= 0.0) & (p <= 1.0))
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"probability is {p.flat[row]} at row {row}: expected a number from 0 to "
+            "1; scores have to be calibrated first, as by predict_proba"
+        )
+    return p
+
+
+def _by_probability(
+    y: ArrayLike, probability: ArrayLike, weight: ArrayLike | None, pos_label: object
+) -> tuple[Weights, Weights, Weights]:
+    """Return distinct probabilities, increasing, their positives, and their rows."""
+    ranking = steps(y, check_probabilities(probability), weight, pos_label)
+    p = ranking.thresholds[::-1].astype(np.float64)
+    pos, neg = increments(ranking.tp)[::-1], increments(ranking.fp)[::-1]
+    return p, pos, pos + neg
+
+
+def _bins(p: Weights, total: Weights, bins: int, strategy: str) -> NDArray[np.intp]:
+    """Return the bin of each distinct probability."""
+    if bins < 1:
+        raise ValueError(f"bins={bins}: expected at least 1.")
+    if strategy == "uniform":
+        return np.minimum((p * bins).astype(np.intp), bins - 1)
+    if strategy != "quantile":
+        raise ValueError(
+            f"strategy={strategy!r}: expected 'quantile', 'uniform' or 'isotonic'."
+        )
+    middle = (np.cumsum(total) - 0.5 * total) / total.sum()
+    return np.minimum((middle * bins).astype(np.intp), bins - 1)
+
+
+def _increasing(observed: Weights, total: Weights) -> Weights:
+    """Return the increasing function nearest to the observed shares."""
+    from scipy.optimize import isotonic_regression  # slow import
+
+    return np.asarray(isotonic_regression(observed, weights=total).x)
+
+
+def _logit(p: Weights) -> Weights:
+    inside = np.clip(p, _TINY, 1.0 - _TINY)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _logistic_fit(
+    design: Weights, offset: Weights, pos: Weights, total: Weights
+) -> list[tuple[float, float]]:
+    """Return coefficients and standard errors by Newton's method."""
+    from scipy.special import expit  # slow import
+
+    beta = np.zeros(design.shape[1])
+    information = np.eye(beta.size)
     for _ in range(_ROUNDS):
-        p = expit(a * s + b)
-        off, bend = rate * (p - goal), rate * p * (1.0 - p)
-        gradient = np.array([off @ s, off.sum()])
-        mixed = bend @ s
-        hessian = np.array([[bend @ (s * s), mixed], [mixed, bend.sum()]])
-        hessian[np.diag_indices(2)] += _TINY
-        step = -np.linalg.solve(hessian, gradient)
-        descent, size = -float(gradient @ step), 1.0
-        # Near the minimum, rounding hides the decrease.
-        while descent > _NEAR and size > _TINY:
-            moved = _loss((a + size * step[0]) * s + b + size * step[1], goal, rate)
-            if moved <= value - 1e-4 * size * descent:
-                value = moved
-                break
-            size *= 0.5
-        a, b = a + size * step[0], b + size * step[1]
-        if descent <= _NEAR**2:
+        q = expit(design @ beta + offset)
+        information = design.T @ (design * (total * q * (1.0 - q))[:, None])
+        step = np.linalg.lstsq(information, design.T @ (pos - total * q), rcond=None)[0]
+        # Long steps overshoot where the classes are nearly separated.
+        beta += step * min(1.0, 2.0 / (float(np.abs(step).max()) + 1e-300))
+        if np.abs(step).max() < 1e-10:
             break
-    if a < _LEAST_SLOPE:
-        a, b = _LEAST_SLOPE, float(np.log(n[0] / n[1]))
-    a /= unit
-    return float(a), float(b - a * centre)
+    variances = np.diag(np.linalg.pinv(information))
+    return [(float(b), sqrt(v)) for b, v in zip(beta, variances, strict=True)]
 
 
-def _loss(t: Float, goal: Float, rate: Float) -> float:
-    """Return the cross-entropy of log-odds ``t``."""
-    return float(rate @ (np.logaddexp(0.0, t) - goal * t))
+def _around(value: float, se: float, z: float) -> Interval:
+    return Interval(value, value - z * se, value + z * se)

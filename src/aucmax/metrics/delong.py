@@ -1,29 +1,39 @@
 """Confidence intervals and tests of AUCs, by DeLong's variance in O(n log n)."""
 
-from math import copysign, erfc, exp, expm1, inf, log, sqrt
-from statistics import NormalDist
-from typing import Literal, NamedTuple, get_args
+from math import sqrt
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.inputs import Classes, as_scores, classes, positives
-from aucmax.metrics.pair_counts import (
-    Scores,
-    Weights,
-    mid_ranks,
-    score_counts,
-    split,
-    weighted_win_fraction,
-    wins,
+from aucmax.metrics.influence import (
+    Groups,
+    Influence,
+    effective_sizes,
+    influence_on_area,
+    read_groups,
+    shares,
+    variance,
 )
+from aucmax.metrics.inputs import (
+    Classes,
+    area,
+    as_scores,
+    classes,
+    nan_if_one_class,
+    positives,
+)
+from aucmax.metrics.intervals import (
+    from_logit,
+    from_variance,
+    normal_quantile,
+)
+from aucmax.metrics.pair_counts import Scores, Weights
 from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
-from aucmax.metrics.top import wilson
 
 Method = Literal["wilson", "logit", "wald"]
 
 _ROUNDING = 1e-13  # smaller standard errors are rounding errors
-_PRIOR = 3.0  # rows that the prior variance counts as; see auc_interval
 
 
 class AUCInterval(NamedTuple):
@@ -35,23 +45,14 @@ class AUCInterval(NamedTuple):
     se: float  # standard error
 
 
-class AUCTest(NamedTuple):
-    """The difference of two AUCs, its confidence interval, and a test of zero."""
-
-    difference: float  # AUC of the first scores minus AUC of the second
-    low: float
-    high: float
-    se: float  # standard error of the difference
-    statistic: float  # standard normal when there is no difference
-    pvalue: float  # two-sided
-
-
+@nan_if_one_class
 def auc_interval(
     y: ArrayLike,
     score: ArrayLike,
     *,
     level: float = 0.95,
     method: Method = "wilson",
+    groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> AUCInterval:
@@ -86,6 +87,9 @@ def auc_interval(
         :math:`\mathrm{logit}\, A \pm z \sigma / (A (1 - A))` and
         :math:`A \pm z \sigma` cut to [0, 1], as other packages. For large classes all
         three agree.
+    groups : array-like of shape (n_rows,), optional
+        Cluster of each row, such as the patient or the customer, if one has several
+        rows: clusters are independent, rows within one are not [8]_.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights. A pair has the product of its two weights, but a row is one
         observation whatever its weight, as in a sample with unequal probabilities. The
@@ -136,7 +140,15 @@ def auc_interval(
 
     at most A(1 - A). It equals DeLong's if all weights are equal, and makes no
     assumption on how weights and scores are related. In N and in k, m and n are then
-    the effective numbers of rows :math:`1 / \sum_i h_i^2` [7]_.
+    the effective numbers of rows :math:`1 / \sum_i h_i^2` [7]_, or of clusters.
+
+    With ``groups`` the influences :math:`h_i (V_i - A)` and :math:`h_j (W_j - A)` are
+    summed within clusters, to :math:`P_c` and :math:`N_c`, and for C clusters, of which
+    :math:`C_+` have positives and :math:`C_-` negatives [8]_,
+
+    .. math:: \sigma^2 = \frac{C_+}{C_+ - 1} \sum_c P_c^2
+              + \frac{C_-}{C_- - 1} \sum_c N_c^2
+              + \frac{2 C}{C - 1} \sum_c P_c N_c.
 
     References
     ----------
@@ -155,6 +167,8 @@ def auc_interval(
     .. [6] J. N. Arvesen: Jackknifing U-statistics. Annals of Mathematical Statistics 40
        (1969).
     .. [7] L. Kish: Survey sampling. Wiley (1965).
+    .. [8] N. A. Obuchowski: Nonparametric analysis of clustered ROC curve data.
+       Biometrics 53 (1997).
 
     Examples
     --------
@@ -166,9 +180,13 @@ def auc_interval(
     """
     check_level(level)
     check_method(method)
-    if sample_weight is None:
+    if sample_weight is None and groups is None:
         return interval(steps(y, score, pos_label=pos_label), level, method)
-    return _weighted(classes(y, score, sample_weight, pos_label), level, method)
+    rows = classes(y, score, sample_weight, pos_label)
+    clusters = None
+    if groups is not None:
+        clusters = read_groups(groups, positives(y, pos_label), sample_weight)
+    return _from_influence(rows, clusters, level, method)
 
 
 def cv_auc_interval(
@@ -195,9 +213,12 @@ def cv_auc_interval(
 
     Parameters
     ----------
-    y, score : array-like of shape (n_rows,)
-        Labels of two classes, and scores by models that were not fitted to the row.
-    folds : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,)
+        Labels of two classes, as for :func:`auc`.
+    score : array-like of shape (n_rows,) or (n_repeats, n_rows)
+        Scores by models that were not fitted to the row; a line for each repetition of
+        the cross-validation.
+    folds : array-like of the same shape
         Fold of each row; each fold has rows of both classes.
     level : float, default=0.95
         Confidence level.
@@ -224,6 +245,10 @@ def cv_auc_interval(
     class that is due to the draw of the training rows. It is small if rows are many
     relative to the model's complexity. ``AUCClassifier`` estimates it.
 
+    Repetitions have the same rows, so they reduce the error of the folds' choice but
+    not that of the rows: the influences of a row in all repetitions are averaged before
+    they are squared.
+
     References
     ----------
     .. [1] E. LeDell, M. Petersen, M. van der Laan, "Computationally efficient
@@ -242,24 +267,63 @@ def cv_auc_interval(
     if not 0.0 <= dependence <= 1.0:
         raise ValueError(f"dependence={dependence}: expected a number from 0 to 1.")
     positive = positives(np.asarray(y), pos_label)
-    scores = as_scores(score, len(positive))
-    fold = np.asarray(folds)
+    scores, fold = np.atleast_2d(score), np.atleast_2d(folds)
     if fold.shape != scores.shape:
-        raise ValueError(f"folds have shape {fold.shape}, scores {scores.shape}.")
+        raise ValueError(
+            f"folds have shape {np.shape(folds)}, scores {np.shape(score)}."
+        )
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-    parts, m, n = [], 0, 0
-    for one in np.unique(fold):
+    runs = [
+        _one_run(positive, as_scores(s, len(positive)), f, weight)
+        for s, f in zip(scores, fold, strict=True)
+    ]
+    value = float(np.mean([run.value for run in runs]))
+    times = 1.0 + dependence
+    if len(runs) == 1:
+        se = sqrt(times) * runs[0].se
+    else:  # the same rows again: their influences are averaged, not their variances
+        parts = [run.influence for run in runs]
+        mean = parts[0]._replace(
+            pos=np.mean([part.pos for part in parts], axis=0),
+            neg=np.mean([part.neg for part in parts], axis=0),
+        )
+        se = sqrt(times * variance(mean))
+    m = int(np.count_nonzero(positive))
+    n = positive.size - m
+    return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
+
+
+class _Run(NamedTuple):
+    value: float  # mean over the folds
+    se: float  # of independent folds
+    influence: Influence
+
+
+def _one_run(
+    positive: NDArray[np.bool_],
+    scores: Scores,
+    fold: NDArray[Any],
+    weight: Weights | None,
+) -> _Run:
+    """Return the mean AUC over the folds of one cross-validation."""
+    names = np.unique(fold)
+    parts = []
+    influence = np.zeros(positive.size)
+    for one in names:
         here = fold == one
-        n_pos = int(np.count_nonzero(positive[here]))
-        if n_pos in (0, np.count_nonzero(here)):
+        if positive[here].all() or not positive[here].any():
             raise ValueError(f"Fold {one} has rows of one class only: no AUC.")
         w = None if weight is None else weight[here]
         parts.append(auc_interval(positive[here], scores[here], sample_weight=w))
-        m, n = m + n_pos, n + int(np.count_nonzero(here)) - n_pos
+        found = influence_on_area(classes(positive[here], scores[here], w))
+        kept = here if weight is None else here & (weight > 0.0)
+        influence[kept & positive] = found.pos / len(names)
+        influence[kept & ~positive] = found.neg / len(names)
     value = float(np.mean([part.value for part in parts]))
-    times = 1.0 + dependence
-    se = sqrt(times * sum(part.se**2 for part in parts)) / len(parts)
-    return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
+    se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
+    pos, neg = influence[positive], influence[~positive]
+    shared = Influence(pos, neg, shares(None, pos.size), shares(None, neg.size))
+    return _Run(value, se, shared)
 
 
 def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
@@ -277,51 +341,30 @@ def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInte
     return around(value, se, float(m), float(n), level, method)
 
 
-def _weighted(rows: Classes, level: float, method: Method) -> AUCInterval:
-    """Return the interval of a weighted AUC, by the jackknife."""
-    pos, neg, w_pos, w_neg = rows
-    assert w_pos is not None
-    assert w_neg is not None
-    h_pos, h_neg = w_pos / w_pos.sum(), w_neg / w_neg.sum()
-    value = weighted_win_fraction(pos, neg, w_pos, w_neg)
-    beaten = mid_ranks(*score_counts(neg, h_neg), pos)
-    beats = 1.0 - mid_ranks(*score_counts(pos, h_pos), neg)
-    variance = _jackknife(beaten - value, h_pos) + _jackknife(beats - value, h_neg)
-    se = sqrt(min(variance, value * (1.0 - value)))
+def _from_influence(
+    rows: Classes, groups: Groups | None, level: float, method: Method
+) -> AUCInterval:
+    """Return the interval of weighted or clustered rows."""
+    value = area(rows)
+    found = influence_on_area(rows)
+    se = sqrt(min(variance(found, groups), value * (1.0 - value)))
     if se < _ROUNDING:  # all placements are equal
         se = 0.0
-    m, n = (max(1.0, 1.0 / float(shares @ shares)) for shares in (h_pos, h_neg))
+    m, n = effective_sizes(found, groups)
     return around(value, se, m, n, level, method)
-
-
-def _jackknife(deviation: Weights, share: Weights) -> float:
-    """Return the variance of a weighted mean, for weights of sum one."""
-    rest = 1.0 - share
-    if not rest.all():
-        return inf  # one row has all the weight
-    changes = share * deviation / rest
-    return float(changes @ changes) * (share.size - 1) / share.size
 
 
 def around(
     value: float, se: float, m: float, n: float, level: float, method: Method = "wilson"
 ) -> AUCInterval:
     """Return the interval of an AUC of ``m`` positives and ``n`` negatives."""
-    k = min(m, n)
-    if k == 1 or se == 0.0 or value in (0.0, 1.0):
-        return AUCInterval(value, *_clopper_pearson(value, k, level), se)
-    z, variance = _normal_quantile(level), value * (1.0 - value)
-    if method == "wilson":
-        known = 4.0 * variance * k
-        prior = 0.5 * (1.0 / m + 1.0 / n)
-        one_pair = (known * se**2 / variance + _PRIOR * prior) / (known + _PRIOR)
-        _, low, high = wilson(value, 1.0 / one_pair, level)
-        return AUCInterval(value, low, high, se)
+    informative = min(m, n) > 1 and se > 0.0 and 0.0 < value < 1.0
+    if method == "wilson" or not informative:
+        return AUCInterval(*from_variance(value, se**2, m, n, level), se)
     if method == "wald":
-        low, high = max(0.0, value - z * se), min(1.0, value + z * se)
-        return AUCInterval(value, low, high, se)
-    centre, half = log(value / (1.0 - value)), z * se / variance
-    return AUCInterval(value, _expit(centre - half), _expit(centre + half), se)
+        half = normal_quantile(level) * se
+        return AUCInterval(value, max(0.0, value - half), min(1.0, value + half), se)
+    return AUCInterval(*from_logit(value, se, level), se)
 
 
 def check_method(method: str) -> None:
@@ -331,140 +374,8 @@ def check_method(method: str) -> None:
         raise ValueError(f"method={method!r}: expected one of {names}.")
 
 
-def auc_test(
-    y: ArrayLike,
-    score_a: ArrayLike,
-    score_b: ArrayLike,
-    *,
-    level: float = 0.95,
-    pos_label: object = None,
-) -> AUCTest:
-    r"""Test whether two scores of the same rows have the same AUC.
-
-    With :math:`D_i` the difference of the two placements of positive i and
-    :math:`E_j` that of negative j (see :func:`auc_interval`),
-
-    .. math:: z = \frac{A_a - A_b}{\sigma}, \qquad
-              \sigma^2 = \frac{S_D^2}{m} + \frac{S_E^2}{n}.
-
-    As the rows are the same, their common variation cancels: the test detects
-    differences that two separate intervals would not show.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Labels of two classes, as for :func:`auc`.
-    score_a, score_b : array-like of shape (n_rows,)
-        The scores to compare, as for :func:`auc`.
-    level : float, default=0.95
-        Confidence level.
-    pos_label : label, optional
-        Positive class; by default the larger label.
-
-    Returns
-    -------
-    AUCTest
-        Named tuple (difference, low, high, se, statistic, pvalue); the interval lies
-        in [-1, 1].
-
-    Notes
-    -----
-    The variance is not informative if it is zero, as for equal rankings or a perfect
-    one against a constant, or if a class has a single row. The rows are then treated as
-    k = min(m, n) independent pairs that all show the same difference d in [-1, 1]. If
-    this has probability q, it is seen k times with probability :math:`q^k`, and the
-    mean difference is at worst :math:`q d \pm (1 - q)`. With :math:`q^k = \alpha/2`
-    these are the ends of the interval; :math:`p = 2 (1 + |d|)^{-k}`, at most 1, is the
-    level at which it reaches 0, and the statistic is the normal quantile of p. Equal
-    rankings give d = 0 and p = 1. The standard error is then still DeLong's, or its
-    upper bound :math:`\sqrt{1 - d^2}` if a class has a single row.
-
-    References
-    ----------
-    .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under
-       two or more correlated receiver operating characteristic curves: a nonparametric
-       approach. Biometrics 44 (1988).
-    .. [2] X. Sun, W. Xu: Fast implementation of DeLong's algorithm for comparing the
-       areas under correlated receiver operating characteristic curves. IEEE Signal
-       Processing Letters 21 (2014).
-
-    Examples
-    --------
-    >>> from aucmax.metrics import auc_test
-    >>> y = [0, 0, 0, 0, 1, 1, 1, 1]
-    >>> test = auc_test(y, [1, 2, 4, 6, 3, 5, 7, 8], [1, 3, 6, 7, 4, 2, 8, 5])
-    >>> print(f"{test.difference:.4f}, p = {test.pvalue:.3f}")
-    0.2500, p = 0.157
-    """
-    check_level(level)
-    positive = positives(y, pos_label)
-    beaten_a, beats_a = _wins(positive, as_scores(score_a, positive.size, "score_a"))
-    beaten_b, beats_b = _wins(positive, as_scores(score_b, positive.size, "score_b"))
-    beaten, beats = beaten_a - beaten_b, beats_a - beats_b
-    k = min(beaten.size, beats.size)
-    d = _mean_win(beaten, beats.size)
-    se = _standard_error(beaten, beats) if k > 1 else sqrt(1.0 - d * d)
-    if k == 1 or se == 0.0:
-        return _test_constant(d, se, k, level)
-    half = _normal_quantile(level) * se
-    z = d / se
-    low, high = max(-1.0, d - half), min(1.0, d + half)
-    return AUCTest(d, low, high, se, z, erfc(abs(z) / sqrt(2.0)))
-
-
-def _wins(positive: NDArray[np.bool_], score: Scores) -> tuple[Weights, Weights]:
-    return wins(*split(score, positive))
-
-
-def _mean_win(beaten: Weights, n: int) -> float:
-    """Return sum(beaten) / mn, rounded once: the sum of half integers is exact."""
-    return int(2.0 * beaten.sum()) / (2 * beaten.size * n)
-
-
-def _standard_error(beaten: Weights, beats: Weights) -> float:
-    """Return DeLong's standard error from wins as counts.
-
-    Counts have an exact mean if they are all equal, unlike shares: then the variance is
-    exactly zero.
-    """
-    m, n = beaten.size, beats.size
-    variance_pos = float(np.var(beaten, ddof=1)) / n**2
-    variance_neg = float(np.var(beats, ddof=1)) / m**2
-    return sqrt(variance_pos / m + variance_neg / n)
-
-
 def _variance(values: Weights, times: Weights) -> float:
     """Return the sample variance of counts ``values`` with frequencies ``times``."""
     n = float(times.sum())
     deviations = values - float(times @ values) / n
     return float(times @ deviations**2) / (n - 1.0)
-
-
-def _clopper_pearson(share: float, k: float, level: float) -> tuple[float, float]:
-    """Return the exact interval of a proportion of ``k`` trials, also fractional."""
-    from scipy.special import betaincinv  # slow import, rarely needed
-
-    tail = 0.5 * (1.0 - level)
-    hits = share * k
-    low = betaincinv(hits, k - hits + 1.0, tail) if share > 0.0 else 0.0
-    high = betaincinv(hits + 1.0, k - hits, 1.0 - tail) if share < 1.0 else 1.0
-    return float(low), float(high)
-
-
-def _test_constant(d: float, se: float, k: int, level: float) -> AUCTest:
-    """Return the conservative test for ``k`` pairs that all differ by ``d``."""
-    from scipy.special import ndtri  # slow import, rarely needed
-
-    log_q = log(0.5 * (1.0 - level)) / k
-    q, rest = exp(log_q), -expm1(log_q)
-    pvalue = min(1.0, 2.0 * (1.0 + abs(d)) ** -k)
-    statistic = copysign(float(ndtri(0.5 * pvalue)), d)
-    return AUCTest(d, q * d - rest, q * d + rest, se, statistic, pvalue)
-
-
-def _normal_quantile(level: float) -> float:
-    return NormalDist().inv_cdf(0.5 * (1.0 + level))
-
-
-def _expit(x: float) -> float:
-    return 1.0 / (1.0 + exp(-x)) if x >= 0.0 else exp(x) / (1.0 + exp(x))

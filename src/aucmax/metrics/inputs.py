@@ -4,7 +4,11 @@ It takes a few passes over the arrays: no sort, no ``np.unique``. Slow searches,
 details of a message, run only if there is an error.
 """
 
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from math import nan
+from typing import Any, NamedTuple, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +21,39 @@ from aucmax.metrics.pair_counts import (
     weighted_win_fraction,
     win_fraction,
 )
+
+
+class OneClassError(ValueError):
+    """The rows, or those with a weight, are of one class."""
+
+
+Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+
+
+def nan_if_one_class(
+    measure: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Make a measure return NaN, with a warning, if there is one class only.
+
+    The measure returns a float or a named tuple of floats.
+    """
+
+    @wraps(measure)
+    def defined(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return measure(*args, **kwargs)
+        except OneClassError as error:
+            from sklearn.exceptions import UndefinedMetricWarning  # slow import
+
+            message = f"{measure.__name__} is NaN: {error}"
+            warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
+            kind = get_type_hints(measure)["return"]
+            if kind is float:
+                return nan  # type: ignore[return-value]
+            return kind(*[nan] * len(kind._fields))
+
+    return defined
 
 
 class Classes(NamedTuple):
@@ -77,7 +114,7 @@ def _is_positive(labels: NDArray[Any], pos_label: object) -> NDArray[np.bool_]:
     one = labels[0]
     is_one = _equal(labels, one)
     if is_one.all():
-        raise ValueError(
+        raise OneClassError(
             f"y holds one class only: all {labels.size} rows are {_show(one)}; "
             "AUC needs rows of both classes"
         )
@@ -113,7 +150,7 @@ def _as_weights(sample_weight: ArrayLike, positive: NDArray[np.bool_]) -> Weight
     check_weights(weight)
     for one_class, which in ((positive, "positive"), (~positive, "negative")):
         if not weight[one_class].any():
-            raise ValueError(
+            raise OneClassError(
                 f"sample_weight is zero at all {np.count_nonzero(one_class)} {which} "
                 "rows: AUC needs some weight in both classes"
             )

@@ -4,16 +4,16 @@ The list of the k highest scores may cut through tied rows. The measures are the
 mean over all orders of the tied rows.
 """
 
-from math import sqrt
 from operator import index
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics.inputs import nan_if_one_class
+from aucmax.metrics.intervals import Interval, wilson
 from aucmax.metrics.pair_counts import Weights
-from aucmax.metrics.roc_steps import Steps, check_level, increments, rounding, steps
+from aucmax.metrics.roc_steps import Steps, check_level, rounding, steps
 
 
 class LiftCurve(NamedTuple):
@@ -25,58 +25,10 @@ class LiftCurve(NamedTuple):
     thresholds: NDArray[np.float64]  # decreasing
 
 
-class PrecisionInterval(NamedTuple):
-    """A precision and its confidence interval."""
-
-    value: float
-    low: float
-    high: float
+PrecisionInterval = Interval  # its name in version 0.1
 
 
-def average_precision(
-    y: ArrayLike,
-    score: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: object = None,
-) -> float:
-    r"""Return the average precision: the area under the precision-recall curve.
-
-    .. math:: \sum_k (R_k - R_{k-1}) P_k
-
-    with recall R and precision P at each distinct score, from the highest down, and the
-    curve as a step function. Tied rows are included together, as by a threshold. The
-    values are those of scikit-learn's function of the same name.
-
-    Parameters
-    ----------
-    y, score, sample_weight, pos_label
-        As for :func:`auc`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; for a random ranking about the share of positives.
-
-    Notes
-    -----
-    Linear interpolation, as of a ROC curve, is too optimistic for precision [1]_, hence
-    the step function.
-
-    References
-    ----------
-    .. [1] J. Davis, M. Goadrich: The relationship between precision-recall and ROC
-       curves. ICML 2006.
-
-    Examples
-    --------
-    >>> from aucmax.metrics import average_precision
-    >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
-    0.8333
-    """
-    return mean_precision(steps(y, score, sample_weight, pos_label))
-
-
+@nan_if_one_class
 def precision_at(
     y: ArrayLike,
     score: ArrayLike,
@@ -123,6 +75,7 @@ def precision_at(
     return hits / rows
 
 
+@nan_if_one_class
 def precision_interval(
     y: ArrayLike,
     score: ArrayLike,
@@ -131,7 +84,7 @@ def precision_interval(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-) -> PrecisionInterval:
+) -> Interval:
     r"""Return :func:`precision_at` with a confidence interval.
 
     The interval is Wilson's [1]_, all p that are consistent with the observed P:
@@ -156,7 +109,7 @@ def precision_interval(
 
     Returns
     -------
-    PrecisionInterval
+    Interval
         Named tuple (value, low, high); 0 <= low <= value <= high <= 1.
 
     References
@@ -182,6 +135,7 @@ def precision_interval(
     return wilson(hits / rows, count, level)
 
 
+@nan_if_one_class
 def lift_at(
     y: ArrayLike,
     score: ArrayLike,
@@ -262,6 +216,7 @@ def lift_curve(
     return LiftCurve(share, gain, gain / share, thresholds.astype(np.float64))
 
 
+@nan_if_one_class
 def breakeven(
     y: ArrayLike,
     score: ArrayLike,
@@ -298,12 +253,6 @@ def breakeven(
     return precision_of_all_positives(steps(y, score, sample_weight, pos_label))
 
 
-def mean_precision(ranking: Steps) -> float:
-    """Return :func:`average_precision` of ranked rows."""
-    _, tp, fp = ranking
-    return float(increments(tp / tp[-1]) @ (tp / (tp + fp)))
-
-
 def precision_of_all_positives(ranking: Steps) -> float:
     """Return :func:`breakeven` of ranked rows."""
     positives = float(ranking.tp[-1])
@@ -333,17 +282,6 @@ def effective_rows(
     square = np.bincount(step, (weight[kept] / largest) ** 2, falling.size)
     whole = ranking.tp + ranking.fp
     return (length / largest) ** 2 / _within(whole, np.cumsum(square), length)
-
-
-def wilson(value: float, rows: float, level: float) -> PrecisionInterval:
-    """Return a proportion of ``rows`` trials with Wilson's interval."""
-    z = NormalDist().inv_cdf(0.5 * (1.0 + level))
-    more = z * z / rows
-    centre = (value + 0.5 * more) / (1.0 + more)
-    half = sqrt(more * (value * (1.0 - value) + 0.25 * more)) / (1.0 + more)
-    # Rounding could exceed the range.
-    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
-    return PrecisionInterval(value, min(low, value), max(high, value))
 
 
 def _length(k: Any, n: float, slack: float) -> float:

@@ -17,16 +17,15 @@ from aucmax.io.fingerprint import HEAD, Origin
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.area import partial_area
 from aucmax.metrics.delong import AUCInterval, auc_interval, interval
+from aucmax.metrics.intervals import Interval, wilson
 from aucmax.metrics.operating_point import OperatingPoint, point
+from aucmax.metrics.precision_recall import mean_precision
 from aucmax.metrics.roc_steps import Steps, steps
 from aucmax.metrics.top import (
-    PrecisionInterval,
     base_rate,
     effective_rows,
-    mean_precision,
     precision_of_all_positives,
     top,
-    wilson,
 )
 from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, Scores, scored
@@ -51,7 +50,7 @@ class Top(NamedTuple):
 
     k: int | float  # as requested
     rows: float
-    precision: PrecisionInterval
+    precision: Interval
     lift: float
     recall: float
 
@@ -257,7 +256,7 @@ def _groups(rows: ScoredRows, level: float) -> list[Group]:
     return sorted(found, key=lambda group: (-group.rows, group.name))
 
 
-def _interval(found: AUCInterval | PrecisionInterval) -> dict[str, float]:
+def _interval(found: AUCInterval | Interval) -> dict[str, float]:
     return {"value": found.value, "low": found.low, "high": found.high}
 
 

@@ -1,0 +1,157 @@
+r"""Influence of each row on an area, and the variance that follows from it.
+
+The area under the ROC curve of false positive rates up to a, with true positive rates
+from b on, is a mean over the positives of :math:`V_i`, and over the negatives of
+:math:`W_j`, up to constants. For the whole area these are DeLong's placements: the
+share of negatives below a positive, and of positives above a negative. For a part they
+are cut at its borders, as moving a border has no effect of first order beyond that.
+Variances, also of clustered rows and of differences, follow from V and W alone.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.metrics.inputs import Classes
+from aucmax.metrics.pair_counts import Weights, merge_counts, score_counts
+from aucmax.metrics.roc_steps import with_zero
+
+
+class Influence(NamedTuple):
+    """Centred influence of the rows of both classes, times their share of the class."""
+
+    pos: Weights  # share_i (V_i - mean)
+    neg: Weights
+    share_pos: Weights  # of sum one
+    share_neg: Weights
+
+    def minus(self, other: "Influence") -> "Influence":
+        """Return the influence on a difference of two estimates of the same rows."""
+        return self._replace(pos=self.pos - other.pos, neg=self.neg - other.neg)
+
+
+def shares(weight: Weights | None, n: int) -> Weights:
+    """Return the share of each row in its class."""
+    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+
+
+def influence_on_area(
+    rows: Classes, max_fpr: float = 1.0, min_tpr: float = 0.0
+) -> Influence:
+    """Return the influence of the rows on their (partial) area."""
+    pos, neg = rows.pos, rows.neg
+    share_pos, share_neg = shares(rows.w_pos, pos.size), shares(rows.w_neg, neg.size)
+    counts_pos = score_counts(-pos, share_pos)
+    counts_neg = score_counts(-neg, share_neg)
+    value, tpr, fpr = merge_counts(counts_pos, counts_neg)
+    tpr, fpr = with_zero(tpr), with_zero(fpr)
+    end = float(np.interp(max_fpr, fpr, tpr))
+    start = float(np.interp(min_tpr, tpr, fpr))
+    V = _area_below(fpr[:-1], fpr[1:], max_fpr) - _area_below(fpr[:-1], fpr[1:], start)
+    W = _mean_clipped(tpr[:-1], tpr[1:], min_tpr, max(end, min_tpr))
+    if start >= max_fpr:  # the curve does not reach the part
+        V, W = np.zeros_like(V), np.zeros_like(W)
+    V, W = V[np.searchsorted(value, -pos)], W[np.searchsorted(value, -neg)]
+    V, W = V - share_pos @ V, W - share_neg @ W
+    return Influence(share_pos * V, share_neg * W, share_pos, share_neg)
+
+
+def _area_below(low: Weights, high: Weights, at: float) -> Weights:
+    """Return the area, up to a false positive rate, below the rise of one positive.
+
+    The positive is tied with negatives between the rates ``low`` and ``high``.
+    """
+    inside = np.clip(at - low, 0.0, None)
+    width = high - low
+    ramp = np.minimum(inside, width)
+    rise = np.divide(ramp**2, 2.0 * width, out=np.zeros_like(width), where=width > 0.0)
+    return np.clip(at - high, 0.0, None) + rise
+
+
+def _mean_clipped(low: Weights, high: Weights, least: float, most: float) -> Weights:
+    """Return the mean of a rate clipped to a range, over a rise from low to high."""
+    width = high - low
+    below, above = np.clip(low, least, most), np.clip(high, least, most)
+
+    def integral(t: Weights, clipped: Weights) -> Weights:
+        # of clip(t): a line, a parabola, a line
+        return clipped * t - 0.5 * clipped**2
+
+    rise = integral(high, above) - integral(low, below)
+    return np.divide(rise, width, out=below, where=width > 0.0)
+
+
+def variance(found: Influence, groups: "Groups | None" = None) -> float:
+    """Return the variance of an estimate: the jackknife's, or of clusters.
+
+    Rows are independent, or clusters of rows are (Obuchowski 1997).
+    """
+    if groups is None:
+        return _jackknife(found.pos, found.share_pos) + _jackknife(
+            found.neg, found.share_neg
+        )
+    of_pos = np.bincount(groups.pos, found.pos, groups.n)
+    of_neg = np.bincount(groups.neg, found.neg, groups.n)
+    n_pos, n_neg = np.unique(groups.pos).size, np.unique(groups.neg).size
+    return (
+        _correction(n_pos) * float(of_pos @ of_pos)
+        + _correction(n_neg) * float(of_neg @ of_neg)
+        + 2.0 * _correction(groups.n) * float(of_pos @ of_neg)
+    )
+
+
+def _correction(n: int) -> float:
+    return n / (n - 1.0) if n > 1 else inf
+
+
+def _jackknife(influence: Weights, share: Weights) -> float:
+    """Return the variance of a weighted mean, from the change without each row."""
+    rest = 1.0 - share
+    if not rest.all():
+        return inf  # one row has all the weight
+    changes = influence / rest
+    return float(changes @ changes) * (share.size - 1) / share.size
+
+
+class Groups(NamedTuple):
+    """The cluster of each row, as numbers from 0 to n - 1."""
+
+    pos: NDArray[np.intp]
+    neg: NDArray[np.intp]
+    n: int
+
+
+def read_groups(
+    groups: ArrayLike, positive: NDArray[np.bool_], weight: Any = None
+) -> Groups:
+    """Validate the clusters and split them by class, without rows of weight zero."""
+    labels = np.asarray(groups)
+    if labels.shape != positive.shape:
+        raise ValueError(
+            f"groups has shape {labels.shape}, but y has {positive.size} rows"
+        )
+    if weight is not None:
+        kept = np.asarray(weight) > 0.0
+        labels, positive = labels[kept], positive[kept]
+    _, codes = np.unique(labels, return_inverse=True)
+    n = int(codes.max()) + 1
+    if n < 2:
+        raise ValueError("groups has one group only: its variance is unknown")
+    return Groups(codes[positive], codes[~positive], n)
+
+
+def effective_sizes(
+    found: Influence, groups: Groups | None = None
+) -> tuple[float, float]:
+    """Return the effective numbers of positives and negatives (Kish 1965).
+
+    Clusters count by their weight, as if the rows of each were one.
+    """
+    pos, neg = found.share_pos, found.share_neg
+    if groups is not None:
+        pos = np.bincount(groups.pos, pos, groups.n).astype(np.float64)
+        neg = np.bincount(groups.neg, neg, groups.n).astype(np.float64)
+    m, n = (max(1.0, 1.0 / float(share @ share)) for share in (pos, neg))
+    return m, n
