@@ -1,0 +1,584 @@
+"""The report: one HTML file that shows how well scores rank, and what thresholds do.
+
+The file needs no network and no scripts; a small script moves the threshold. Its
+Content-Security-Policy allows this script and style sheet only, by their checksums.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import aucmax
+from aucmax.metrics.decimals import decimals
+from aucmax.report.checklist import checklist
+from aucmax.report.summary import Summary, explorer, summarise
+from aucmax.report.svg import Chart, forest
+from aucmax.storage.atomic import write_atomically
+from aucmax.tables.periods import periods
+
+_MAX_GROUPS = 30
+_MAX_COLUMNS = 20  # with an importance
+_MAX_COLOURS = 6
+_MAX_NAMES = 8  # of periods below an axis
+_FIRST = (
+    "AUC",
+    "Average precision",
+    "Recall at a false positive rate of 1 %",
+    "Recall at a false positive rate of 5 %",
+    "Precision of the top 100 rows",
+    "Calibration slope",
+)
+
+
+def html(
+    y: ArrayLike,
+    scores: ArrayLike | Mapping[str, ArrayLike],
+    path: str | Path,
+    *,
+    probability: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    importances: Iterable[tuple[str, float, float, float]] = (),
+    card: Mapping[str, Mapping[str, object]] | None = None,
+    title: str = "How well the scores rank",
+    held_out: str = "",
+    level: float = 0.95,
+    pos_label: object = None,
+) -> None:
+    """Write a report on scores to one HTML file.
+
+    The file is self-contained: it loads nothing, works without JavaScript, and has
+    aggregated numbers only, no rows. With JavaScript a slider moves the threshold.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels of two classes, of rows that were not used for training.
+    scores : array-like of shape (n_rows,), or dict of them by name of the model
+        Scores; the first model is reported, the others are compared with it.
+    path : str or path
+        The file to write.
+    probability : array-like of shape (n_rows,), optional
+        Calibrated probabilities of the first model, for calibration and net benefit; by
+        default its scores, if all are between 0 and 1.
+    group : array-like of shape (n_rows,), optional
+        Group of each row: AUC within groups, and a test of equality.
+    time : array-like of shape (n_rows,), optional
+        Dates, or names of periods that sort in order: AUC and shift by period.
+    importances : iterable of (name, value, low, high), optional
+        Importance of each column: the loss of AUC without it, with its interval.
+    card : dict of dict, optional
+        Facts for the model card, by section.
+    title : str
+        Title of the page.
+    held_out : str, optional
+        What the rows are, such as "rows of March 2024"; part of the first sentence.
+    level : float, default=0.95
+        Confidence level.
+    pos_label : label, optional
+        Positive class; by default the larger label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import report
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.2
+    >>> report.html(y, {"model": y + rng.normal(size=500)}, "report.html")
+    """
+    named = scores if isinstance(scores, Mapping) else {"model": scores}
+    summary = summarise(
+        y,
+        named,
+        probability=probability,
+        group=group,
+        period=None if time is None else periods(time),
+        level=level,
+        pos_label=pos_label,
+    )
+    text = page(summary, title, held_out, list(importances), card or {})
+    write_atomically(path, text.encode(errors="replace"))
+
+
+def page(
+    summary: Summary,
+    title: str,
+    held_out: str,
+    importances: Sequence[tuple[str, float, float, float]],
+    card: Mapping[str, Mapping[str, object]],
+) -> str:
+    """Return the report as HTML."""
+    charts = _charts(summary)
+    level = f"{100 * summary.level:g} %"
+    data = {
+        "level": level,
+        "rows": summary.rows,
+        "positives": summary.positives,
+        "start": _start(summary),
+        "explorer": explorer(summary),
+        "charts": {chart.name: chart.scale() for chart in charts},
+        "measures": {
+            one.name: [x if isfinite(x) else None for x in one[1:4]]
+            for one in summary.measures
+        },
+        "models": {one.name: list(one.auc[:3]) for one in summary.models},
+        "version": aucmax.__version__,
+    }
+    # "<" would end the element, and start a comment or another one.
+    embedded = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    style, script = (_asset(name) for name in ("report.css", "report.js"))
+    policy = (
+        f"default-src 'none'; style-src '{_checksum(style)}'; "
+        f"script-src '{_checksum(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    sections = [
+        _threshold(summary, charts, level),
+        _measures(summary, level),
+        _models(summary, level),
+        _groups(summary, level),
+        _periods(summary, level),
+        _importances(importances),
+        _card(card),
+        checklist(summary, card),
+    ]
+    shown = [(name, heading, body) for name, heading, body in sections if body]
+    links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in shown)
+    body = "".join(
+        f'<section id="{name}"><h2>{heading}</h2>{body}</section>'
+        for name, heading, body in shown
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="aucmax {escape(aucmax.__version__)}">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
+        f"<header><h1>{escape(title)}</h1>{_sentence(summary, held_out, level)}"
+        f"{_cards(summary, level)}<nav>{links}</nav></header><main>{body}</main>"
+        f'<footer class="soft"><p>Made by aucmax {escape(aucmax.__version__)}. The '
+        "file holds aggregated numbers only, and loads nothing.</p></footer>"
+        f'<script type="application/json" id="data">{embedded}</script>'
+        f"<script>{script}</script></body></html>"
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("aucmax.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _checksum(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _start(summary: Summary) -> int:
+    """Return the position that the slider starts at: the highest F1."""
+    best = next(point for name, point in summary.named_points if name == "highest F1")
+    places = [abs(point.tp + point.fp - best.tp - best.fp) for point in summary.points]
+    return int(np.argmin(places))
+
+
+def _sentence(summary: Summary, held_out: str, level: str) -> str:
+    main = summary.models[0]
+    value, low, high = _shown(*main.auc[:3])
+    share = summary.positives / summary.rows
+    where = f" ({escape(held_out)})" if held_out else ""
+    return (
+        f'<p class="lead"><b>{escape(main.name)}</b> ranks a random positive above a '
+        f"random negative with probability <b>{value}</b> (AUC; {level} confidence "
+        f"interval {low} to {high}), measured on {summary.rows:,} rows{where}, of "
+        f"which {summary.positives:,} ({_percent(share)}) are positive.</p>"
+    )
+
+
+def _cards(summary: Summary, level: str) -> str:
+    """Return the measures that most readers look for, as cards."""
+    cards = []
+    for one in summary.measures:
+        if one.name in _FIRST:
+            value, low, high = _shown(one.value, one.low, one.high)
+            cards.append(
+                f'<div class="dial"><span class="name">{escape(one.name)}</span>'
+                f"<b>{value}</b><small>{level} CI {low} to {high}</small></div>"
+            )
+    return f'<div class="dials">{"".join(cards)}</div>'
+
+
+def _measures(summary: Summary, level: str) -> tuple[str, str, str]:
+    rows = []
+    for one in summary.measures:
+        value, low, high = _shown(one.value, one.low, one.high)
+        limits = f"{low} to {high}" if isfinite(one.low) else "–"
+        rows.append([one.name, value, limits, one.remark])
+    heads = ["measure", "value", f"{level} CI", "note"]
+    return "measures", "All measures", _table(heads, rows)
+
+
+def _threshold(
+    summary: Summary, charts: list[Chart], level: str
+) -> tuple[str, str, str]:
+    def dial(name: str, label: str, more: str = "") -> str:
+        extra = f'<small id="at-{more}"></small>' if more else ""
+        return (
+            f'<div class="dial"><span class="name">{label}</span>'
+            f'<output id="at-{name}"></output>{extra}</div>'
+        )
+
+    def field(name: str, label: str, value: str) -> str:
+        return (
+            f'<div class="dial"><label for="{name}">{label}</label>'
+            f'<input id="{name}" type="number" step="any" value="{value}"></div>'
+        )
+
+    head = (
+        "<p>A row is called positive (an alert) if its score is at least the "
+        "threshold.</p>"
+    )
+    slider = (
+        '<div class="slider needs-script"><label for="slider">Threshold: few alerts on '
+        "the left, many on the right. The address of this page keeps the position."
+        '</label><input id="slider" type="range" min="0" value="0"></div>'
+    )
+    live = (
+        f'<div class="explorer needs-script"><div class="dials">'
+        f"{dial('threshold', 'Threshold (score)', 'probability')}"
+        f"{dial('alerts', 'Alerts per day', 'alert-share')}"
+        f"{dial('recall', 'Recall: positives found', 'recall-range')}"
+        f"{dial('precision', 'Precision: alerts that hit', 'precision-range')}"
+        f"{dial('fpr', 'False positive rate', 'fpr-range')}"
+        f"{dial('money', 'Money per day', 'per-hit')}</div>"
+        f'<div class="dials">{field("rows-per-day", "Rows per day", str(summary.rows))}'
+        f"{field('gain', 'Gain of a positive found', '10')}"
+        f"{field('cost', 'Cost of a false alert', '1')}"
+        f"{field('most-alerts', 'Go to: alerts per day', '')}"
+        f"{field('least-recall', 'Go to: recall in %', '')}</div>"
+        '<div class="scroll"><table><caption>Rows of the data at this threshold'
+        "</caption><thead><tr><th></th><th>called positive</th><th>called negative</th>"
+        '</tr></thead><tbody><tr><th>positive</th><td id="at-tp"></td>'
+        '<td id="at-fn"></td></tr><tr><th>negative</th><td id="at-fp"></td>'
+        '<td id="at-tn"></td></tr></tbody></table></div>'
+        '<p class="soft">Alerts and money per day assume that the rows of a day are '
+        "like these. Intervals are Wilson's, for a threshold chosen beforehand; one "
+        "chosen because it looks best here looks too good.</p></div>"
+    )
+    rows = []
+    for name, point in summary.named_points:
+        counts = [f"{x:,.0f}" for x in (point.tp, point.fp, point.fn, point.tn)]
+        rates = [
+            f"{_percent(rate.value)} ({_percent(rate.low)} to {_percent(rate.high)})"
+            if isfinite(rate.value)
+            else "–"
+            for rate in (point.recall, point.precision, point.fpr)
+        ]
+        shown = f"{point.threshold:.6g}" if isfinite(point.threshold) else "above all"
+        rows.append([name, shown, *rates, *counts])
+    heads = ["threshold for", "score ≥", "recall", "precision", "FPR"]
+    heads += ["TP", "FP", "FN", "TN"]
+    note = f"Thresholds that people ask for, with {level} confidence intervals"
+    return (
+        "threshold",
+        "What happens at a threshold?",
+        head + slider + live + _figures(summary, charts) + _table(heads, rows, note),
+    )
+
+
+def _charts(summary: Summary) -> list[Chart]:
+    main, band = summary.models[0], summary.band
+    roc = Chart(
+        "roc",
+        (0.0, 1.0),
+        (0.0, 1.0),
+        ("False positive rate", "Recall (true positive rate)"),
+        f"ROC curve of {main.name}",
+    )
+    roc.band(band.fpr, band.low, band.high, "band")
+    roc.line([0.0, 1.0], [0.0, 1.0], "chance")
+    rate = summary.positives / summary.rows
+    recall = Chart(
+        "precision-recall",
+        (0.0, 1.0),
+        (0.0, 1.0),
+        ("Recall", "Precision"),
+        f"Precision and recall of {main.name}",
+    )
+    recall.line([0.0, 1.0], [rate, rate], "chance")
+    gains = Chart(
+        "gains",
+        (0.0, 1.0),
+        (0.0, 1.0),
+        ("Share of all rows called", "Share of positives found"),
+        f"Cumulative gains of {main.name}",
+    )
+    gains.line([0.0, 1.0], [0.0, 1.0], "chance")
+    for place, model in reversed(list(enumerate(summary.models[:_MAX_COLOURS]))):
+        kind = f"m{place}"
+        roc.line(model.fpr, model.tpr, kind)
+        recall.line(model.tpr[1:], model.precision, kind)
+        gains.line(model.share, model.tpr, kind)
+    tallest = float(max(summary.bin_pos.max(), summary.bin_neg.max()))
+    scores = Chart(
+        "scores",
+        (float(summary.bins[0]), float(summary.bins[-1])),
+        (0.0, 1.05 * tallest),
+        ("Score", "Share of the class"),
+        "Distribution of the scores of positives and negatives",
+        (False, True),
+    )
+    edges = np.repeat(summary.bins, 2)[1:-1]
+    scores.line(edges, np.repeat(summary.bin_neg, 2), "negative")
+    scores.line(edges, np.repeat(summary.bin_pos, 2), "m0")
+    charts = [roc, recall, gains, scores]
+    if summary.calibration is not None:
+        charts.append(_calibration(summary.calibration))
+    if summary.decision is not None:
+        charts.append(_decision(summary.decision))
+    return charts
+
+
+def _calibration(curve: Any) -> Chart:
+    most = min(1.0, 1.1 * float(max(curve.probability.max(), curve.high.max())))
+    chart = Chart(
+        "calibration",
+        (0.0, most),
+        (0.0, most),
+        ("Predicted probability", "Share that is positive"),
+        "Calibration: predicted probabilities and observed shares",
+    )
+    chart.line([0.0, most], [0.0, most], "chance")
+    chart.bars(curve.probability, curve.low, curve.high, "error")
+    chart.line(curve.probability, curve.observed, "m0")
+    chart.dots(curve.probability, curve.observed, "dot")
+    return chart
+
+
+def _decision(curve: Any) -> Chart:
+    top = 1.1 * float(max(curve.net_benefit.max(), curve.treat_all.max(), 1e-9))
+    chart = Chart(
+        "decision",
+        (0.0, float(curve.threshold[-1])),
+        (-0.15 * top, top),
+        ("Threshold probability", "Net benefit per row"),
+        "Decision curve: net benefit by threshold probability",
+        (True, False),
+    )
+    chart.band(curve.threshold, curve.low, curve.high, "band")
+    chart.line([0.0, curve.threshold[-1]], [0.0, 0.0], "chance")
+    shown = curve.treat_all >= -0.15 * top
+    chart.line(curve.threshold[shown], curve.treat_all[shown], "m1")
+    chart.line(curve.threshold, curve.net_benefit, "m0")
+    return chart
+
+
+_CAPTIONS = {
+    "roc": "ROC curve. Band: pointwise confidence interval. Dotted: chance.",
+    "precision-recall": "Precision and recall. Dotted: share of positives.",
+    "gains": "Gains: positives found among the rows with the highest scores.",
+    "scores": "Scores of positives (solid) and negatives (dashed).",
+    "calibration": "Calibration, ten bins with equally many rows. Dotted: perfect.",
+    "decision": "Decision curve. Dashed: call every row positive. Dotted: call none.",
+}
+
+
+def _figures(summary: Summary, charts: list[Chart]) -> str:
+    names = [model.name for model in summary.models[:_MAX_COLOURS]]
+    keys = ""
+    if len(names) > 1:
+        keys = "".join(
+            f'<span class="key k{place}"></span>{escape(name)} &nbsp; '
+            for place, name in enumerate(names)
+        )
+        keys = f"<p>{keys}</p>"
+    figures = "".join(
+        f"<figure>{chart.text()}<figcaption>{_CAPTIONS[chart.name]}</figcaption></figure>"
+        for chart in charts
+    )
+    return f'{keys}<div class="charts">{figures}</div>'
+
+
+def _models(summary: Summary, level: str) -> tuple[str, str, str]:
+    if len(summary.models) < 2:
+        return "models", "", ""
+    rows = []
+    for model in sorted(summary.models, key=lambda one: -one.auc.value):
+        value, low, high = _shown(*model.auc[:3])
+        test = ["–", "–", "–"]
+        if model.against_first is not None:
+            apart = model.against_first
+            places = decimals(apart.low, apart.high)
+            test = [
+                f"{apart.difference:+.{places}f}",
+                f"{apart.low:+.{places}f} to {apart.high:+.{places}f}",
+                f"{apart.pvalue:.2g}",
+            ]
+        rows.append([model.name, value, f"{low} to {high}", *test])
+    first = summary.models[0].name
+    heads = ["model", "AUC", f"{level} CI", f"minus {first}", f"{level} CI", "p"]
+    note = "p: DeLong's paired test, not corrected for several models."
+    return "models", "Comparison of models", _table(heads, rows, caption=note)
+
+
+def _groups(summary: Summary, level: str) -> tuple[str, str, str]:
+    found = summary.groups
+    if found is None:
+        return "groups", "", ""
+    shown = found.groups[:_MAX_GROUPS]
+    rows = []
+    for one in shown:
+        value, low, high = _shown(*one.auc[:3])
+        limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
+        rows.append(
+            [str(one.group), value, limits, f"{one.rows:,}", f"{one.positives:,}"]
+        )
+    test = ""
+    if isfinite(found.pvalue):
+        verdict = "differ" if found.pvalue < 1.0 - summary.level else "may be equal"
+        test = (
+            f"<p>The AUCs of the groups {verdict}: chi-squared "
+            f"{found.statistic:.3g}, p = {found.pvalue:.2g}.</p>"
+        )
+    more = len(found.groups) - len(shown)
+    rest = f"<p>… and {more:,} smaller groups.</p>" if more > 0 else ""
+    chart = forest(
+        [str(one.group) for one in shown],
+        [one.auc[:3] for one in shown],
+        "AUC of each group with its confidence interval",
+        summary.models[0].auc.value,
+    )
+    heads = ["group", "AUC", f"{level} CI", "rows", "positive"]
+    body = (
+        f'{test}<div class="charts"><figure>{chart}<figcaption>AUC within groups. '
+        f"Dotted: all rows.</figcaption></figure><div>{_table(heads, rows)}{rest}</div>"
+        "</div>"
+    )
+    return "groups", "Groups", body
+
+
+def _periods(summary: Summary, level: str) -> tuple[str, str, str]:
+    if not summary.periods:
+        return "time", "", ""
+    rows = []
+    for one in summary.periods:
+        value, low, high = _shown(*one.auc[:3])
+        limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
+        counts = [f"{one.rows:,}", f"{one.positives:,}"]
+        rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
+    areas = np.array([one.auc[:3] for one in summary.periods])
+    known = np.isfinite(areas[:, 0])
+    chart = ""
+    if known.any():
+        least, most = float(areas[known, 1].min()), float(areas[known, 2].max())
+        pad = 0.05 * (most - least) + 1e-3
+        figure = Chart(
+            "time",
+            (0.5, len(rows) + 0.5),
+            (max(0.0, least - pad), min(1.0, most + pad)),
+            ("Period", "AUC"),
+            "AUC by period with its confidence interval",
+            (False, False),
+            {
+                place + 1.0: one.name
+                for place, one in enumerate(summary.periods)
+                if place % -(-len(rows) // _MAX_NAMES) == 0
+            },
+        )
+        at = np.arange(1, len(rows) + 1)
+        overall = summary.models[0].auc.value
+        figure.line([0.5, len(rows) + 0.5], [overall, overall], "chance")
+        figure.bars(at[known], areas[known, 1], areas[known, 2], "error")
+        figure.line(at[known], areas[known, 0], "m0")
+        figure.dots(at[known], areas[known, 0], "dot")
+        chart = (
+            f"<figure>{figure.text()}<figcaption>AUC by period.</figcaption></figure>"
+        )
+    heads = ["period", "AUC", f"{level} CI", "rows", "positive", "PSI"]
+    note = (
+        "PSI: population stability index of the scores against the first period; above "
+        "0.1 is a moderate shift, above 0.25 a large one."
+    )
+    table = _table(heads, rows, caption=note)
+    return "time", "Time", f'<div class="charts">{chart}<div>{table}</div></div>'
+
+
+def _importances(
+    importances: Sequence[tuple[str, float, float, float]],
+) -> tuple[str, str, str]:
+    if not importances:
+        return "importance", "", ""
+    ordered = sorted(importances, key=lambda one: -one[1])[:_MAX_COLUMNS]
+    chart = forest(
+        [str(one[0]) for one in ordered],
+        [one[1:4] for one in ordered],
+        "Importance of each column with its confidence interval",
+        0.0,
+    )
+    rows = [
+        [str(name), f"{value:.4f}", f"{low:.4f} to {high:.4f}"]
+        for name, value, low, high in ordered
+    ]
+    table = _table(["column", "loss of AUC", "CI"], rows)
+    return (
+        "importance",
+        "Importance of columns",
+        '<p class="soft">Loss of AUC if the values of a column are shuffled among the '
+        "rows. Columns that say the same share their importance.</p>"
+        f'<div class="charts"><figure>{chart}</figure><div>{table}</div></div>',
+    )
+
+
+def _card(card: Mapping[str, Mapping[str, object]]) -> tuple[str, str, str]:
+    parts = [
+        f"<h3>{escape(str(section))}</h3>"
+        + _table(["", ""], [[str(k), _text(v)] for k, v in facts.items()], words=True)
+        for section, facts in card.items()
+        if facts
+    ]
+    return "card", "Model card", "".join(parts)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(str(one) for one in value)
+    return str(value)
+
+
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    words: bool = False,
+) -> str:
+    """Return a table; the first column names the line, others are numbers or words."""
+    top = f"<caption>{escape(caption)}</caption>" if caption else ""
+    if any(heads):
+        names = "".join(f"<th>{escape(head)}</th>" for head in heads)
+        top += f"<thead><tr>{names}</tr></thead>"
+    lines = []
+    for row in rows:
+        first, *others = row
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
+        lines.append(f"<tr><th>{escape(first)}</th>{cells}</tr>")
+    kind = ' class="words"' if words else ""
+    return (
+        f'<div class="scroll"><table{kind}>{top}<tbody>{"".join(lines)}</tbody></table>'
+        "</div>"
+    )
+
+
+def _shown(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Format a value and its interval, with digits that the interval supports."""
+    if not isfinite(value):
+        return "–", "–", "–"
+    places = decimals(low, high) if isfinite(low) else 4
+    return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2f} %" if share < 0.0995 else f"{100.0 * share:.1f} %"

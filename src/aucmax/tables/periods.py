@@ -1,0 +1,69 @@
+"""Periods of time: days, weeks, months, quarters or years of dates."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.tables.cells import Words
+from aucmax.tables.number_formats import DATES, find_notation, read
+
+_MOST = 36  # periods
+_UNITS = ("D", "W", "M", "Q", "Y")  # the finest with at most so many periods is taken
+MISSING = "no date"
+
+
+def periods(time: ArrayLike) -> NDArray[np.str_]:
+    """Return the name of the period of each row; names sort in the order of time.
+
+    Dates may be of NumPy, pandas or Python, or text. Other values, such as years or
+    names of periods, are returned as text.
+    """
+    values = np.asarray(time)
+    if values.ndim != 1:
+        raise ValueError(
+            f"time has shape {values.shape}, but must have one date per row"
+        )
+    moments = _moments(values)
+    if moments is None:
+        return values.astype(str)
+    missing = np.isnat(moments)
+    if missing.all():
+        return np.full(values.size, MISSING)
+    for unit in _UNITS:
+        names = _names(moments, unit)
+        if np.unique(names[~missing]).size <= _MOST:
+            break
+    return np.where(missing, MISSING, names)
+
+
+def _moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
+    """Return dates, or None if the values are not dates."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]")
+    if values.dtype.kind not in "OUT":
+        return None
+    distinct, codes = np.unique(values.astype(str), return_inverse=True)
+    words = [word.strip() for word in distinct.tolist()]
+    known = [word for word in words if word not in ("", "NaT", "None", "nan", "<NA>")]
+    notation = find_notation(known)
+    if notation not in DATES:
+        return None
+    seconds, _ = read(notation, Words(codes, words))
+    moments = np.full(values.size, np.datetime64("NaT", "s"))
+    dated = np.isfinite(seconds)
+    moments[dated] = np.floor(seconds[dated]).astype("int64").astype("datetime64[s]")
+    return moments
+
+
+def _names(moments: NDArray[np.datetime64], unit: str) -> NDArray[np.str_]:
+    if unit == "Q":
+        months = moments.astype("datetime64[M]").astype("int64")
+        years = (1970 + months // 12).astype(str)
+        quarters = (1 + months % 12 // 3).astype(str)
+        return np.char.add(np.char.add(years, "-Q"), quarters)
+    if unit == "W":  # named by their Monday; 1970-01-01 was a Thursday
+        days = moments.astype("datetime64[D]").astype("int64")
+        mondays = (days + 3) // 7 * 7 - 3
+        return mondays.astype("datetime64[D]").astype(str)
+    return moments.astype(f"datetime64[{unit}]").astype(str)
