@@ -1,0 +1,66 @@
+"""Facts about a model for the model card of a report."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from aucmax.io.fingerprint import Origin
+from aucmax.workflows.score import Model
+
+_PACKAGES = ("aucmax", "numpy", "scikit-learn", "lightgbm")
+_MAX_COLUMNS = 200
+
+
+def model_card(
+    model: Model, name: str, data: Sequence[str]
+) -> Mapping[str, Mapping[str, object]]:
+    """Return the facts by section; sections without facts are empty."""
+    estimator, recipe = model.estimator, model.recipe or {}
+    reader, training = recipe.get("input", {}), recipe.get("training") or {}
+    digests = Origin.told(model.recipe).files
+    about: dict[str, object] = {
+        "file": name,
+        "class": type(estimator).__name__,
+        "positive class": str(model.task()),
+        "features": f"{model.width:,}",
+    }
+    auc = getattr(estimator, "auc_", None)
+    if auc is not None:
+        about["AUC in training"] = (
+            f"{auc.value:.4f} ({auc.low:.4f} to {auc.high:.4f}), cross-validated"
+        )
+    for one in getattr(estimator, "leaderboard_", None) or []:
+        about[f"member {one.member}"] = f"weight {one.weight:.3g}, AUC {one.auc:.4f}"
+    facts = {str(k).replace("_", " "): v for k, v in training.items()}
+    if digests:
+        facts["fingerprint"] = digests[0]
+    columns = {
+        role["name"]: _column(role) for role in (reader.get("roles") or [])[:_MAX_COLUMNS]
+    }
+    return {
+        "Model": about,
+        "Parameters": {k: str(v) for k, v in estimator.get_params(deep=False).items()},
+        "Training data": facts,
+        "Evaluated data": {"files": list(data)},
+        "Columns": columns,
+        "Versions": {
+            "Python": platform.python_version(),
+            **{package: version(package) for package in _PACKAGES},
+        },
+        "Limits": {
+            "data": "The figures hold for rows drawn like the evaluated ones. If rows "
+            "of the same customer, patient or day are in training and evaluation, or "
+            "if the world changes, they are too good.",
+            "scores": "Scores rank rows. They do not show what causes the outcome.",
+        },
+    }
+
+
+def _column(role: Mapping[str, Any]) -> str:
+    shown = [
+        f"{key}: {value}"
+        for key, value in role.items()
+        if key != "name" and isinstance(value, str | int | float) and value not in ("", 0)
+    ]
+    return ", ".join(shown)
