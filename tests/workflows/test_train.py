@@ -18,7 +18,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax.io import text
-from aucmax.io.chunk import Chunk, Position
+from aucmax.io.batch import Batch, Position
 from aucmax.io.fingerprint import file_digest
 from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.models import save_model
@@ -397,9 +397,9 @@ def test_progressive_validation(data, tmp_path):
     result = train(Plan([path], "SPAM", passes=3), tmp_path / "m.aucmax")
     model, wins, pairs = aucmax.SPAM(), 0.0, 0.0
     for chunk in text_chunks(path):
-        some = chunk.X.toarray()
+        some = chunk.rows.toarray()
         some = np.pad(some, ((0, 0), (0, 12 - some.shape[1])))
-        up = chunk.y > 0
+        up = chunk.labels > 0
         if hasattr(model, "coef_") and up.any() and not up.all():
             score = some @ model.coef_[0]
             wins += np.sum(score[up][:, None] > score[~up])
@@ -421,7 +421,7 @@ def test_a_race_judges_itself(data, tmp_path):
 def text_chunks(path):
     from aucmax.io.open_data import open_data
 
-    return open_data([path]).chunks()
+    return open_data([path]).batches()
 
 
 def test_rows_held_out_are_not_learnt(data, tmp_path):
@@ -512,7 +512,7 @@ def test_which_algorithm():
 
     def first(n, d, done):
         X = np.zeros((n, d))
-        return Chunk(X, None, None, [], None, {}, Position(), done, "", np.arange(n))
+        return Batch(X, None, None, np.arange(n), [], Position(), "", done, None, {})
 
     assert choose(Data, first(100, 10, 20_000)) == "AUCClassifier"  # 50 000 rows
     assert choose(Data, first(100, 10, 20_000), fast=True) == "BAMCV"
