@@ -217,7 +217,7 @@ def repeated(path: Path, text: str, size: float, head: str = "") -> None:
 
 def passed(path: Path, **options: Any) -> None:
     """Read a file with our reader."""
-    for _ in open_data([str(path)], **options).chunks():
+    for _ in open_data([str(path)], **options).batches():
         pass
 
 

@@ -299,8 +299,8 @@ def _described(path: Path) -> None:
 
 
 def _scored(model: Model, data: Path) -> None:
-    for chunk in model.open([str(data)]).chunks():
-        model.score(chunk.X)
+    for chunk in model.open([str(data)]).batches():
+        model.score(chunk.rows)
 
 
 def _attempt(step: Any, *given: Any) -> None:

@@ -175,10 +175,10 @@ def test_onnx_gives_the_same_scores(model, tmp_path):
     session = runtime.InferenceSession(output, providers=["CPUExecutionProvider"])
     data = write_table(tmp_path / "new.csv", table(30, seed=3))
     found = Model.load(model)
-    (chunk,) = found.open([str(data)]).chunks()
-    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+    (chunk,) = found.open([str(data)]).batches()
+    X = chunk.rows.toarray() if hasattr(chunk.rows, "toarray") else chunk.rows
     (scores,) = session.run(["score"], {"X": X})
-    np.testing.assert_allclose(scores, found.score(chunk.X), rtol=1e-12)
+    np.testing.assert_allclose(scores, found.score(chunk.rows), rtol=1e-12)
     assert scores.shape == (30,)
     about = session.get_modelmeta().custom_metadata_map
     assert about["class"] == "LeastSquaresAUC"

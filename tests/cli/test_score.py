@@ -40,8 +40,8 @@ def data(tmp_path_factory):
 def expected(model, data):
     """Return the scores computed in Python."""
     found = Model.load(model)
-    chunks = list(found.open([str(data)]).chunks())
-    scores = [found.estimator.decision_function(chunk.X) for chunk in chunks]
+    chunks = list(found.open([str(data)]).batches())
+    scores = [found.estimator.decision_function(chunk.rows) for chunk in chunks]
     return np.concatenate(scores).tolist()
 
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from aucmax.io.chunk import START, Position
+from aucmax.io.batch import START, Position
 from aucmax.io.csv_source import CsvSource
 from helpers.tables import MISSING, judged, records
 
@@ -46,16 +46,18 @@ def dense(X):
 
 def whole(source, start=START):
     """Return all chunks as one."""
-    chunks = list(source.chunks(start))
-    assert all(chunk.X.shape[1] == source.n_features for chunk in chunks)
+    chunks = list(source.batches(start))
+    assert all(chunk.rows.shape[1] == source.n_features for chunk in chunks)
     return SimpleNamespace(
         chunks=chunks,
-        X=np.vstack([np.empty((0, source.n_features)), *(dense(c.X) for c in chunks)]),
-        y=np.concatenate([[], *(c.y for c in chunks)])
-        if chunks[0].y is not None
+        X=np.vstack(
+            [np.empty((0, source.n_features)), *(dense(c.rows) for c in chunks)]
+        ),
+        y=np.concatenate([[], *(c.labels for c in chunks)])
+        if chunks[0].labels is not None
         else None,
-        bad=[line for c in chunks for line in c.bad],
-        line=[int(line) for c in chunks for line in c.line],
+        bad=[line for c in chunks for line in c.malformed],
+        line=[int(line) for c in chunks for line in c.line_numbers],
         extra={
             name: [v for c in chunks for v in c.extra[name]] for name in chunks[0].extra
         },
@@ -78,23 +80,29 @@ def same(source, text, missing="error", kinds=KINDS):
     expected = list(judged(records(HEAD + text), kinds, missing))[1:]
     rows = [row for row in expected if row.fields is not None]
     bad = [row for row in expected if row.fields is None]
-    found = [chunk for chunk in source.chunks()]
-    lines = [line for chunk in found for line in chunk.bad]
+    found = [chunk for chunk in source.batches()]
+    lines = [line for chunk in found for line in chunk.malformed]
     assert [(b.line, b.column, b.text) for b in lines] == [
         (row.line, row.column, row.text) for row in bad
     ]
-    assert [int(i) for chunk in found for i in chunk.line] == [row.line for row in rows]
-    numbers = [v for chunk in found for v in dense(chunk.X)[:, :2].ravel().tolist()]
+    assert [int(i) for chunk in found for i in chunk.line_numbers] == [
+        row.line for row in rows
+    ]
+    numbers = [v for chunk in found for v in dense(chunk.rows)[:, :2].ravel().tolist()]
     assert numbers == [value for row in rows for value in row.fields[:2]]
     values = [v for chunk in found for v in chunk.extra["c"]]
     assert values == [row.fields[2].decode("utf-8", "backslashreplace") for row in rows]
-    hashed = [v for chunk in found for v in np.abs(dense(chunk.X)[:, 2:]).sum(axis=1)]
+    hashed = [
+        v for chunk in found for v in np.abs(dense(chunk.rows)[:, 2:]).sum(axis=1)
+    ]
     assert hashed == [row.fields[2] not in MISSING for row in rows]
-    assert [v for chunk in found for v in chunk.y] == [row.fields[3] for row in rows]
+    assert [v for chunk in found for v in chunk.labels] == [
+        row.fields[3] for row in rows
+    ]
     texts = [
-        chunk.raw.data[start:stop]
+        chunk.text.data[start:stop]
         for chunk in found
-        for start, stop in zip(chunk.raw.starts, chunk.raw.stops, strict=True)
+        for start, stop in zip(chunk.text.starts, chunk.text.stops, strict=True)
     ]
     assert texts == [row.text for row in rows]
     return rows, bad
@@ -230,14 +238,14 @@ def test_fields_at_every_place(write):
         assert len(good) > 9 * len(bad) > 0
 
 
-def equal(chunk, other):
-    for name, value in chunk._asdict().items():
+def equal(batch, other):
+    for name, value in batch._asdict().items():
         second = getattr(other, name)
-        if name == "X":
+        if name == "rows":
             np.testing.assert_array_equal(dense(value), dense(second))
-        elif name in ("y", "weight", "line"):
+        elif name in ("labels", "weights", "line_numbers"):
             np.testing.assert_array_equal(value, second)
-        elif name == "raw":
+        elif name == "text":
             texts = [
                 [
                     lines.data[a:b]
@@ -269,14 +277,14 @@ def test_reading_goes_on_anywhere(write, packed):
         made._block = 1 << 10
         return made
 
-    chunks = list(source().chunks())
+    chunks = list(source().batches())
     assert len(chunks) > 12
-    assert {chunk.after.file for chunk in chunks} == {0, 1, 2}
-    assert sum(b"\n" in chunk.raw.data for chunk in chunks) == len(chunks)
+    assert {chunk.end.file for chunk in chunks} == {0, 1, 2}
+    assert sum(b"\n" in chunk.text.data for chunk in chunks) == len(chunks)
     for i, chunk in enumerate(chunks):
         if i % (1 if packed is None else 5) == 0:
-            position = Position(*json.loads(json.dumps(chunk.after)))
-            rest = list(source().chunks(position))
+            position = Position(*json.loads(json.dumps(chunk.end)))
+            rest = list(source().batches(position))
             assert len(rest) == len(chunks) - i - 1
             for one, other in zip(chunks[i + 1 :], rest, strict=True):
                 if packed is None:
@@ -312,7 +320,7 @@ def test_a_quote_too_many_costs_a_line(write):
     assert [line.line for line in found.bad] == [12]
     assert "quote" in found.bad[0].problem
     assert len(found.X) == 2999
-    assert max(len(chunk.y) for chunk in found.chunks) < 400
+    assert max(len(chunk.labels) for chunk in found.chunks) < 400
 
 
 @pytest.mark.parametrize(
@@ -404,7 +412,7 @@ def test_a_column_that_a_model_misses(write):
     path = write("A,b,c\n1,2,red\n")
     wanted = r"no column 'a' \(did you mean 'A'\?\), .* it has 'A', 'b', 'c'"
     with pytest.raises(ValueError, match=wanted):
-        list(CsvSource([path], recipe=recipe).chunks())
+        list(CsvSource([path], recipe=recipe).batches())
 
 
 @pytest.mark.parametrize(
@@ -495,9 +503,9 @@ def test_which_columns(write):
     assert names(drop=["c", "0"]) == ["b", "d"]
     assert names(only=["d", "a"]) == ["a", "d"]
     assert names(categorical=["a"], drop=["c"]) == ["b", "d", "a=1", "a=5"]
-    chunk = next(CsvSource([path], label="y", weight="w", drop=["c"]).chunks())
-    np.testing.assert_array_equal(chunk.weight, [0.5, 2.0])
-    np.testing.assert_array_equal(chunk.X, [[1, 2, 4], [5, 6, 8]])
+    chunk = next(CsvSource([path], label="y", weight="w", drop=["c"]).batches())
+    np.testing.assert_array_equal(chunk.weights, [0.5, 2.0])
+    np.testing.assert_array_equal(chunk.rows, [[1, 2, 4], [5, 6, 8]])
     options = {"label": "y", "weight": "w"}
     hashed = CsvSource([path], encode="hash", hash_size=3, **options).feature_names()
     assert hashed == ["a", "b", "d", "hash_0", "hash_1", "hash_2"]
@@ -610,9 +618,9 @@ def test_floats(write, dtype):
         dtype=dtype,
     )
     (chunk,) = found.chunks
-    assert chunk.X.dtype == dtype
+    assert chunk.rows.dtype == dtype
     expected = np.array([float(token) for token in tokens]).astype(dtype)
-    assert chunk.X[:, 0].tobytes() == expected.tobytes()
+    assert chunk.rows[:, 0].tobytes() == expected.tobytes()
     assert [line.line for line in found.bad] == [
         len(tokens) + 2 + i for i in range(len(bad))
     ]
@@ -648,7 +656,7 @@ def test_no_rows(write):
     empty = write(b"\n\r\n", "empty.csv")
     source = CsvSource([empty, write(HEAD + CLEAN)], label="y", hash_size=8)
     assert len(whole(source).X) == 2
-    assert list(CsvSource([write(HEAD)], label="y").chunks()) == []
+    assert list(CsvSource([write(HEAD)], label="y").batches()) == []
     with pytest.raises(ValueError, match="duplicate column name 'a'"):
         CsvSource([write("a,a\n1,2\n")]).recipe()
     with pytest.raises(ValueError, match="quoting in the first line"):
@@ -678,8 +686,8 @@ def test_a_recipe_reads_other_files_alike(write, encode):
     found = whole(again)
     np.testing.assert_array_equal(found.X, expected.X)
     np.testing.assert_array_equal(found.y, expected.y)
-    assert found.chunks[0].X.dtype == np.float32
-    assert found.chunks[0].weight is None
+    assert found.chunks[0].rows.dtype == np.float32
+    assert found.chunks[0].weights is None
     assert again.recipe() == recipe
     assert again.feature_names() == source.feature_names()
     # A value that training has not seen, and no label.
@@ -723,10 +731,10 @@ def test_standard_input(write, monkeypatch):
     found = whole(source)
     np.testing.assert_array_equal(found.X, expected.X)
     with pytest.raises(ValueError, match="only once"):
-        list(source.chunks())
-    third = found.chunks[2].after
+        list(source.batches())
+    third = found.chunks[2].end
     np.testing.assert_array_equal(
-        whole(pipe(), third).X, np.vstack([dense(c.X) for c in found.chunks[3:]])
+        whole(pipe(), third).X, np.vstack([dense(c.rows) for c in found.chunks[3:]])
     )
     for options in ({"missing": "impute"}, {"encode": "onehot"}):
         pipe()
@@ -746,17 +754,17 @@ def test_a_named_pipe(tmp_path):
     writer.join()
     assert source.size is None
     with pytest.raises(ValueError, match="only once"):
-        list(source.chunks())
+        list(source.batches())
 
 
 def test_without_labels(write):
     recipe = recipe_of(write)
     path = write("y,c,b,a\n,x,1,2\nwhat,x,3,4\n", "unlabelled.csv")
     source = CsvSource([path], recipe=recipe, labelled=False)
-    (chunk,) = source.chunks()
-    assert chunk.y is None
-    assert not chunk.bad
-    np.testing.assert_array_equal(dense(chunk.X)[:, :2], [[2, 1], [4, 3]])
+    (chunk,) = source.batches()
+    assert chunk.labels is None
+    assert not chunk.malformed
+    np.testing.assert_array_equal(dense(chunk.rows)[:, :2], [[2, 1], [4, 3]])
     assert source.recipe() == recipe
     found = whole(CsvSource([path], recipe=recipe))
     assert [line.line for line in found.bad] == [3]
@@ -808,9 +816,9 @@ def test_empty_lines_take_no_memory(write):
     names = ",".join(f"x{i}" for i in range(5000))
     row = ",".join(["1"] * 5000)
     source = CsvSource([write(names + "\n" * 3_000_000 + row)])
-    (chunk,) = source.chunks()  # a matrix with a row a line would have 120 GB
-    assert chunk.X.shape == (1, 5000)
-    assert chunk.line.tolist() == [3_000_001]
+    (chunk,) = source.batches()  # a matrix with a row a line would have 120 GB
+    assert chunk.rows.shape == (1, 5000)
+    assert chunk.line_numbers.tolist() == [3_000_001]
 
 
 def test_decimal_commas(write):
@@ -841,12 +849,14 @@ def test_lines_of_a_pipe_as_they_come(monkeypatch, tmp_path):
 
     for step in (1, 7, 1000):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(content)))
-        chunks = list(CsvSource(["-"], recipe=recipe, prompt=True).chunks())
-        assert np.concatenate([chunk.y for chunk in chunks]).tolist() == [0, 1] * 25
-        first = np.concatenate([chunk.X[:, [0]].toarray()[:, 0] for chunk in chunks])
+        chunks = list(CsvSource(["-"], recipe=recipe, prompt=True).batches())
+        assert (
+            np.concatenate([chunk.labels for chunk in chunks]).tolist() == [0, 1] * 25
+        )
+        first = np.concatenate([chunk.rows[:, [0]].toarray()[:, 0] for chunk in chunks])
         assert first.tolist() == list(range(50))
         assert len(chunks) > 20 or step == 1000
-        assert not any(chunk.bad for chunk in chunks)
+        assert not any(chunk.malformed for chunk in chunks)
 
 
 @pytest.mark.parametrize(
@@ -882,10 +892,10 @@ def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):
     source = CsvSource([str(path)], label="y", encode="onehot", numeric=["x"])
     source._block = 1 << 10
     with pytest.warns(UnicodeWarning, match=r"a\.csv, line 302: .*UTF-8") as told:
-        rows = sum(len(chunk.y) for chunk in source.chunks())
+        rows = sum(len(chunk.labels) for chunk in source.batches())
     assert len(told) == 1
     assert rows == 600
     assert source.feature_names() == ["x", "c=bé", r"c=caf\xe9"]
     path.write_bytes(b"".join(lines[:300]))
     with warnings.catch_warnings(action="error"):
-        list(CsvSource([str(path)], label="y", numeric=["x"]).chunks())
+        list(CsvSource([str(path)], label="y", numeric=["x"]).batches())

@@ -277,10 +277,10 @@ def test_chunks_have_the_labels_of_the_registry(server, toy, tmp_path):
     """What is downloaded has other labels; a second reader finds it as it was."""
     source = sets.SetSource("toy")
     for _ in range(2):
-        chunks = list(source.chunks())
-        y = np.concatenate([chunk.y for chunk in chunks])
+        chunks = list(source.batches())
+        y = np.concatenate([chunk.labels for chunk in chunks])
         np.testing.assert_array_equal(y, load("toy").labels)
-        assert {chunk.X.shape[1] for chunk in chunks} == {4}
+        assert {chunk.rows.shape[1] for chunk in chunks} == {4}
         source = sets.SetSource("toy")
     assert source.task == sets.entry("toy").task
     assert len(sets.SetSource("toy.test").files) == 1

@@ -64,11 +64,11 @@ def expected(data):
 
 def found(path):
     rows, malformed = [], []
-    for chunk in SvmlightSource(str(path)).chunks():
-        X = chunk.X
-        malformed += [bad.line for bad in chunk.bad]
+    for chunk in SvmlightSource(str(path)).batches():
+        X = chunk.rows
+        malformed += [bad.line for bad in chunk.malformed]
         for i, (number, label) in enumerate(
-            zip(chunk.line.tolist(), chunk.y.tolist(), strict=True)
+            zip(chunk.line_numbers.tolist(), chunk.labels.tolist(), strict=True)
         ):
             span = slice(X.indptr[i], X.indptr[i + 1])
             entries = zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
@@ -173,9 +173,11 @@ def test_reading_resumes_at_every_block(tmp_path, monkeypatch):
     path.write_bytes(NASTY)
     monkeypatch.setattr(text, "BLOCK", 1)  # every line is a block
     source = SvmlightSource(str(path))
-    chunks = list(source.chunks())
+    chunks = list(source.batches())
     for k, chunk in enumerate(chunks):
-        rest = list(source.chunks(chunk.after))
-        assert [c.after for c in rest] == [c.after for c in chunks[k + 1 :]]
-        assert [c.bad for c in rest] == [c.bad for c in chunks[k + 1 :]]
-        assert [c.y.tolist() for c in rest] == [c.y.tolist() for c in chunks[k + 1 :]]
+        rest = list(source.batches(chunk.end))
+        assert [c.end for c in rest] == [c.end for c in chunks[k + 1 :]]
+        assert [c.malformed for c in rest] == [c.malformed for c in chunks[k + 1 :]]
+        assert [c.labels.tolist() for c in rest] == [
+            c.labels.tolist() for c in chunks[k + 1 :]
+        ]

@@ -32,9 +32,9 @@ def write(path, lines):
 
 
 def rows(source, start=None):
-    chunks = list(source.chunks() if start is None else source.chunks(start))
-    X = np.vstack([np.asarray(chunk.X.todense()) for chunk in chunks])
-    return X, np.concatenate([chunk.y for chunk in chunks]), chunks
+    chunks = list(source.batches() if start is None else source.batches(start))
+    X = np.vstack([np.asarray(chunk.rows.todense()) for chunk in chunks])
+    return X, np.concatenate([chunk.labels for chunk in chunks]), chunks
 
 
 def test_the_same_rows_as_csv(tmp_path):
@@ -76,13 +76,13 @@ def test_malformed_lines_have_places(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     source = JsonLinesSource([str(path)], label="y", drop=["amount_"])
     X, y, (chunk,) = rows(source)
-    assert [bad.line for bad in chunk.bad] == [21, 22, 31]
-    assert "not a JSON object" in chunk.bad[0].problem
-    assert "list in place of an object" in chunk.bad[1].problem
-    assert chunk.bad[2].column == "amount"
-    assert chunk.bad[1].text == b"[1, 2]"
+    assert [bad.line for bad in chunk.malformed] == [21, 22, 31]
+    assert "not a JSON object" in chunk.malformed[0].problem
+    assert "list in place of an object" in chunk.malformed[1].problem
+    assert chunk.malformed[2].column == "amount"
+    assert chunk.malformed[1].text == b"[1, 2]"
     kept = [i for i in range(N) if i not in (10, 20, 21, 30)]
-    assert chunk.line.tolist() == [i + 1 for i in kept]
+    assert chunk.line_numbers.tolist() == [i + 1 for i in kept]
     np.testing.assert_array_equal(y, FRAME.y[kept])
     np.testing.assert_array_equal(X[:, 0], FRAME.amount[kept])
 
@@ -98,8 +98,8 @@ def test_reading_goes_on_from_the_end_of_any_chunk(size, tmp_path, monkeypatch):
     assert y.tolist() == [*FRAME.y[:14]] * 2
     done = 0
     for chunk in chunks[:-1]:
-        done += len(chunk.y)
-        rest = rows(JsonLinesSource([path], label="y"), chunk.after)
+        done += len(chunk.labels)
+        rest = rows(JsonLinesSource([path], label="y"), chunk.end)
         np.testing.assert_array_equal(rest[0], X[done:])
 
 
@@ -147,8 +147,8 @@ def test_other_data_are_an_error(tmp_path):
     recipe = JsonLinesSource([path], label="y").recipe()
     other = write(tmp_path / "b.jsonl", [{"q": 1}, {"q": 2}])
     with pytest.raises(ValueError, match="none of the columns that the model needs"):
-        list(JsonLinesSource([other], recipe=recipe, labelled=False).chunks())
+        list(JsonLinesSource([other], recipe=recipe, labelled=False).batches())
     some = write(tmp_path / "c.jsonl", [{"amount": 1.0}, {"amount": 2.0}])
     source = JsonLinesSource([some], recipe=recipe, labelled=False)
     with pytest.warns(UserWarning, match="have no key 'when', 'kind'"):
-        list(source.chunks())
+        list(source.batches())

@@ -178,9 +178,11 @@ FORMS = [as_csv, as_tsv, as_gz, as_parquet, as_jsonl, as_pandas, as_arrow, as_po
 
 def dense(source):
     parts = []
-    for chunk in source.chunks():
-        assert not chunk.bad
-        parts.append(chunk.X.toarray() if sparse.issparse(chunk.X) else chunk.X)
+    for chunk in source.batches():
+        assert not chunk.malformed
+        parts.append(
+            chunk.rows.toarray() if sparse.issparse(chunk.rows) else chunk.rows
+        )
     return np.vstack(parts)
 
 
@@ -266,13 +268,17 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
     lines = [f"{c},{y}" for c, y in zip(cells, LABELS, strict=True)]
     path.write_text("c,y\n" + "\n".join(lines) + "\n")
     (bad,) = [
-        b for chunk in CsvSource([str(path)], label="y").chunks() for b in chunk.bad
+        b
+        for chunk in CsvSource([str(path)], label="y").batches()
+        for b in chunk.malformed
     ]
     assert (bad.line, bad.column) == (place + 2, "c")
     assert "as a number" in bad.problem
     assert "--input categorical=c makes categories" in bad.problem
     frame = pd.DataFrame({"c": [cell.strip('"') for cell in cells], "y": LABELS})
-    (bad,) = [b for chunk in FrameSource(frame, label="y").chunks() for b in chunk.bad]
+    (bad,) = [
+        b for chunk in FrameSource(frame, label="y").batches() for b in chunk.malformed
+    ]
     assert (bad.line, bad.column) == (place + 1, "c")
 
 
@@ -280,7 +286,7 @@ def test_one_cell_that_is_no_number_is_a_bad_line(cell, place, tmp_path):
 def test_what_is_not_finite_is_a_bad_line(form, tmp_path):
     frame = pd.DataFrame({"x": NUMBERS, "c": ["1e999", "-inf", *NUMBERS[2:]]})
     source = form(frame.assign(y=LABELS), tmp_path)
-    bad = [b for chunk in source.chunks() for b in chunk.bad]
+    bad = [b for chunk in source.batches() for b in chunk.malformed]
     assert [b.column for b in bad] == ["c", "c"]
     assert all("not finite" in b.problem for b in bad)
 
@@ -288,11 +294,11 @@ def test_what_is_not_finite_is_a_bad_line(form, tmp_path):
 def test_one_cell_that_is_no_date_is_a_bad_line(tmp_path):
     frame = table("days")
     frame.loc[40, "c"] = "2024-02-31"
-    chunks = list(as_csv(frame, tmp_path).chunks())
-    (bad,) = chunks[0].bad
+    chunks = list(as_csv(frame, tmp_path).batches())
+    (bad,) = chunks[0].malformed
     assert (bad.line, bad.column) == (42, "c")
     assert "cannot parse '2024-02-31' as a date" in bad.problem
-    assert len(chunks[0].y) == chunks[0].X.shape[0] == N - 1
+    assert len(chunks[0].labels) == chunks[0].rows.shape[0] == N - 1
 
 
 @pytest.mark.parametrize(
@@ -314,8 +320,8 @@ def test_dates_at_the_edges(cell, seconds, tmp_path):
         assert np.isnan(found)
         frame = table("days")
         frame.loc[40, "c"] = cell
-        (chunk,) = as_csv(frame, tmp_path).chunks()
-        assert [line.line for line in chunk.bad] == [42]
+        (chunk,) = as_csv(frame, tmp_path).batches()
+        assert [line.line for line in chunk.malformed] == [42]
     else:
         assert found == pd.Timestamp(seconds).timestamp()
 
@@ -334,7 +340,7 @@ def test_long_cells_take_no_quadratic_time(cell):
 def test_a_number_with_a_decimal_comma_that_is_too_large(form, tmp_path):
     frame = table("commas")
     frame.loc[40, "c"] = "1e400"
-    (bad,) = [b for chunk in form(frame, tmp_path).chunks() for b in chunk.bad]
+    (bad,) = [b for chunk in form(frame, tmp_path).batches() for b in chunk.malformed]
     assert (bad.column, bad.line % 40) in {("c", 1), ("c", 2)}
     assert "not finite, or too large for float64" in bad.problem
 
@@ -364,8 +370,8 @@ def test_a_boolean_column_is_the_same_in_text(tmp_path):
         np.testing.assert_array_equal(dense(again), X)
     text.loc[7, "c"] = "maybe"
     text.to_csv(path, index=False)
-    (chunk,) = CsvSource([str(path)], label="y", recipe=source.recipe()).chunks()
-    assert [line.line for line in chunk.bad] == [9]
+    (chunk,) = CsvSource([str(path)], label="y", recipe=source.recipe()).batches()
+    assert [line.line for line in chunk.malformed] == [9]
 
 
 def test_messages_name_options_as_whoever_reads_them_writes_them():

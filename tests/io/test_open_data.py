@@ -50,7 +50,7 @@ def test_named_pipes_are_looked_into(tmp_path):
     os.mkfifo(path)
     writer = Thread(target=path.write_text, args=(SVMLIGHT * 10_000,))
     writer.start()
-    rows = sum(len(chunk.y) for chunk in open_data([str(path)]).chunks())
+    rows = sum(len(chunk.labels) for chunk in open_data([str(path)]).batches())
     writer.join()
     assert rows == 30_000
 
@@ -83,9 +83,9 @@ def test_a_recipe_reads_other_files_the_same_way(tmp_path):
     recipe = open_data([str(path)], zero_based=True, dtype="float32").recipe()
     other = tmp_path / "b.svm"
     other.write_text("1 0:3 1:4 7:5\n")
-    (chunk,) = reopen([str(other)], recipe, n_features=6).chunks()
-    assert chunk.X.dtype == "float32"
-    assert chunk.X.toarray().tolist() == [[3, 4, 0, 0, 0, 0]]
+    (chunk,) = reopen([str(other)], recipe, n_features=6).batches()
+    assert chunk.rows.dtype == "float32"
+    assert chunk.rows.toarray().tolist() == [[3, 4, 0, 0, 0, 0]]
     with pytest.raises(ValueError, match="no column 'town'"):
         reopen([str(other)], recipe, extra=["town"])
 
@@ -100,9 +100,9 @@ def test_a_table_may_change_its_format(tmp_path):
     recipe = open_data([str(path)], label="y", encode="onehot").recipe()
     other = tmp_path / "b.parquet"
     parquet.write_table(pa.table({"b": ["blue", "green"], "a": [5, 6]}), other)
-    (chunk,) = reopen([str(other)], recipe).chunks()
-    assert chunk.y is None
-    assert chunk.X.toarray().tolist() == [[5, 1, 0], [6, 0, 0]]
+    (chunk,) = reopen([str(other)], recipe).batches()
+    assert chunk.labels is None
+    assert chunk.rows.toarray().tolist() == [[5, 1, 0], [6, 0, 0]]
 
 
 def test_files_of_several_formats_are_told_apart(tmp_path):
@@ -121,8 +121,8 @@ def test_files_of_several_formats_are_told_apart(tmp_path):
     # Names are nothing but names for who has said what is in the files.
     odd = tmp_path / "c.csv"
     odd.write_text(rows.read_text())
-    assert list(reopen([str(odd), str(rows)], of_rows).chunks())
-    assert list(open_data([str(odd), str(rows)], format="svmlight").chunks())
+    assert list(reopen([str(odd), str(rows)], of_rows).batches())
+    assert list(open_data([str(odd), str(rows)], format="svmlight").batches())
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.XLS", "a.zip", "a"])

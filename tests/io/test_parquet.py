@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Position
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.open_data import open_data
 
@@ -55,14 +55,16 @@ def dense(X):
 
 
 def whole(source, start=Position()):  # noqa: B008
-    chunks = list(source.chunks(start))
+    chunks = list(source.batches(start))
     return {
-        "X": np.vstack([dense(chunk.X) for chunk in chunks]),
-        "y": np.concatenate([chunk.y for chunk in chunks]).tolist(),
-        "weight": np.concatenate([chunk.weight for chunk in chunks]).tolist(),
+        "X": np.vstack([dense(chunk.rows) for chunk in chunks]),
+        "y": np.concatenate([chunk.labels for chunk in chunks]).tolist(),
+        "weight": np.concatenate([chunk.weights for chunk in chunks]).tolist(),
         "extra": [v for chunk in chunks for v in chunk.extra.get("c", [])],
-        "bad": [(line.line, line.column) for chunk in chunks for line in chunk.bad],
-        "lines": [int(line) for chunk in chunks for line in chunk.line],
+        "bad": [
+            (line.line, line.column) for chunk in chunks for line in chunk.malformed
+        ],
+        "lines": [int(line) for chunk in chunks for line in chunk.line_numbers],
     }
 
 
@@ -130,30 +132,30 @@ def test_reading_goes_on_anywhere(tmp_path, kind, keep_text, monkeypatch):
     def source():
         return ArrowSource([str(tmp_path)], keep_text=keep_text, **OPTIONS)
 
-    chunks = list(source().chunks())
+    chunks = list(source().batches())
     assert len(chunks) == 2 * (5 + 2)
-    assert chunks[-1].after == (1, 100, 100)
+    assert chunks[-1].end == (1, 100, 100)
     size = source().size
     assert size - (8 if kind == "stream" else 0) <= chunks[-1].done <= size
     for i, chunk in list(enumerate(chunks))[:: 4 if keep_text else 1]:
-        rest = list(source().chunks(chunk.after))
+        rest = list(source().batches(chunk.end))
         assert len(rest) == len(chunks) - i - 1
         for one, other in zip(chunks[i + 1 :], rest, strict=True):
-            np.testing.assert_array_equal(dense(one.X), dense(other.X))
-            assert one.y.tolist() == other.y.tolist()
-            assert one.line.tolist() == other.line.tolist()
-            assert (one.bad, one.after, one.done) == (
-                other.bad,
-                other.after,
+            np.testing.assert_array_equal(dense(one.rows), dense(other.rows))
+            assert one.labels.tolist() == other.labels.tolist()
+            assert one.line_numbers.tolist() == other.line_numbers.tolist()
+            assert (one.malformed, one.end, one.done) == (
+                other.malformed,
+                other.end,
                 other.done,
             )
-            assert (one.raw is None) == (not keep_text)
+            assert (one.text is None) == (not keep_text)
             if keep_text:
-                assert one.raw.equals(other.raw)
-                assert one.raw.schema.names == table().schema.names
-                assert one.raw.column("y").to_pylist() == one.y.tolist()
+                assert one.text.equals(other.text)
+                assert one.text.schema.names == table().schema.names
+                assert one.text.column("y").to_pylist() == one.labels.tolist()
     with pytest.raises(ValueError, match="there are only 100"):
-        list(source().chunks(Position(1, 101, 101)))
+        list(source().batches(Position(1, 101, 101)))
 
 
 def test_types(tmp_path):
@@ -182,7 +184,7 @@ def test_types(tmp_path):
     with pa.ipc.new_file(path, pa.table(columns).schema) as writer:
         writer.write_table(pa.table(columns))
     source = ArrowSource([path], missing="zero", encode="onehot")
-    (chunk,) = source.chunks()
+    (chunk,) = source.batches()
     numbers = ["byte", "long", "half", "float", "decimal"]
     numbers += ["nothing", "void", "bool"]
     assert source.feature_names()[: len(numbers)] == numbers
@@ -192,7 +194,7 @@ def test_types(tmp_path):
         [3, 0, 2, 2, 0.01, 0, 0, 1],
         [255, 1, 3, 3, 9.99, 0, 0, 0],
     ]
-    np.testing.assert_array_equal(dense(chunk.X)[:, : len(numbers)], expected)
+    np.testing.assert_array_equal(dense(chunk.rows)[:, : len(numbers)], expected)
     assert source.feature_names()[len(numbers) :] == [
         *("codes=u", "codes=v"),
         *("levels=10", "levels=20"),
@@ -207,7 +209,7 @@ def test_types(tmp_path):
             *(same, same, np.roll(same, 1, 1)),
         ]
     )
-    np.testing.assert_array_equal(dense(chunk.X)[:, len(numbers) :], onehot)
+    np.testing.assert_array_equal(dense(chunk.rows)[:, len(numbers) :], onehot)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_types_that_are_no_features(tmp_path, values):
     with pytest.raises(ValueError, match=r"column 'odd' .*--input drop=odd"):
         ArrowSource([path]).recipe()
     np.testing.assert_array_equal(
-        next(ArrowSource([path], drop=["odd"]).chunks()).X, [[1], [2]]
+        next(ArrowSource([path], drop=["odd"]).batches()).rows, [[1], [2]]
     )
     if not isinstance(values[0], list | dict):
         source = ArrowSource([path], categorical=["odd"], encode="onehot")
@@ -238,10 +240,10 @@ def test_dates_of_all_types(tmp_path):
         ([moment.date()] * 2, 0.0),
     ):
         path = write(pa.table({"x": [1, 2], "d": values}), tmp_path / "d.parquet")
-        (chunk,) = ArrowSource([path]).chunks()
+        (chunk,) = ArrowSource([path]).batches()
         days = (dt.date(2020, 1, 2) - dt.date(1970, 1, 1)).days + hour / 24
         row = [days, 0, 0, 0, 1, 0, 0, 0, hour]
-        np.testing.assert_allclose(chunk.X, [[1, *row], [2, *row]])
+        np.testing.assert_allclose(chunk.rows, [[1, *row], [2, *row]])
 
 
 def test_bad_rows(tmp_path):
@@ -254,19 +256,19 @@ def test_bad_rows(tmp_path):
     path = write(pa.table(data), tmp_path / "bad.parquet")
     options = {"label": "y", "weight": "w", "hash_size": 4, "dtype": np.float32}
     options |= {"encode": "hash", "missing": "error"}
-    (chunk,) = ArrowSource([path], keep_text=True, **options).chunks()
-    assert chunk.X.shape == (1, 5)
-    assert [(line.line, line.column) for line in chunk.bad] == [
+    (chunk,) = ArrowSource([path], keep_text=True, **options).batches()
+    assert chunk.rows.shape == (1, 5)
+    assert [(line.line, line.column) for line in chunk.malformed] == [
         *((2, "x"), (3, "x"), (4, "c"), (5, "x"), (6, "w"), (7, "w")),
     ]
-    assert "--missing impute" in chunk.bad[0].problem
-    assert b"'c': None" in chunk.bad[2].text
-    assert chunk.raw.num_rows == 1
-    assert chunk.line.tolist() == [1]
+    assert "--missing impute" in chunk.malformed[0].problem
+    assert b"'c': None" in chunk.malformed[2].text
+    assert chunk.text.num_rows == 1
+    assert chunk.line_numbers.tolist() == [1]
     recipe = ArrowSource([path], **options).recipe()
-    (chunk,) = ArrowSource([path], recipe=recipe, labelled=False).chunks()
-    assert chunk.y is chunk.weight is None
-    assert [line.line for line in chunk.bad] == [2, 3, 4, 5]
+    (chunk,) = ArrowSource([path], recipe=recipe, labelled=False).batches()
+    assert chunk.labels is chunk.weights is None
+    assert [line.line for line in chunk.malformed] == [2, 3, 4, 5]
 
 
 def test_files_that_are_none(tmp_path):
@@ -277,7 +279,7 @@ def test_files_that_are_none(tmp_path):
         ArrowSource([str(tmp_path / "cut.parquet")]).recipe()
     (tmp_path / "hit.parquet").write_bytes(content[:400] + bytes(2000) + content[2400:])
     with pytest.raises(OSError, match=r"hit.parquet: the file is damaged"):
-        list(ArrowSource([str(tmp_path / "hit.parquet")], **OPTIONS).chunks())
+        list(ArrowSource([str(tmp_path / "hit.parquet")], **OPTIONS).batches())
     (tmp_path / "text.parquet").write_bytes(b"a,b\n")
     with pytest.raises(ValueError, match="no Parquet or Arrow file"):
         ArrowSource([str(tmp_path / "text.parquet")]).recipe()
@@ -313,13 +315,13 @@ def test_a_date_out_of_range_is_a_bad_row(kind, beyond, tmp_path):
     width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     values = pa.array([1, 2, None, beyond], width).cast(kind)
     table = pa.table({"d": values, "y": [0, 1, 0, 1]})
-    (chunk,) = FrameSource(table, label="y").chunks()
-    (bad,) = chunk.bad
+    (chunk,) = FrameSource(table, label="y").batches()
+    (bad,) = chunk.malformed
     assert (bad.line, bad.column) == (4, "d")
     assert "outside the years 1 to 9999" in bad.problem
     unit = {"date32[day]": 86_400.0, "timestamp[s]": 1.0}.get(str(kind), 1e-3)
     unit = 1e-6 if "us" in str(kind) else unit
-    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+    X = chunk.rows.toarray() if hasattr(chunk.rows, "toarray") else chunk.rows
     assert X[:2, 0].tolist() == [unit / 86_400.0, 2 * unit / 86_400.0]
 
 

@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 from aucmax.core.validation import DataWarning
 from aucmax.io import svmlight, text
 from aucmax.io.background import prefetch
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Position
 from aucmax.io.svmlight import SvmlightSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::aucmax.core.validation.DataWarning")
@@ -105,32 +105,35 @@ def check(path, data, **options):
     labels, rows, bad = reference(data, **options)
     source = SvmlightSource(path, max_features=2**31 - 1, **options)
     dtype = options.get("dtype", np.float64)
-    chunks = list(source.chunks())
-    found = [line for chunk in chunks for line in chunk.bad]
+    chunks = list(source.batches())
+    found = [line for chunk in chunks for line in chunk.malformed]
     assert {line.line: line.text for line in found} == bad
     assert len(found) == len(bad)
     assert all(line.problem != svmlight._PUZZLE for line in found)
     assert all(line.file == source.files[0] for line in found)
     if options.get("labelled", True):
-        y = np.concatenate([np.empty(0), *(chunk.y for chunk in chunks)])
+        y = np.concatenate([np.empty(0), *(chunk.labels for chunk in chunks)])
         assert bits(y) == bits(np.array(labels))
     else:
-        assert all(chunk.y is None for chunk in chunks)
-    sizes = np.concatenate([[0], *(np.diff(chunk.X.indptr) for chunk in chunks)])
+        assert all(chunk.labels is None for chunk in chunks)
+    sizes = np.concatenate([[0], *(np.diff(chunk.rows.indptr) for chunk in chunks)])
     assert sizes[1:].tolist() == [len(row) for row in rows]
     entries = [entry for row in rows for entry in row]
     columns = [column for column, _ in entries]
     values = np.array([value for _, value in entries], dtype)
     none = np.empty(0, dtype)
-    assert bits(np.concatenate([none, *(c.X.data for c in chunks)])) == bits(values)
-    assert [j for chunk in chunks for j in chunk.X.indices.tolist()] == columns
+    assert bits(np.concatenate([none, *(c.rows.data for c in chunks)])) == bits(values)
+    assert [j for chunk in chunks for j in chunk.rows.indices.tolist()] == columns
     width = 0
     for chunk in chunks:
-        width = max(width, chunk.X.indices.max(initial=-1) + 1)
-        assert chunk.X.shape == (len(chunk.line), options.get("n_features") or width)
-        assert chunk.X.dtype == dtype
-        assert chunk.X.indices.dtype == chunk.X.indptr.dtype == np.int32
-        chunk.X.check_format(full_check=True)
+        width = max(width, chunk.rows.indices.max(initial=-1) + 1)
+        assert chunk.rows.shape == (
+            len(chunk.line_numbers),
+            options.get("n_features") or width,
+        )
+        assert chunk.rows.dtype == dtype
+        assert chunk.rows.indices.dtype == chunk.rows.indptr.dtype == np.int32
+        chunk.rows.check_format(full_check=True)
     return len(found)
 
 
@@ -156,14 +159,14 @@ GOOD = b"""\
 def test_good_lines(tmp_path):
     path = write(tmp_path / "a", GOOD)
     assert check(path, GOOD) == 0
-    (chunk,) = SvmlightSource(path, max_features=2**31 - 1).chunks()
-    assert chunk.y.tolist() == [1, -1, 0, 2.5, 1, -1, 1, 1, 3]
-    assert chunk.X[[0]].toarray()[0, :8].tolist() == [0.5, 0, -2, 0, 0, 0, 1e-3, 0]
-    assert chunk.X[[4]].toarray()[0, :4].tolist() == [2, 3, 1, 0]
-    assert chunk.X.has_canonical_format
-    assert isinstance(chunk.X, sparse.csr_array)
-    assert (chunk.weight, chunk.raw, chunk.extra) == (None, None, {})
-    assert chunk.after == Position(0, len(GOOD), 11)
+    (chunk,) = SvmlightSource(path, max_features=2**31 - 1).batches()
+    assert chunk.labels.tolist() == [1, -1, 0, 2.5, 1, -1, 1, 1, 3]
+    assert chunk.rows[[0]].toarray()[0, :8].tolist() == [0.5, 0, -2, 0, 0, 0, 1e-3, 0]
+    assert chunk.rows[[4]].toarray()[0, :4].tolist() == [2, 3, 1, 0]
+    assert chunk.rows.has_canonical_format
+    assert isinstance(chunk.rows, sparse.csr_array)
+    assert (chunk.weights, chunk.text, chunk.extra) == (None, None, {})
+    assert chunk.end == Position(0, len(GOOD), 11)
     assert chunk.done == len(GOOD)
 
 
@@ -232,9 +235,11 @@ def test_bad_lines(tmp_path):
     data = b"".join(line + b"\n1 1:1\n" for line in BAD)
     path = write(tmp_path / "a", data)
     assert check(path, data) == len(BAD) - 1
-    (chunk,) = SvmlightSource(path).chunks()
-    assert chunk.X.shape == (len(BAD), 1)
-    for bad, (line, message) in zip(chunk.bad, list(BAD.items())[1:], strict=True):
+    (chunk,) = SvmlightSource(path).batches()
+    assert chunk.rows.shape == (len(BAD), 1)
+    for bad, (line, message) in zip(
+        chunk.malformed, list(BAD.items())[1:], strict=True
+    ):
         assert bad.text == line
         assert re.search(message, str(bad)), str(bad)
         assert str(bad).startswith(f"{path}, line {bad.line}")
@@ -244,29 +249,29 @@ def test_lines_without_labels(tmp_path):
     data = b"3:1 5:2\n1 2:7\nqid:3 1:4 # x\n1 \n2:x\nspam 1:1\n\n-1\n1:1 1:2\n"
     path = write(tmp_path / "a", data)
     assert check(path, data, labelled=False, n_features=5) == 3
-    (chunk,) = SvmlightSource(path, labelled=False).chunks()
-    assert chunk.line.tolist() == [1, 2, 3, 4, 8]
-    assert chunk.X[[0]].toarray().tolist() == [[0, 0, 1, 0, 2]]
-    assert "column 2: the value 'x'" in str(chunk.bad[0])
+    (chunk,) = SvmlightSource(path, labelled=False).batches()
+    assert chunk.line_numbers.tolist() == [1, 2, 3, 4, 8]
+    assert chunk.rows[[0]].toarray().tolist() == [[0, 0, 1, 0, 2]]
+    assert "column 2: the value 'x'" in str(chunk.malformed[0])
 
 
 @pytest.mark.parametrize("start", [b"1 ", b""])
 def test_queries_are_remarked_upon(tmp_path, start):
     path = write(tmp_path / "a", (start + b"qid:1 1:1\n") * 3)
     with pytest.warns(DataWarning, match="qid is ignored: all rows are ranked tog"):
-        list(SvmlightSource(path, labelled=False).chunks())
+        list(SvmlightSource(path, labelled=False).batches())
     path = write(tmp_path / "b", b"1 1:1 # qid:1\n" * 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(SvmlightSource(path).chunks())
+        list(SvmlightSource(path).batches())
 
 
 def test_missing_values(tmp_path):
     data = b"1 1:nan 2:3\n1 1:-INF 2:+infinity\n1 1:1e999\n1 1:nano\nnan 1:1\n"
     path = write(tmp_path / "a", data)
     assert check(path, data, missing="zero") == 3
-    (chunk,) = SvmlightSource(path, missing="zero").chunks()
-    assert chunk.X.toarray().tolist() == [[0, 3], [0, 0]]
+    (chunk,) = SvmlightSource(path, missing="zero").batches()
+    assert chunk.rows.toarray().tolist() == [[0, 3], [0, 0]]
 
 
 def test_too_large_for_float32(tmp_path):
@@ -275,7 +280,7 @@ def test_too_large_for_float32(tmp_path):
     data = b"".join(b"1 1:%b\n" % value for value in values)
     path = write(tmp_path / "a", data)
     assert check(path, data, dtype=np.float32) == 3
-    bad = next(SvmlightSource(path, dtype=np.float32).chunks()).bad
+    bad = next(SvmlightSource(path, dtype=np.float32).batches()).malformed
     assert "too large for float32" in bad[0].problem
     assert check(path, data) == 0
 
@@ -289,8 +294,8 @@ def test_zero_based_and_width(tmp_path):
     assert check(path, data, n_features=5) == 3
     source = SvmlightSource(path, n_features=3, zero_based=True)
     assert source.n_features == 3
-    (chunk,) = source.chunks()
-    assert chunk.X.toarray().tolist() == [[1, 0, 3], [4, 0, 0]]
+    (chunk,) = source.batches()
+    assert chunk.rows.toarray().tolist() == [[1, 0, 3], [4, 0, 0]]
     # What is left out is not looked at for repetitions.
     data = b"1 5:1 5:2 1:1 6:1 6:3\n"
     assert check(write(tmp_path / "a", data), data, n_features=4) == 0
@@ -409,8 +414,8 @@ def test_what_was_written_is_read(tmp_path_factory, rows):
     path = write(tmp_path_factory.getbasetemp() / "some", "".join(lines).encode())
     found = [
         dict(zip(row.indices + 1, row.data, strict=True))
-        for chunk in SvmlightSource(path, max_features=2**31 - 1).chunks()
-        for row in (chunk.X[[i]] for i in range(len(chunk.y)))
+        for chunk in SvmlightSource(path, max_features=2**31 - 1).batches()
+        for row in (chunk.rows[[i]] for i in range(len(chunk.labels)))
     ]
     assert found == rows
 
@@ -424,15 +429,15 @@ def test_many_long_numbers(tmp_path):
 
 
 def chunk_key(chunk):
-    X = chunk.X
+    X = chunk.rows
     return [
-        bits(chunk.y),
+        bits(chunk.labels),
         bits(X.data),
         X.indices.tolist(),
         X.indptr.tolist(),
-        chunk.bad,
-        chunk.after,
-        chunk.raw and [chunk.raw.data, *map(bytes, chunk.raw[1:])],
+        chunk.malformed,
+        chunk.end,
+        chunk.text and [chunk.text.data, *map(bytes, chunk.text[1:])],
     ]
 
 
@@ -450,19 +455,19 @@ def test_reading_goes_on_anywhere(tmp_path, small_blocks):
         write(tmp_path / "c.bz2", bz2.compress(b"\n".join(lines[60:]))),
     ]
     source = SvmlightSource(paths, n_features=25, keep_text=True)
-    chunks = list(source.chunks())
+    chunks = list(source.batches())
     keys = [chunk_key(chunk) for chunk in chunks]
     assert len(keys) > 5
-    assert {chunk.after.file for chunk in chunks} == {0, 2}  # no empty chunks
+    assert {chunk.end.file for chunk in chunks} == {0, 2}  # no empty chunks
     for k, chunk in enumerate(chunks):
-        assert [chunk_key(c) for c in source.chunks(chunk.after)] == keys[k + 1 :]
-    assert [chunk_key(c) for c in prefetch(source.chunks())] == keys
+        assert [chunk_key(c) for c in source.batches(chunk.end)] == keys[k + 1 :]
+    assert [chunk_key(c) for c in prefetch(source.batches())] == keys
     lines_of = [
-        chunk.raw.data[a:b]
+        chunk.text.data[a:b]
         for chunk in chunks
-        for a, b in zip(chunk.raw.starts, chunk.raw.stops, strict=True)
+        for a, b in zip(chunk.text.starts, chunk.text.stops, strict=True)
     ]
-    bad = [line.text for chunk in chunks for line in chunk.bad]
+    bad = [line.text for chunk in chunks for line in chunk.malformed]
     text_lines = [line for part in (lines[:60], lines[60:]) for line in part]
     text_lines = b"\n".join(text_lines).replace(b"\r\n", b"\n").split(b"\n")
     kept = [line.removesuffix(b"\r") for line in text_lines]
@@ -474,7 +479,7 @@ def test_width_grows_only(tmp_path, small_blocks):
     data = b"1 9:1\n" + b"1 1:1 2:2\n" * 300 + b"1 20:1\n"
     source = SvmlightSource(write(tmp_path / "a", data))
     assert source.n_features is None
-    widths = [chunk.X.shape[1] for chunk in source.chunks()]
+    widths = [chunk.rows.shape[1] for chunk in source.batches()]
     assert widths == [9, 9, 20]
 
 
@@ -482,7 +487,7 @@ def test_packed_is_plain(tmp_path, small_blocks):
     data = b"\n".join(made(200, 4))
     plain = SvmlightSource(write(tmp_path / "a", data))
     packed = SvmlightSource(write(tmp_path / "a.gz", gzip.compress(data)))
-    a, b = (list(source.chunks()) for source in (plain, packed))
+    a, b = (list(source.batches()) for source in (plain, packed))
     assert [chunk_key(chunk) for chunk in a] == [chunk_key(chunk) for chunk in b]
 
 
@@ -490,17 +495,17 @@ def test_packed_is_plain(tmp_path, small_blocks):
 def test_same_as_scikit_learn(tmp_path, dtype):
     data = b"\n".join(made(500, 5, shuffled=False))
     path = write(tmp_path / "a", data)
-    (chunk,) = SvmlightSource(path, dtype=dtype).chunks()
+    (chunk,) = SvmlightSource(path, dtype=dtype).batches()
     X, y = load_svmlight_file(path, zero_based=False)
-    assert chunk.y.tolist() == y.tolist()
-    assert (X.astype(dtype) != chunk.X).nnz == 0
+    assert chunk.labels.tolist() == y.tolist()
+    assert (X.astype(dtype) != chunk.rows).nnz == 0
 
 
 def test_memory_is_bounded(tmp_path):
     block = b"\n".join(made(2000, 6)) + b"\n"
     path = write(tmp_path / "a", block * (40_000_000 // len(block)))
     tracemalloc.start()
-    rows = sum(len(chunk.y) for chunk in prefetch(SvmlightSource(path).chunks()))
+    rows = sum(len(chunk.labels) for chunk in prefetch(SvmlightSource(path).batches()))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rows == 2000 * (40_000_000 // len(block))
@@ -518,7 +523,7 @@ def test_recipe_and_parameters(tmp_path):
         "dtype": "float64",
     }
     assert source.feature_names() is None
-    assert list(source.chunks()) == []
+    assert list(source.batches()) == []
     wrong = {"dtype": int, "missing": "x", "n_features": 0, "max_features": "many"}
     for name, value in [*wrong.items(), ("max_features", 2**31)]:
         with pytest.raises(ValueError, match=name):
@@ -527,24 +532,27 @@ def test_recipe_and_parameters(tmp_path):
 
 def test_one_index_far_beyond_the_others_is_a_bad_line(tmp_path):
     path = write(tmp_path / "a", b"1 1:1\n0 3:1 1000000000:1\n1 134217728:1\n")
-    (chunk,) = SvmlightSource(path).chunks()
-    assert chunk.X.shape == (2, 2**27)
-    (bad,) = chunk.bad
+    (chunk,) = SvmlightSource(path).batches()
+    assert chunk.rows.shape == (2, 2**27)
+    (bad,) = chunk.malformed
     text = (
         "column 1000000000: .*limit is 134217728 .*--input max_features=1000000000, or"
     )
     assert re.search(text, str(bad))
-    (chunk,) = SvmlightSource(path, max_features=10**9).chunks()
-    assert (chunk.X.shape, chunk.bad) == ((3, 10**9), [])
-    (chunk,) = SvmlightSource(path, max_features=2).chunks()
-    assert [line.line for line in chunk.bad] == [2, 3]
-    (chunk,) = SvmlightSource(path, n_features=2, max_features=1).chunks()
-    assert (chunk.X.shape, chunk.bad) == ((3, 2), [])  # further ones are left out
+    (chunk,) = SvmlightSource(path, max_features=10**9).batches()
+    assert (chunk.rows.shape, chunk.malformed) == ((3, 10**9), [])
+    (chunk,) = SvmlightSource(path, max_features=2).batches()
+    assert [line.line for line in chunk.malformed] == [2, 3]
+    (chunk,) = SvmlightSource(path, n_features=2, max_features=1).batches()
+    assert (chunk.rows.shape, chunk.malformed) == (
+        (3, 2),
+        [],
+    )  # further ones are left out
 
 
 def test_empty_files_and_comments_give_no_chunks(tmp_path):
     for data in (b"", b"\n", b"\n\n  \r\n# c\n", b"#", b"\xef\xbb\xbf"):
-        assert list(SvmlightSource(write(tmp_path / "a", data)).chunks()) == []
+        assert list(SvmlightSource(write(tmp_path / "a", data)).batches()) == []
 
 
 def test_compiled_is_python(tmp_path):
@@ -557,13 +565,19 @@ def test_compiled_is_python(tmp_path):
     code = (
         "import sys; from aucmax.io.svmlight import SvmlightSource\n"
         "for path in sys.argv[1:]:\n"
-        "    for c in SvmlightSource(path).chunks():\n"
-        "        print(c.y.tolist(), c.X.data.tolist(), c.X.indices.tolist(), c.bad)\n"
+        "    for c in SvmlightSource(path).batches():\n"
+        "        X, y = c.rows, c.labels\n"
+        "        print(y.tolist(), X.data.tolist(), X.indices.tolist(), c.malformed)\n"
     )
     expected = ""
     for path in paths:
-        for c in SvmlightSource(path).chunks():
-            row = c.y.tolist(), c.X.data.tolist(), c.X.indices.tolist(), c.bad
+        for c in SvmlightSource(path).batches():
+            row = (
+                c.labels.tolist(),
+                c.rows.data.tolist(),
+                c.rows.indices.tolist(),
+                c.malformed,
+            )
             expected += " ".join(map(str, row)) + "\n"
     done = run(
         [sys.executable, "-W", "ignore", "-c", code, *paths],

@@ -26,8 +26,8 @@ def python(token):
 def read(path, lines, **options):
     """Return the chunks of these lines, and the set of numbers of malformed lines."""
     path.write_bytes(b"\n".join(lines) + b"\n")
-    chunks = list(SvmlightSource(str(path), **options).chunks())
-    return chunks, {bad.line for chunk in chunks for bad in chunk.bad}
+    chunks = list(SvmlightSource(str(path), **options).batches())
+    return chunks, {bad.line for chunk in chunks for bad in chunk.malformed}
 
 
 def check(path, tokens):
@@ -49,7 +49,7 @@ def check(path, tokens):
         }
         assert bad == expected_bad
         expected = np.array([number for _, number in pairs if number is not None])
-        values = np.concatenate([np.empty(0), *(chunk.X.data for chunk in chunks)])
+        values = np.concatenate([np.empty(0), *(chunk.rows.data for chunk in chunks)])
         wrong = values.view(np.int64) != expected.view(np.int64)
         assert not wrong.any(), (values[wrong][:5], expected[wrong][:5])
 
@@ -201,7 +201,7 @@ def test_integers(tmp_path):
     tokens += [token for token in EDGES if b":" not in token]
     lines = [b"1 " + token + b":1" for token in tokens]
     chunks, bad = read(tmp_path / "a", lines, zero_based=True, max_features=2**31 - 1)
-    columns = np.concatenate([chunk.X.indices for chunk in chunks]).tolist()
+    columns = np.concatenate([chunk.rows.indices for chunk in chunks]).tolist()
     expected = [
         int(token) if re.fullmatch(rb"\+?\d{1,18}|-0{1,18}", token) else -1
         for token in tokens

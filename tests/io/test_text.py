@@ -15,7 +15,7 @@ import pytest
 from aucmax.core.validation import DataWarning
 from aucmax.io import compression as streams
 from aucmax.io import text
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Position
 from aucmax.io.text import Text
 
 
@@ -57,7 +57,7 @@ def together(blocks):
 
 
 def plain(blocks):
-    return [(b.data.tobytes(), b.file, b.start, b.after, b.done) for b in blocks]
+    return [(b.data.tobytes(), b.file, b.start, b.end, b.done) for b in blocks]
 
 
 def test_blocks_are_whole_lines(tmp_path, small_blocks):
@@ -75,7 +75,7 @@ def test_blocks_are_whole_lines(tmp_path, small_blocks):
         assert block.data[-1] == ord("\n")
         assert block.start == Position(0, len(done), done.count(b"\n"))
         done += block.data.tobytes()
-        assert after is None or block.after == after.start
+        assert after is None or block.end == after.start
     assert max(block.data.size for block in blocks) <= 64
     assert min(block.data.size for block in blocks[:-1]) > 64 - 42
 
@@ -91,10 +91,10 @@ def test_reading_goes_on_anywhere(tmp_path, small_blocks, longest):
     blocks = list(source.blocks())
     assert {block.file for block in blocks} == {paths[0], paths[2]}
     for k, block in enumerate(blocks):
-        rest = plain(source.blocks(block.after))
+        rest = plain(source.blocks(block.end))
         expected = plain(blocks[k + 1 :])
         assert [r[:4] for r in rest] == [e[:4] for e in expected]
-    assert list(source.blocks(blocks[-1].after)) == []
+    assert list(source.blocks(blocks[-1].end)) == []
     assert blocks[-1].done == source.size
 
 
@@ -189,7 +189,7 @@ def test_folders_and_patterns(tmp_path):
     assert Text(str(tmp_path / "**" / "[ae]")).files == [names[0], inside]
     assert Text(names[2]).files == [names[2]]  # a file of that name, not a pattern
     assert together(Text([names[1], names[0]]).blocks()) == b"ba"
-    positions = [block.after for block in Text(names).blocks()]
+    positions = [block.end for block in Text(names).blocks()]
     assert positions == [
         Position(k, len(n), 1) for k, n in enumerate(["a", "b", "c[1]", "d"])
     ]
@@ -240,7 +240,7 @@ def test_standard_input(monkeypatch, small_blocks, pack):
     assert blocks[-1].done == len(pack(data))
     # The same text piped in again is read on from anywhere.
     monkeypatch.setattr(sys, "stdin", Stdin(pack(data)))
-    assert together(Text("-").blocks(blocks[3].after)) == together(blocks[4:])
+    assert together(Text("-").blocks(blocks[3].end)) == together(blocks[4:])
     with pytest.raises(ValueError, match="standard input is a pipe and can be read"):
         next(source.blocks())
 
@@ -263,8 +263,8 @@ def test_byte_order_marks(tmp_path, small_blocks):
     source = Text(write(tmp_path / "a", data))
     blocks = list(source.blocks())
     assert together(blocks) == data[3:]
-    assert blocks[0].after == Position(0, 3 + 5 * 11, 5)
-    assert together(source.blocks(blocks[0].after)) == together(blocks[1:])
+    assert blocks[0].end == Position(0, 3 + 5 * 11, 5)
+    assert together(source.blocks(blocks[0].end)) == together(blocks[1:])
     assert together(Text(write(tmp_path / "a", b"\xef\xbb\xbf")).blocks()) == b""
     # Only at the start of a file.
     assert together(Text(write(tmp_path / "a", b"\n" + data)).blocks()) == b"\n" + data
@@ -336,7 +336,7 @@ def test_lines_come_at_once_for_who_asks(monkeypatch):
     block = next(blocks)
     assert block.data.tobytes() == b"and half a line\nmore\n"
     assert block.start == Position(0, 15, 1)
-    assert block.after == Position(0, 36, 3)
+    assert block.end == Position(0, 36, 3)
     feed.write(b"no end")
     feed.close()
     assert next(blocks).data.tobytes() == b"no end"

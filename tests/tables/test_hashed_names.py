@@ -33,14 +33,14 @@ def test_words_are_those_that_are_hashed_there(form, encode, tmp_path):
         source = CsvSource([str(tmp_path / "a.csv")], **options)
     else:
         source = FrameSource(FRAME, **options)
-    (chunk,) = source.chunks()
+    (chunk,) = source.batches()
     words = source.words(range(source.n_features))
     found = {word.name: word for word in words}
     assert {"body: refund", "body: grüße", "body: it"} <= found.keys()
     assert "body: x" not in found  # words have two letters
     for name, has in (("refund", LABELS), ("grüße", ~LABELS), ("it", LABELS | True)):
         word = found[f"body: {name}"]
-        column = word.sign * chunk.X[:, [word.feature]].toarray().ravel()
+        column = word.sign * chunk.rows[:, [word.feature]].toarray().ravel()
         assert (column[has] >= 1.0).all()
     hashed = encode == "hash"
     assert ("job=clerk" in found) == hashed

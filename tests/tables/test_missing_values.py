@@ -54,7 +54,7 @@ def pandas(frame, folder, **options):
 
 
 def dense(source):
-    parts = [chunk.X for chunk in source.chunks()]
+    parts = [chunk.rows for chunk in source.batches()]
     return sparse.vstack(parts).toarray()
 
 
@@ -79,11 +79,11 @@ def test_words_of_ones_own_are_missing_values(form, tmp_path):
 def test_they_are_bad_lines_if_nothing_may_be_missing(form, tmp_path):
     frame = FRAME.assign(age=cycle("31", "28", "25", "-999"))[["age", "x", "y"]]
     options = {"na": ["-999"], "missing": "error", "keep_text": True}
-    (chunk,) = form(frame, tmp_path, **options).chunks()
-    assert len(chunk.bad) == N // 4
-    assert chunk.bad[0].column == "age"
-    assert re.search("missing.*: --missing zero", chunk.bad[0].problem)
-    assert chunk.X.shape[0] == len(chunk.y) == N - N // 4
+    (chunk,) = form(frame, tmp_path, **options).batches()
+    assert len(chunk.malformed) == N // 4
+    assert chunk.malformed[0].column == "age"
+    assert re.search("missing.*: --missing zero", chunk.malformed[0].problem)
+    assert chunk.rows.shape[0] == len(chunk.labels) == N - N // 4
 
 
 def test_numbers_of_arrow_and_their_mean(tmp_path):
@@ -92,8 +92,8 @@ def test_numbers_of_arrow_and_their_mean(tmp_path):
     options = {"label": "y", "na": ["-999"], "missing": "impute"}
     source = ArrowSource([str(tmp_path / "a.parquet")], **options)
     assert source.schema.means == [2.0]
-    (chunk,) = source.chunks()
-    assert sorted(set(chunk.X[:, 0])) == [1.0, 2.0, 3.0]
+    (chunk,) = source.batches()
+    assert sorted(set(chunk.rows[:, 0])) == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_the_sign_of_decimals(sign, cells, expected, tmp_path):
         options = {"label": label, "decimal": sign}
         if sign != ",":  # else the commas look like delimiters
             options["delimiter"] = write["sep"]
-        (chunk,) = CsvSource([str(tmp_path / "a.csv")], **options).chunks()
-        assert chunk.X[0, 0] == expected
+        (chunk,) = CsvSource([str(tmp_path / "a.csv")], **options).batches()
+        assert chunk.rows[0, 0] == expected
 
 
 def test_what_makes_no_sense_is_said(tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import random
 import signal
@@ -18,7 +19,7 @@ from scipy import sparse
 
 import aucmax
 from aucmax.io import text
-from aucmax.io.chunk import Chunk, Position
+from aucmax.io.batch import Batch, Position
 from aucmax.io.fingerprint import file_digest
 from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.models import save_model
@@ -130,9 +131,23 @@ def test_stopped_anywhere_and_resumed(data, tmp_path, name):
     ]
 
 
-def test_killed_at_random_moments_and_resumed(data, tmp_path):
-    path, *_ = data
-    plan = Plan([path], "SPAM", passes=4)
+def json_lines(path, X, y):
+    """Write rows as JSON lines, with a category and lines that end anywhere."""
+    with open(path, "w") as file:
+        for row, label in zip(X.tolist(), y.tolist(), strict=True):
+            values = {f"x{j}": value for j, value in enumerate(row) if value}
+            kind = {"kind": ["a", "b", "\u00e9"][len(values) % 3]}
+            file.write(json.dumps({**values, **kind, "y": int(label)}) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["svmlight", "jsonl"])
+def test_killed_at_random_moments_and_resumed(data, tmp_path, form):
+    path, X, y = data
+    plan, n_kills = Plan([path], "SPAM", passes=4), 20
+    if form == "jsonl":
+        path = json_lines(tmp_path / "rows.jsonl", X[:150], y[:150])
+        plan, n_kills = Plan([path], "SPAM", passes=3, reader={"label": "y"}), 8
     whole = model_of(plan, tmp_path / "whole.aucmax", checkpoint_rows=1)
     start = time.monotonic()  # now that all is compiled
     model_of(plan, tmp_path / "whole.aucmax", checkpoint_rows=1)
@@ -153,20 +168,17 @@ def test_killed_at_random_moments_and_resumed(data, tmp_path):
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         kills += os.WIFSIGNALED(status)
-        if kills >= 20 and resumed >= 5:
+        if kills >= n_kills and resumed >= 5:
             break
         if output.exists():  # done too soon: once more
             assert output.read_bytes() == whole
             output.unlink()
-    assert kills >= 20
+    assert kills >= n_kills
     assert resumed >= 5
     train(plan, output, resume=True)
     assert output.read_bytes() == whole
-    assert {file.name for file in tmp_path.iterdir()} == {
-        "parts.aucmax",
-        "rows.svm",
-        "whole.aucmax",
-    }
+    left = {file.name for file in tmp_path.iterdir()} - {"rows.svm", "rows.jsonl"}
+    assert left == {"parts.aucmax", "whole.aucmax"}
 
 
 def test_a_run_left_half_done_is_not_overwritten(data, tmp_path):
@@ -397,9 +409,9 @@ def test_progressive_validation(data, tmp_path):
     result = train(Plan([path], "SPAM", passes=3), tmp_path / "m.aucmax")
     model, wins, pairs = aucmax.SPAM(), 0.0, 0.0
     for chunk in text_chunks(path):
-        some = chunk.X.toarray()
+        some = chunk.rows.toarray()
         some = np.pad(some, ((0, 0), (0, 12 - some.shape[1])))
-        up = chunk.y > 0
+        up = chunk.labels > 0
         if hasattr(model, "coef_") and up.any() and not up.all():
             score = some @ model.coef_[0]
             wins += np.sum(score[up][:, None] > score[~up])
@@ -421,7 +433,7 @@ def test_a_race_judges_itself(data, tmp_path):
 def text_chunks(path):
     from aucmax.io.open_data import open_data
 
-    return open_data([path]).chunks()
+    return open_data([path]).batches()
 
 
 def test_rows_held_out_are_not_learnt(data, tmp_path):
@@ -512,7 +524,7 @@ def test_which_algorithm():
 
     def first(n, d, done):
         X = np.zeros((n, d))
-        return Chunk(X, None, None, [], None, {}, Position(), done, "", np.arange(n))
+        return Batch(X, None, None, np.arange(n), [], Position(), "", done, None, {})
 
     assert choose(Data, first(100, 10, 20_000)) == "AUCClassifier"  # 50 000 rows
     assert choose(Data, first(100, 10, 20_000), fast=True) == "BAMCV"

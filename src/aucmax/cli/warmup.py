@@ -82,8 +82,8 @@ def compile_readers() -> None:
         columns: dict[str, Any] = {"label": "y", "text": ["c"], "missing": "zero"}
         for dtype in _FLOATS:
             for path, options in ((svm, {}), (csv, columns)):
-                for chunk in open_data([str(path)], dtype=dtype, **options).chunks():
-                    SPAM().partial_fit(chunk.X, chunk.y)
+                for batch in open_data([str(path)], dtype=dtype, **options).batches():
+                    SPAM().partial_fit(batch.rows, batch.labels)
 
 
 def _variants(names: Iterable[str]) -> Iterator[Any]:

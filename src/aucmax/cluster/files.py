@@ -22,9 +22,8 @@ from aucmax.cluster.distributed_rows import (
 )
 from aucmax.cluster.fitting import find_fit, fit_rows
 from aucmax.cluster.versions import check_versions
-from aucmax.io.batch import Batch, labelled
-from aucmax.io.chunk import Chunk, Position, Source
-from aucmax.io.collect import widened
+from aucmax.io.batch import Batch, Position, Source
+from aucmax.io.collect import concatenate, widened
 from aucmax.io.open_data import open_data, reopen
 from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.storage.locks import sole_writer
@@ -33,7 +32,12 @@ from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import FAST
 from aucmax.workflows.plan import Plan
-from aucmax.workflows.run import begin, first_chunks, influential_scales, requested_task
+from aucmax.workflows.run import (
+    begin,
+    first_batches,
+    influential_scales,
+    requested_task,
+)
 from aucmax.workflows.train import Result
 
 _SPAN_BYTES = 1 << 27  # of dense float64 rows that one task reads
@@ -94,7 +98,7 @@ def fit_files(
     names = [paths] if isinstance(paths, str) else list(paths)
     source = open_data(names, label=label, **reader)
     first = _first(source)
-    task = requested_task(positive, source).settle(first.y)
+    task = requested_task(positive, source).settle(first.labels)
     fit_rows(estimator, fitting, _distributed_rows(source, task, watch))
     recipe = source.recipe()
     if recipe["format"] != "svmlight":
@@ -102,12 +106,12 @@ def fit_files(
     return estimator
 
 
-def _first(source: Source) -> Chunk:
+def _first(source: Source) -> Batch:
     """Return the first labelled rows."""
-    seen = list(first_chunks(source.chunks()))
-    if not seen or seen[-1].X.shape[0] == 0:
+    seen = list(first_batches(source.batches()))
+    if not seen or seen[-1].rows.shape[0] == 0:
         raise ValueError(f"No rows in {', '.join(source.files)}.")
-    if seen[-1].y is None:
+    if seen[-1].labels is None:
         raise ValueError("The files have no labels: name the label column by label=.")
     return seen[-1]
 
@@ -172,19 +176,19 @@ def _block(
     source = reopen([span.file], recipe, n_features=n_features)
     parts = []
     if span.stop != span.first:
-        for chunk in source.chunks(Position(0, span.first, span.first)):
-            batch, bad = labelled(chunk, task)
-            if bad:
+        for read in source.batches(Position(0, span.first, span.first)):
+            batch = read.labelled(task)
+            if bad := batch.malformed:
                 more = f" (and {len(bad) - 1:,} more nearby)" if bad[1:] else ""
                 raise ValueError(f"{bad[0]}{more}")
-            if span.stop is not None and chunk.after.offset > span.stop:
+            if span.stop is not None and batch.end.offset > span.stop:
                 raise ValueError(f"{span.file} changed while it was read: train again.")
-            parts.append(batch._replace(X=widened(batch.X, n_features)))
-            if chunk.after.offset == span.stop:
+            parts.append(batch._replace(rows=widened(batch.rows, n_features)))
+            if batch.end.offset == span.stop:
                 break
     if not parts:
         return checked_block(np.empty((0, n_features)), np.empty(0), span.start)
-    X, positive, weight = Batch.of(parts)
+    X, positive, weight = concatenate(parts)
     signed = np.where(positive, 1.0, -1.0)
     if weight is not None:
         signed *= weight

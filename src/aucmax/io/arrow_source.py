@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Batch, Position
 from aucmax.io.compression import STDIN, expand
-from aucmax.io.table_source import TableBatch, TableSource
+from aucmax.io.table_source import TableSource
 from aucmax.tables.cells import is_date
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.frames import check_numbers, check_type
@@ -37,7 +37,7 @@ class ArrowSource(TableSource):
     paths : sequence of str
         Files, patterns, directories (of which the files with such names are read).
     keep_text : bool, default=False
-        Whether ``Chunk.raw`` is a ``RecordBatch`` of the rows with all their columns.
+        Whether ``Batch.text`` is a record batch of the rows with all their columns.
     **options
         Those of :class:`~aucmax.io.csv_source.CsvSource`, but for those of text.
     """
@@ -77,7 +77,7 @@ class ArrowSource(TableSource):
         whole = not more and len(self.files) == 1
         return names, samples_of(batch, whole, self._na), True
 
-    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
+    def _tables(self, schema: Schema, start: Position) -> Iterator[Batch]:
         for number in range(start.file, len(self.files)):
             file = self.files[number]
             done = sum(self._sizes[:number])
@@ -93,37 +93,18 @@ class ArrowSource(TableSource):
                 for batch, part in batches.read(read, at, size):
                     lines = np.arange(at + 1, at + len(batch) + 1)
                     at += len(batch)
-                    yield TableBatch(
-                        batch.select(columns),
-                        lines,
-                        _Texts(batch),
-                        [],
-                        extra,
-                        batch if self._keep_text else None,
-                        Position(number, at, at),
-                        done + int(part * self._sizes[number]),
-                        file,
+                    yield Batch(
+                        rows=batch.select(columns),
+                        labels=None,
+                        weights=None,
+                        line_numbers=lines,
+                        malformed=[],
+                        end=Position(number, at, at),
+                        file=file,
+                        done=done + int(part * self._sizes[number]),
+                        text=batch,
+                        extra={k: batch.column(name) for k, name in extra.items()},
                     )
-
-
-class _Texts:
-    """Rows of a batch as text, for messages."""
-
-    def __init__(self, batch: Any) -> None:
-        self._batch = batch
-
-    def __call__(self, row: int) -> bytes:
-        columns = zip(self._batch.schema.names, self._batch.columns, strict=True)
-        found = {name: _shown(column[row]) for name, column in columns}
-        return repr(found).encode("utf-8", "replace")
-
-
-def _shown(value: Any) -> Any:
-    try:
-        return value.as_py()
-    except (OverflowError, ValueError):  # a date that Python does not have
-        short = pa.types.is_date32(value.type)
-        return value.cast(pa.int32() if short else pa.int64()).as_py()
 
 
 def _files(paths: Sequence[str]) -> list[str]:

@@ -1,82 +1,122 @@
-"""Batches of rows for learners: features, classes, weights."""
+"""Batches of rows, from readers to learners, and the interface of readers.
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+A reader is a :class:`Source`. It holds no position: ``batches(start)`` begins wherever
+a batch has ended and cuts the rest of the data as before, so that a resumed run sees
+the same batches as an uninterrupted one.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.io.chunk import BadLine, Chunk, Lines
-from aucmax.io.collect import join, stack
 from aucmax.tables.labels import LabelError, Task
 
 Positive = NDArray[np.bool_]
 
 
-class Batch(NamedTuple):
-    """Rows for training or evaluation."""
+class Position(NamedTuple):
+    """Position from which reading can resume."""
 
-    X: Any
-    positive: Positive
-    weight: NDArray[Any] | None
+    file: int = 0  # index into ``Source.files``
+    offset: int = 0  # bytes of the uncompressed text; rows in Parquet
+    line: int = 0  # lines, for messages
+
+
+START = Position()
+
+
+class BadLine(NamedTuple):
+    """A malformed line."""
+
+    file: str
+    line: int  # of the file, from 1
+    column: str | None  # name of the column, or index of the feature
+    problem: str  # which value, what is wrong with it, what to do
+    text: bytes  # as in the file, without the end of the line
+    row: Any = None  # of an Arrow file, as a record batch
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}"
+        if self.column is not None:
+            place += f", column {self.column}"
+        return f"{place}: {self.problem}"
+
+
+class Lines(NamedTuple):
+    """Text of rows: row i is ``data[starts[i]:stops[i]]``, without its line end."""
+
+    data: Any  # bytes, or an array of them
+    starts: NDArray[Any]
+    stops: NDArray[Any]
+
+    def line(self, row: int) -> bytes:
+        """Return the text of a row."""
+        return bytes(self.data[self.starts[row] : self.stops[row]])
+
+    def filter(self, chosen: Any) -> "Lines":
+        """Return a subset of the rows."""
+        return Lines(self.data, self.starts[chosen], self.stops[chosen])
+
+
+class Batch(NamedTuple):
+    """Consecutive rows of a file.
+
+    ``rows`` of a table are an Arrow record batch until they are encoded. ``labels`` are
+    as in the data (float64 or str objects) until :meth:`labelled` makes them boolean.
+    """
+
+    rows: Any  # features: CSR or dense, float32 or float64
+    labels: Any  # None if they were not read
+    weights: NDArray[Any] | None
+    line_numbers: NDArray[Any]  # of each row in the file, from 1
+    malformed: list[BadLine]  # lines among these rows
+    end: Position  # where the next batch begins
+    file: str
+    done: int  # bytes of ``Source.size`` that have been read, for a progress bar
+    text: Any  # rows as read, if asked for: Lines or a record batch
+    extra: dict[str, Any]  # columns asked for by name, as str objects
+    unlabelled: int = 0  # rows of a table without a label, which are left out
 
     def where(self, chosen: Positive) -> "Batch":
-        """Return a subset of the rows."""
-        X, positive = self.X[chosen], self.positive[chosen]
-        return Batch(X, positive, take(self.weight, chosen))
-
-    @classmethod
-    def of(cls, parts: Sequence["Batch"]) -> "Batch":
-        """Return the rows of all parts."""
-        return cls(
-            stack([part.X for part in parts]),
-            np.concatenate([part.positive for part in parts]),
-            join([part.weight for part in parts]),
+        """Return a subset of the rows, without their text."""
+        return self._replace(
+            rows=self.rows[chosen],
+            labels=None if self.labels is None else self.labels[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            line_numbers=self.line_numbers[chosen],
+            text=None,
+            extra={name: values[chosen] for name, values in self.extra.items()},
         )
 
+    def labelled(self, task: Task) -> "Batch":
+        """Return the rows with labels True (positive) and False, without their text.
 
-class Labels(NamedTuple):
-    """Classes of the rows of a chunk."""
-
-    positive: Positive  # of the rows that are kept
-    kept: Positive | None  # those whose labels mean something; None if all do
-    bad: list[BadLine]  # the lines of the others, among those that are no rows
-
-
-def take(values: Any, kept: Positive | None) -> Any:
-    """Return the values of the rows that are kept, if there are values."""
-    return values if values is None or kept is None else values[kept]
-
-
-def labelled(chunk: Chunk, task: Task) -> tuple[Batch, list[BadLine]]:
-    """Return the labelled rows, and the malformed lines."""
-    positive, kept, bad = read_labels(chunk, task)
-    return Batch(take(chunk.X, kept), positive, take(chunk.weight, kept)), bad
-
-
-def read_labels(chunk: Chunk, task: Task) -> Labels:
-    """Classify rows as positive, negative or neither."""
-    if chunk.y is None:
-        raise ValueError(
-            f"{chunk.file} has no labels. The label column needs the name that it "
-            "had in training."
-        )
-    try:
-        return Labels(task.positives(chunk.y), None, chunk.bad)
-    except LabelError:
-        values, which = np.unique(chunk.y, return_inverse=True)
-        problems = [_problem(value, task) for value in values]
-    kept = np.array([problem is None for problem in problems])[which]
-    bad = list(chunk.bad)
-    for row in np.flatnonzero(~kept):
-        problem = str(problems[which[row]])
-        text = _text(chunk.raw, int(row))
-        bad.append(BadLine(chunk.file, int(chunk.line[row]), "label", problem, text))
-    bad.sort(key=lambda line: line.line)
-    return Labels(task.positives(chunk.y[kept]), kept, bad)
+        Rows with unknown labels become malformed lines.
+        """
+        if self.labels is None:
+            raise ValueError(
+                f"{self.file} has no labels. The label column needs the name that it "
+                "had in training."
+            )
+        try:
+            return self._replace(labels=task.positives(self.labels), text=None)
+        except LabelError:
+            values, which = np.unique(self.labels, return_inverse=True)
+            problems = [_label_problem(value, task) for value in values]
+        known = np.array([problem is None for problem in problems])[which]
+        malformed = list(self.malformed)
+        for row in np.flatnonzero(~known).tolist():
+            text = self.text.line(row) if isinstance(self.text, Lines) else b""
+            line, problem = int(self.line_numbers[row]), str(problems[which[row]])
+            malformed.append(BadLine(self.file, line, "label", problem, text))
+        malformed.sort(key=lambda line: line.line)
+        batch = self.where(known)
+        return batch._replace(labels=task.positives(batch.labels), malformed=malformed)
 
 
-def _problem(label: Any, task: Task) -> str | None:
+def _label_problem(label: Any, task: Task) -> str | None:
     try:
         task.positives(np.array([label]))
     except LabelError as error:
@@ -84,7 +124,25 @@ def _problem(label: Any, task: Task) -> str | None:
     return None
 
 
-def _text(raw: Any, row: int) -> bytes:
-    if not isinstance(raw, Lines):
-        return b""
-    return bytes(raw.data[raw.starts[row] : raw.stops[row]])
+class Source(Protocol):
+    """Data that can be read in batches, repeatedly unless it is a pipe."""
+
+    files: list[str]  # "-" is standard input
+    size: int | None  # bytes on disk, all files together; None if unknown
+    task: Task | None  # which labels are positive, if the data say so
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features; None: that of the widest row so far."""
+
+    def batches(self, start: Position = START) -> Iterator[Batch]:
+        """Read batches from ``start`` on."""
+
+    def recipe(self) -> dict[str, Any]:
+        """Return the reader options as JSON, enough to read other files."""
+
+    def words(self, features: Collection[int]) -> list[Any]:
+        """Return hashed feature names that occur in the first rows."""
+
+    def feature_names(self) -> list[str] | None:
+        """Return the feature names, if there are any."""

@@ -8,44 +8,48 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.io.background import prefetch
-from aucmax.io.chunk import Source
+from aucmax.io.batch import Batch, Source
+
+Rows = tuple[Any, Any, NDArray[Any] | None]
 
 
 def collect(
     source: Source, watch: Callable[[int, int], None] = lambda done, rows: None
-) -> tuple[Any, NDArray[Any] | None, NDArray[Any] | None]:
-    """Return X, the labels as in the data, and the weights of all chunks.
+) -> Rows:
+    """Return features, labels as in the data, and weights of all rows.
 
-    ``watch`` is told the bytes and rows so far.
+    ``watch`` is called with the numbers of bytes and rows so far.
 
     Raises
     ------
     ValueError
-        If a line is no row, or if there is no row at all.
+        If a line is malformed, or if there are no rows.
     """
-    chunks, rows = [], 0
-    for chunk in prefetch(source.chunks()):
-        if chunk.bad:
-            more = len(chunk.bad) - 1
+    batches, n_rows = [], 0
+    for batch in prefetch(source.batches()):
+        if batch.malformed:
+            more = len(batch.malformed) - 1
             others = f" (and {more:,} more nearby)" if more else ""
-            raise ValueError(f"{chunk.bad[0]}{others}")
-        if chunk.X.shape[0]:
-            chunks.append(chunk)
-        rows += chunk.X.shape[0]
-        watch(chunk.done, rows)
-    if not chunks:
+            raise ValueError(f"{batch.malformed[0]}{others}")
+        if batch.rows.shape[0]:
+            batches.append(batch)
+        n_rows += batch.rows.shape[0]
+        watch(batch.done, n_rows)
+    if not batches:
         raise ValueError(f"No rows in {', '.join(source.files)}.")
-    X = stack([chunk.X for chunk in chunks])
-    y = join([chunk.y for chunk in chunks])
-    return X, y, join([chunk.weight for chunk in chunks])
+    return concatenate(batches)
 
 
-def stack(parts: Sequence[Any]) -> Any:
-    """Stack the rows of all parts, padded to the widest."""
-    if not sparse.issparse(parts[0]):
-        return np.concatenate(parts)
-    width = max(X.shape[1] for X in parts)
-    return sparse.vstack([widened(X, width) for X in parts], format="csr")
+def concatenate(batches: Sequence[Batch]) -> Rows:
+    """Return features, padded to the widest batch, labels and weights."""
+    X = [batch.rows for batch in batches]
+    if sparse.issparse(X[0]):
+        width = max(rows.shape[1] for rows in X)
+        stacked = sparse.vstack([widened(rows, width) for rows in X], format="csr")
+    else:
+        stacked = np.concatenate(X)
+    labels = join([batch.labels for batch in batches])
+    return stacked, labels, join([batch.weights for batch in batches])
 
 
 def widened(X: Any, width: int) -> Any:
@@ -58,6 +62,6 @@ def widened(X: Any, width: int) -> Any:
 
 
 def join(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Return labels or weights of all parts, if there are any."""
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if there else None
+    """Concatenate labels or weights; return None if there are none."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None

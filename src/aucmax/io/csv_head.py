@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Position
 from aucmax.io.csv_rows import Rows, cut, parse
 from aucmax.io.text import Reader
 from aucmax.tables.column_kinds import Sample

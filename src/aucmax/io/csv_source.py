@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import BadLine, Lines, Position
+from aucmax.io.batch import BadLine, Batch, Lines, Position
 from aucmax.io.compression import is_packed
 from aucmax.io.csv_head import Head, read_head
 from aucmax.io.csv_rows import Bytes, Rows, cut, parse
-from aucmax.io.table_source import TableBatch, TableSource
+from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK, Text
 from aucmax.tables.column_kinds import EMPTY, Sample
 from aucmax.tables.missing_values import MISSING
@@ -45,9 +45,9 @@ class CsvSource(TableSource):
     prompt : bool, default=False
         Whether rows of a pipe are given as soon as they arrive.
     keep_text : bool, default=False
-        Whether ``Chunk.raw`` has the text of the rows.
+        Whether ``Batch.text`` has the text of the rows.
     extra : sequence of str, default=()
-        Columns to be read as text into ``Chunk.extra``.
+        Columns to be read as text into ``Batch.extra``.
     dtype : {"float32", "float64"}, default="float64"
         Type of X.
     recipe : dict, default=None
@@ -152,7 +152,7 @@ class CsvSource(TableSource):
                 self._overrides.decimal,
             )
 
-    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
+    def _tables(self, schema: Schema, start: Position) -> Iterator[Batch]:
         header = self._first_head().header
         for number in range(start.file, len(self.files)):
             file = self.files[number]
@@ -172,14 +172,25 @@ class CsvSource(TableSource):
                     rows = cut(data, final, head.delimiter, self._longest_quoted)
                     used = reader.use(rows.end)
                     lines = here.line + rows.n_lines
-                    after = Position(number, here.offset + used, lines)
+                    end = Position(number, here.offset + used, lines)
                     if len(rows.starts):
-                        part = self._parsed(
+                        batch, good, malformed = self._parsed(
                             file, head, rows, here.line, called, extra, schema
                         )
-                        done = before + reader.done
-                        yield part._replace(after=after, done=done)
-                    here = after
+                        text = rows.data.tobytes() if self._keep_text else rows.data
+                        yield Batch(
+                            rows=batch,
+                            labels=None,
+                            weights=None,
+                            line_numbers=here.line + 1 + good.lines,
+                            malformed=malformed,
+                            end=end,
+                            file=file,
+                            done=before + reader.done,
+                            text=Lines(text, good.starts, good.stops),
+                            extra={k: batch.column(name) for k, name in extra.items()},
+                        )
+                    here = end
 
     def _parsed(
         self,
@@ -190,7 +201,8 @@ class CsvSource(TableSource):
         called: list[str],
         extra: dict[str, str],
         schema: Schema,
-    ) -> TableBatch:
+    ) -> tuple[Any, Rows, list[BadLine]]:
+        """Return a record batch, its rows, and the malformed lines."""
         needed = self._needed(schema, called)
         aside = {*extra.values()}
         label = schema.label if schema.label_is_number else None
@@ -210,20 +222,7 @@ class CsvSource(TableSource):
         batch = parse(
             good, called, head.delimiter, numbers, others, [*texts], schema.na
         )
-        raw = None
-        if self._keep_text:
-            raw = Lines(rows.data.tobytes(), good.starts, good.stops)
-        return TableBatch(
-            batch,
-            before + 1 + good.lines,
-            good.text,
-            bad,
-            extra,
-            raw,
-            Position(),
-            0,
-            file,
-        )
+        return batch, good, bad
 
     def _warn_of_filled(
         self, schema: Schema, head: Head, data: Bytes, lines: int

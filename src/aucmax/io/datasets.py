@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import Chunk
+from aucmax.io.batch import Batch
 from aucmax.io.collect import collect
 from aucmax.io.svmlight import SvmlightSource
 from aucmax.io.text import Block
@@ -228,9 +228,10 @@ class SetSource(SvmlightSource):
         )
         self.task = known.task
 
-    def _chunk(self, block: Block, width: int) -> Chunk:
-        chunk = super()._chunk(block, width)
-        return chunk._replace(y=_relabel(chunk.y, self._url_labels.get(block.file, {})))
+    def _batch(self, block: Block, width: int) -> Batch:
+        batch, published = super()._batch(block, width), self._url_labels
+        labels = _relabel(batch.labels, published.get(block.file, {}))
+        return batch._replace(labels=labels)
 
 
 def _relabel(labels: Any, url_labels: Mapping[float, float]) -> NDArray[np.float64]:

@@ -16,8 +16,8 @@ import pyarrow.json as pajson
 from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import BadLine, Lines, Position
-from aucmax.io.table_source import TableBatch, TableSource
+from aucmax.io.batch import BadLine, Batch, Lines, Position
+from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK, Bytes, Text
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.samples import LOOKED_AT, one_batch, samples_of
@@ -36,7 +36,7 @@ class JsonLinesSource(TableSource):
     prompt : bool, default=False
         Whether rows of a pipe are given as soon as they arrive.
     keep_text : bool, default=False
-        Whether ``Chunk.raw`` has the text of the rows.
+        Whether ``Batch.text`` has the text of the rows.
     **options
         Those of :class:`~aucmax.io.csv_source.CsvSource`, but for those of CSV text.
     """
@@ -72,7 +72,7 @@ class JsonLinesSource(TableSource):
         _, batch, more = self._first
         return list(batch.schema.names), samples_of(batch, not more, self._na), True
 
-    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
+    def _tables(self, schema: Schema, start: Position) -> Iterator[Batch]:
         types, first, _ = self._first
         names = first.schema.names
         self._check_columns(schema, names)
@@ -86,21 +86,20 @@ class JsonLinesSource(TableSource):
                 continue
             batch, good, problems = parse(lines, types, [*dict.fromkeys(wanted)])
             numbers = block.start.line + 1 + _line_numbers(block.data, lines.starts)
-            bad = [
-                BadLine(block.file, int(numbers[row]), None, problem, _line(lines, row))
-                for row, problem in problems.items()
-            ]
-            rows = Lines(lines.data, lines.starts[good], lines.stops[good])
-            yield TableBatch(
-                batch,
-                numbers[good],
-                lambda row, rows=rows: _line(rows, row),
-                bad,
-                extra,
-                rows if self._keep_text else None,
-                block.after,
-                block.done,
-                block.file,
+            yield Batch(
+                rows=batch,
+                labels=None,
+                weights=None,
+                line_numbers=numbers[good],
+                malformed=[
+                    BadLine(block.file, int(numbers[row]), None, text, lines.line(row))
+                    for row, text in problems.items()
+                ],
+                end=block.end,
+                file=block.file,
+                done=block.done,
+                text=lines.filter(good),
+                extra={key: batch.column(name) for key, name in extra.items()},
             )
 
     def _check_columns(self, schema: Schema, names: Sequence[str]) -> None:
@@ -150,7 +149,7 @@ def parse(
         found: dict[int, dict[str, Any]] = {}
         for row in rows.tolist():
             try:
-                found[row] = _flat(json.loads(_line(lines, row)))
+                found[row] = _flat(json.loads(lines.line(row)))
             except (ValueError, RecursionError) as error:
                 problems[row] = f"this is not a JSON object: {error}"
         rows = np.array([*found], np.intp)
@@ -233,10 +232,6 @@ def _column(values: list[Any]) -> Any:
         for one in values
     ]
     return pa.array(texts, pa.string())
-
-
-def _line(lines: Lines, row: int) -> bytes:
-    return lines.data[lines.starts[row] : lines.stops[row]]
 
 
 def _line_numbers(data: Bytes, starts: NDArray[Any]) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from aucmax.io.chunk import BadLine
+from aucmax.io.batch import BadLine
 
 POLICIES = ("fail", "skip", "quarantine")
 

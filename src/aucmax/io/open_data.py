@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aucmax.io.chunk import Source
+from aucmax.io.batch import Source
 from aucmax.io.compression import STDIN
 from aucmax.io.text import Text
 from aucmax.tables.options import option

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.io.batch import START, BadLine, Batch, Lines, Position
 from aucmax.io.svmlight_scan import COLON, LABEL, MALFORMED, ROW, WIDTH, read_block
 from aucmax.io.text import Block, Text
 from aucmax.tables.labels import Task
@@ -62,10 +62,9 @@ class SvmlightSource:
     missing : {"error", "zero"}, default="error"
         Whether nan and inf make the line malformed or are read as zero.
     keep_text : bool, default=False
-        Whether each chunk includes the text of its rows.
+        Whether ``Batch.text`` has the text of the rows.
     labelled : bool, default=True
-        Whether to read labels. If False, ``Chunk.y`` is None, and lines may begin with
-        an entry.
+        Whether to read labels. If False, lines may begin with an entry.
     prompt : bool, default=False
         See :meth:`aucmax.io.text.Text.blocks`.
 
@@ -125,7 +124,7 @@ class SvmlightSource:
 
     @property
     def n_features(self) -> int | None:
-        """Number of columns of ``Chunk.X``; None: that of the widest row so far."""
+        """Number of features; None: that of the widest row so far."""
         return self._n_features
 
     def recipe(self) -> dict[str, Any]:
@@ -146,16 +145,16 @@ class SvmlightSource:
         """Return None: features have numbers only."""
         return None
 
-    def chunks(self, start: Position = START) -> Iterator[Chunk]:
-        """Read chunks from ``start`` on."""
+    def batches(self, start: Position = START) -> Iterator[Batch]:
+        """Read batches from ``start`` on."""
         width = self._n_features or 0
         self._cut_rows = self._cut_width = 0
         for block in self._text.blocks(start, self._prompt):
             self._warn_queries(block)
-            chunk = self._chunk(block, width)
-            width = chunk.X.shape[1]
-            if chunk.X.shape[0] or chunk.bad:
-                yield chunk
+            batch = self._batch(block, width)
+            width = batch.rows.shape[1]
+            if batch.rows.shape[0] or batch.malformed:
+                yield batch
         if self._cut_rows:
             self._warn_cut()
 
@@ -181,11 +180,11 @@ class SvmlightSource:
                 stacklevel=2,
             )
 
-    def _chunk(self, block: Block, width: int) -> Chunk:
+    def _batch(self, block: Block, width: int) -> Batch:
         data = block.data
         if data[-1] != _NEWLINE:  # the last line of a file
             data = np.append(data, np.uint8(_NEWLINE))
-        n_lines = block.after.line - block.start.line
+        n_lines = block.end.line - block.start.line
         n_colons = np.count_nonzero(data == COLON)
         y = np.empty(n_lines)
         indptr = np.zeros(n_lines + 1, np.int32)
@@ -216,20 +215,20 @@ class SvmlightSource:
             width = max(width, int(X.indices.max(initial=-1)) + 1)
             X = sparse.csr_array((X.data, X.indices, X.indptr), (len(y), width))
         X.has_sorted_indices = X.has_canonical_format = True
-        return Chunk(
-            X=X,
-            y=y if self._labelled else None,
-            weight=None,
-            bad=[
+        return Batch(
+            rows=X,
+            labels=y if self._labelled else None,
+            weights=None,
+            line_numbers=block.start.line + 1 + lines,
+            malformed=[
                 self._bad_line(block, line, *spans[line].tolist())
                 for line in np.flatnonzero(status == MALFORMED).tolist()
             ],
-            raw=Lines(data.tobytes(), *spans[lines].T) if self._keep_text else None,
-            extra={},
-            after=block.after,
-            done=block.done,
+            end=block.end,
             file=block.file,
-            line=block.start.line + 1 + lines,
+            done=block.done,
+            text=Lines(data.tobytes(), *spans[lines].T) if self._keep_text else None,
+            extra={},
         )
 
     def _parse_deferred(

@@ -1,18 +1,19 @@
-"""Sources of tables: record batches of Arrow to chunks of feature rows."""
+"""Base class of table readers: record batches of Arrow to rows of features."""
 
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.background import prefetch
-from aucmax.io.chunk import START, BadLine, Chunk, Lines, Position
+from aucmax.io.batch import START, BadLine, Batch, Lines, Position
 from aucmax.tables.cells import Float, numbers, words
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.encoder import TableEncoder, warn_of_unknown
@@ -24,21 +25,7 @@ from aucmax.tables.options import option
 from aucmax.tables.schema import Overrides, Schema, find, locate, make_schema
 
 _NO_LABEL = tuple(marker for marker in MISSING if marker != "None")  # may be a class
-_ENOUGH = 100  # rows of a chunk by which a change of a column is noticed
-
-
-class TableBatch(NamedTuple):
-    """Rows of a file, before they are encoded."""
-
-    batch: Any  # a RecordBatch with the columns that are needed
-    lines: NDArray[np.int64]  # of the file, from 1
-    texts: Any  # rows as text, by number: callable
-    bad: list[BadLine]  # malformed lines among these rows
-    extra: dict[str, str]  # columns that are wanted beside, by the names wanted
-    raw: Any  # Lines, or a RecordBatch with all columns; None unless asked for
-    after: Position
-    done: int
-    file: str
+_ENOUGH = 100  # rows of a batch by which a change of a column is noticed
 
 
 class TableSource:
@@ -78,8 +65,11 @@ class TableSource:
         """Return the names of the columns, samples of them, whether they have names."""
         raise NotImplementedError
 
-    def _batches(self, schema: Schema, start: Position) -> Iterator[TableBatch]:
-        """Read on from ``start``."""
+    def _tables(self, schema: Schema, start: Position) -> Iterator[Batch]:
+        """Read batches whose rows are record batches with the columns needed.
+
+        They have their text, and the extra columns as Arrow arrays.
+        """
         raise NotImplementedError
 
     @cached_property
@@ -99,7 +89,7 @@ class TableSource:
                 "features are known, and a pipe can be read only once: give a file, or "
                 f"use {option('missing', 'zero')} and {option('encode', 'hash')}"
             )
-        encoder.learn(part.batch for part in self._batches(schema, START))
+        encoder.learn(batch.rows for batch in self._tables(schema, START))
         return encoder
 
     @property
@@ -145,53 +135,54 @@ class TableSource:
         """Width of X."""
         return self.schema.n_features
 
-    def chunks(self, start: Position = START) -> Iterator[Chunk]:
-        """Read on from ``start``."""
+    def batches(self, start: Position = START) -> Iterator[Batch]:
+        """Read batches from ``start`` on."""
         encoder, unknown = self.encoder, Counter[str]()
-        for part in prefetch(self._batches(encoder.schema, start)):
-            faults = Faults(part.batch)
-            yield self._chunk(encoder, part, faults)
+        for batch in prefetch(self._tables(encoder.schema, start)):
+            faults = Faults(batch.rows)
+            yield self._encoded(encoder, batch, faults)
             unknown += faults.unknown
         if self._recipe is not None:
             warn_of_unknown(unknown)
 
-    def _chunk(self, encoder: TableEncoder, part: TableBatch, faults: Faults) -> Chunk:
-        """Return the encoded rows of a batch, and its malformed lines."""
-        batch, schema = part.batch, encoder.schema
-        names = {*batch.schema.names}
-        label = weight = None
-        if self._labelled and schema.label and schema.label in names:
-            label = _label(batch, schema.label, schema.label_is_number, faults)
-        if self._labelled and schema.weight and schema.weight in names:
-            weight = _weight(batch, schema.weight, faults)
-        X, plain = encoder.encode(batch, faults)
+    def _encoded(self, encoder: TableEncoder, batch: Batch, faults: Faults) -> Batch:
+        """Return the features, labels and weights of a batch of columns."""
+        table, schema, text = batch.rows, encoder.schema, batch.text
+        present = {*table.schema.names} if self._labelled else set()
+        labels = weights = None
+        if schema.label is not None and schema.label in present:
+            labels = _label(table, schema.label, schema.label_is_number, faults)
+        if schema.weight is not None and schema.weight in present:
+            weights = _weight(table, schema.weight, faults)
+        X, plain = encoder.encode(table, faults)
         good = faults.good()
         chosen: Any = slice(None) if good is None else good
-        bad = [
-            BadLine(
-                *(part.file, int(part.lines[row]), fault.column, fault.problem),
-                *(part.texts(row), _row_of(part.raw, row)),
-            )
-            for row, fault in faults.by_row.items()
-            if not faults.unlabelled[row]
-        ]
-        lines = part.lines[chosen]
-        self._warn_changes(part.file, lines, plain)
-        extra = {
-            name: words(batch.column(column), markers=()).take(chosen).objects()
-            for name, column in part.extra.items()
-        }
-        return Chunk(
-            X=X,
-            y=None if label is None else label[chosen],
-            weight=None if weight is None else weight[chosen],
-            bad=sorted([*part.bad, *bad], key=lambda line: line.line),
-            raw=_chosen(part.raw, good),
-            extra=extra,
-            after=part.after,
-            done=part.done,
-            file=part.file,
-            line=lines,
+        malformed = list(batch.malformed)
+        for row, fault in faults.by_row.items():
+            if faults.unlabelled[row]:
+                continue
+            place = batch.file, int(batch.line_numbers[row]), fault.column
+            line = text.line(row) if isinstance(text, Lines) else _row_text(text, row)
+            copied = self._keep_text and not isinstance(text, Lines)
+            whole = text.slice(row, 1) if copied else None
+            malformed.append(BadLine(*place, fault.problem, line, whole))
+        line_numbers = batch.line_numbers[chosen]
+        self._warn_changes(batch.file, line_numbers, plain)
+        if not self._keep_text:
+            text = None
+        elif good is not None:
+            text = text.filter(good)
+        return batch._replace(
+            rows=X,
+            labels=None if labels is None else labels[chosen],
+            weights=None if weights is None else weights[chosen],
+            line_numbers=line_numbers,
+            malformed=sorted(malformed, key=lambda line: line.line),
+            text=text,
+            extra={
+                name: words(column, markers=()).take(chosen).objects()
+                for name, column in batch.extra.items()
+            },
             unlabelled=int(faults.unlabelled.sum()),
         )
 
@@ -266,13 +257,16 @@ def _weight(batch: Any, name: str, faults: Faults) -> Float:
     return values
 
 
-def _chosen(raw: Any, good: NDArray[np.bool_] | None) -> Any:
-    if raw is None or good is None:
-        return raw
-    if isinstance(raw, Lines):
-        return Lines(raw.data, raw.starts[good], raw.stops[good])
-    return raw.filter(good)
+def _row_text(table: Any, row: int) -> bytes:
+    """Return a row of an Arrow file as text."""
+    columns = zip(table.schema.names, table.columns, strict=True)
+    found = {name: _shown(column[row]) for name, column in columns}
+    return repr(found).encode("utf-8", "replace")
 
 
-def _row_of(raw: Any, row: int) -> Any:
-    return None if raw is None or isinstance(raw, Lines) else raw.slice(row, 1)
+def _shown(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):  # a date that Python does not have
+        short = pa.types.is_date32(value.type)
+        return value.cast(pa.int32() if short else pa.int64()).as_py()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.chunk import START, Position
+from aucmax.io.batch import START, Position
 from aucmax.io.compression import Stream, expand, size_of
 
 Bytes = NDArray[np.uint8]
@@ -38,7 +38,7 @@ class Block(NamedTuple):
     data: Bytes
     file: str
     start: Position
-    after: Position
+    end: Position
     done: int  # bytes of ``Text.size`` that have been read
 
 
@@ -89,10 +89,10 @@ class Text:
                 for data, _ in reader.blocks():
                     lines = int(np.count_nonzero(data == _NEWLINE))
                     line = begin.line + lines + int(data[-1] != _NEWLINE)
-                    after = Position(number, reader.offset + data.size, line)
+                    end = Position(number, reader.offset + data.size, line)
                     file = self.files[number]
-                    yield Block(data, file, begin, after, done + reader.done)
-                    begin = after
+                    yield Block(data, file, begin, end, done + reader.done)
+                    begin = end
                 done += reader.done
 
     def before(self, number: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.io.chunk import Position
+from aucmax.io.batch import Position
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin
 from aucmax.io.malformed_lines import BadLines

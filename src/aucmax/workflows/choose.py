@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy import sparse
 
-from aucmax.io.chunk import Chunk, Source
+from aucmax.io.batch import Batch, Source
 from aucmax.io.table_source import TableSource
 from aucmax.registry import named
 
@@ -19,7 +19,7 @@ _MANY_VALUES = 2e7  # beyond, Newton's method takes minutes
 _FEW_FEATURES = 500  # up to here, class covariances cost next to nothing
 
 
-def choose(source: Source, first: Chunk, fast: bool = False) -> str:
+def choose(source: Source, first: Batch, fast: bool = False) -> str:
     """Choose an algorithm from the size of the data.
 
     A blend for a table, unless ``fast``, or a race of stream learners if it is too
@@ -30,7 +30,7 @@ def choose(source: Source, first: Chunk, fast: bool = False) -> str:
     if source.size is None:
         return "AUCStream"
     total = source.size / max(first.done, 1)
-    X = first.X
+    X = first.rows
     stored = X.data.size if sparse.issparse(X) else X.size
     size = total * stored * (X.dtype.itemsize + 4 * sparse.issparse(X))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

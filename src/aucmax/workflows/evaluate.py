@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.io.batch import Positive, read_labels, take
-from aucmax.io.chunk import Source
+from aucmax.io.batch import Positive, Source
 from aucmax.io.fingerprint import HEAD, Origin
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.area import partial_area
@@ -134,19 +133,20 @@ def collect(
     scores, sides, weights, codes = [], [], [], []
     code_of: dict[str, int] = {}
     heads: dict[str, Any] = {}
-    for chunk, chunk_scores in scored(model, source, watch):
-        if chunk_scores.size and chunk.file not in heads:
-            heads[chunk.file] = chunk.X[:HEAD]
-        if chunk.y is not None and not task.settled:
-            task = task.settle(chunk.y)
-        side, kept, lines = read_labels(chunk, task)
-        bad.take(lines)
-        bad.unlabelled += chunk.unlabelled
-        scores.append(take(chunk_scores, kept))
-        weights.append(take(chunk.weight, kept))
-        sides.append(side)
+    for batch, batch_scores in scored(model, source, watch):
+        if batch_scores.size and batch.file not in heads:
+            heads[batch.file] = batch.rows[:HEAD]
+        if batch.labels is not None and not task.settled:
+            task = task.settle(batch.labels)
+        labelled = batch.labelled(task)
+        bad.take(labelled.malformed)
+        bad.unlabelled += labelled.unlabelled
+        kept = np.isin(batch.line_numbers, labelled.line_numbers)
+        scores.append(batch_scores[kept])
+        weights.append(labelled.weights)
+        sides.append(labelled.labels)
         if by is not None:
-            values = take(chunk.extra[by], kept).tolist()
+            values = labelled.extra[by].tolist()
             found = [code_of.setdefault(value, len(code_of)) for value in values]
             codes.append(np.array(found, np.int32))
     if not any(part.size for part in scores):

@@ -7,8 +7,7 @@ import numpy as np
 
 from aucmax.core.row_hashes import row_hashes
 from aucmax.io.background import prefetch
-from aucmax.io.batch import Batch, Positive, labelled
-from aucmax.io.chunk import Source
+from aucmax.io.batch import Batch, Positive, Source
 from aucmax.io.collect import join, widened
 from aucmax.io.open_data import reopen
 from aucmax.io.recipe import Judgement
@@ -40,15 +39,16 @@ def evaluate_held_out(
         share, seed = run.plan.holdout, run.plan.seed
         data = reopen(run.plan.data, recipe["input"], n_features=width)
         again = _batches(data, run.task)
-        batches = (some.where(held_out(some.X, share, seed)) for some in again)
+        batches = (b.where(held_out(b.rows, share, seed)) for b in again)
     else:
         return None
     positives, scores, weights = [], [], []
-    for X, positive, weight in batches:
-        if len(positive):
-            scores.append(run.estimator.decision_function(widened(X, width)))
-            positives.append(positive)
-            weights.append(weight)
+    for batch in batches:
+        if batch.rows.shape[0]:
+            rows = widened(batch.rows, width)
+            scores.append(run.estimator.decision_function(rows))
+            positives.append(batch.labels)
+            weights.append(batch.weights)
     if not positives:
         raise ValueError("there are no rows to evaluate on.")
     weighted = all(weight is not None for weight in weights)
@@ -67,5 +67,5 @@ def evaluate_held_out(
 
 
 def _batches(source: Source, task: Task) -> Iterator[Batch]:
-    for chunk in prefetch(source.chunks()):
-        yield labelled(chunk, task)[0]
+    for batch in prefetch(source.batches()):
+        yield batch.labelled(task)

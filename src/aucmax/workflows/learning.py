@@ -1,18 +1,17 @@
-"""The loops over the rows: chunk by chunk, or all rows at once."""
+"""The loops over the rows: batch by batch, or all rows at once."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.base.stream_learner import StreamLearner
 from aucmax.io.background import prefetch, ticking
-from aucmax.io.batch import Batch, Positive, labelled
-from aucmax.io.chunk import START, BadLine, Chunk, Position
-from aucmax.io.collect import widened
+from aucmax.io.batch import START, Batch, Positive
+from aucmax.io.collect import concatenate, widened
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.table_source import TableSource
@@ -35,24 +34,25 @@ def learn_stream(
     observer: Observer,
     stop: Stop,
 ) -> list[Batch]:
-    """Learn chunk by chunk; return held-out rows that cannot be read again."""
+    """Learn batch by batch; return held-out rows that cannot be read again."""
     progress, kept = run.progress, []
     again = run.source.size is not None
     with Evaluator(progress) as evaluator:
         while progress.passes < run.passes:
             begun, run.begun = run.begun, None
-            reading = begun or run.source.chunks(progress.position)
-            for part in ticking(_parts(run, reading), _PATIENCE):
+            reading = begun or run.source.batches(progress.position)
+            for part in ticking(_split(run, reading), _PATIENCE):
                 if part is not None:
+                    batch, held = part
                     if progress.passes == 0:
-                        _note(progress, part, lines)
-                        if part.held is not None and not again:
-                            kept.append(part.held)
+                        _count(progress, batch, held, lines)
+                        if held is not None and not again:
+                            kept.append(held)
                             _check_kept(progress)
-                    _learn(run, part.learnt, evaluator)
-                    progress.position = part.after
-                    progress.steps += len(part.learnt.positive)
-                    observer.progress(progress, part.done)
+                    _learn(run, batch, evaluator)
+                    progress.position = batch.end
+                    progress.steps += batch.rows.shape[0]
+                    observer.progress(progress, batch.done)
                     if progress.steps and run.estimator.progressive_auc is not None:
                         observer.leaderboard(run.estimator.leaderboard_)
                 # A pipe without new data gives None, so that a stop is noticed.
@@ -95,8 +95,8 @@ def _check_kept(progress: Progress) -> None:
 
 
 def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
-    X, positive, weight = batch
-    if len(positive) == 0:
+    X, positive = batch.rows, batch.labels
+    if not X.shape[0]:
         return
     estimator: StreamLearner = run.estimator
     progress = run.progress
@@ -112,7 +112,9 @@ def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
             score = estimator.scorer()
             if score is not None:
                 evaluator.rank(X, positive, score)
-    estimator.partial_fit(X, positive, classes=[False, True], sample_weight=weight)
+    estimator.partial_fit(
+        X, positive, classes=[False, True], sample_weight=batch.weights
+    )
     if progress.passes == 0 and estimator.progressive_auc is not None:
         progress.wins, progress.pairs = estimator.progressive_auc
 
@@ -127,7 +129,7 @@ def _with_room(run: Run) -> int:
 
 
 class Evaluator:
-    """Rank chunks by the model as it was before it learnt them, in a second thread."""
+    """Rank batches by the model before it learns them, in a second thread."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -145,12 +147,12 @@ class Evaluator:
             self._pool.shutdown(cancel_futures=True)
 
     def rank(self, X: Any, positive: Positive, score: Score) -> None:
-        """Rank the rows of a chunk; the arrays must not change."""
-        self.wait()  # chunks take memory
+        """Rank the rows of a batch; the arrays must not change."""
+        self.wait()  # batches take memory
         self._open.append(self._pool.submit(_correct_pairs, X, positive, score))
 
     def wait(self, most: int = 0) -> None:
-        """Wait until at most ``most`` chunks are left; add up the others in order."""
+        """Wait until at most ``most`` batches are left; add up the others in order."""
         while len(self._open) > most:
             wins, pairs = self._open.popleft().result()
             self._progress.wins += wins
@@ -158,7 +160,7 @@ class Evaluator:
 
 
 def _correct_pairs(X: Any, positive: Positive, score: Score) -> tuple[float, float]:
-    """Return the number of correctly ranked pairs of a chunk, and of all its pairs."""
+    """Return the number of correctly ranked pairs of a batch, and of all its pairs."""
     pairs = float(positive.sum()) * float((~positive).sum())
     return pairs * auc(positive, score(X)), pairs
 
@@ -166,18 +168,17 @@ def _correct_pairs(X: Any, positive: Positive, score: Score) -> tuple[float, flo
 def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
     """Read all rows, then fit; return the held-out rows."""
     learnt, kept, progress = [], [], run.progress
-    for part in prefetch(_parts(run, run.begun or run.source.chunks())):
-        _note(progress, part, lines)
-        learnt.append(part.learnt)
-        if part.held is not None:
-            kept.append(part.held)
-        observer.progress(progress, part.done)
-    batch = Batch.of(learnt)
+    for batch, held in prefetch(_split(run, run.begun or run.source.batches())):
+        _count(progress, batch, held, lines)
+        learnt.append(batch)
+        if held is not None:
+            kept.append(held)
+        observer.progress(progress, batch.done)
+    rows = concatenate(learnt)
     del learnt
     _check_classes(run)
-    run.spreads = Spreads.of(batch.X)
+    run.spreads = Spreads.of(rows[0])
     observer.fitting(run.plan.algorithm)
-    rows = batch.X, batch.positive, batch.weight
     if run.plan.algorithm == "AUCClassifier":
         encoder = None
         if isinstance(run.source, TableSource):
@@ -188,36 +189,26 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
     return kept
 
 
-class _Part(NamedTuple):
-    """A chunk with labels, split into rows to learn and held-out rows."""
-
-    learnt: Batch
-    held: Batch | None
-    bad: list[BadLine]
-    unlabelled: int
-    after: Position
-    done: int
-
-
-def _parts(run: Run, chunks: Iterable[Chunk]) -> Iterator[_Part]:
+def _split(run: Run, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Batch | None]]:
     """Yield rows to learn and held-out rows; runs in the reading thread."""
-    for chunk in chunks:
-        batch, bad = labelled(chunk, run.task)
-        held = None
+    for batch in batches:
+        labelled, held = batch.labelled(run.task), None
         if run.plan.holdout:
-            out = held_out(batch.X, run.plan.holdout, run.plan.seed)
-            batch, held = batch.where(~out), batch.where(out)
-        yield _Part(batch, held, bad, chunk.unlabelled, chunk.after, chunk.done)
+            out = held_out(labelled.rows, run.plan.holdout, run.plan.seed)
+            labelled, held = labelled.where(~out), labelled.where(out)
+        yield labelled, held
 
 
-def _note(progress: Progress, part: _Part, lines: BadLines) -> None:
-    learnt, held = part.learnt, part.held
-    positives = int(learnt.positive.sum())
-    progress.quarantined += lines.take(part.bad)
-    progress.rows += len(learnt.positive)
+def _count(
+    progress: Progress, batch: Batch, held: Batch | None, lines: BadLines
+) -> None:
+    """Count the rows of the first pass; handle malformed lines."""
+    rows, positives = batch.rows.shape[0], int(np.count_nonzero(batch.labels))
+    progress.quarantined += lines.take(batch.malformed)
+    progress.rows += rows
     progress.positives += positives
-    progress.held_out += 0 if held is None else len(held.positive)
-    progress.bad += len(part.bad)
-    progress.unlabelled += part.unlabelled
-    progress.mixed += 0 < positives < len(learnt.positive)
+    progress.held_out += 0 if held is None else held.rows.shape[0]
+    progress.bad += len(batch.malformed)
+    progress.unlabelled += batch.unlabelled
+    progress.mixed += 0 < positives < rows
     progress.chunks += 1

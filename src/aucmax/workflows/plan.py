@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aucmax.io.chunk import START, Position
+from aucmax.io.batch import START, Position
 
 Stop = Callable[[], int]  # 0 to continue, else a reason to stop
 
@@ -69,7 +69,7 @@ class Progress:
     unlabelled: int = 0  # rows without a label in the first pass
     wins: float = 0.0  # pairs ranked correctly before they were learnt …
     pairs: float = 0.0  # … of this many
-    mixed: int = 0  # chunks of the first pass with both classes …
+    mixed: int = 0  # batches of the first pass with both classes …
     chunks: int = 0  # … of this many
 
     @property
@@ -98,5 +98,5 @@ class Observer:
 
     @contextmanager
     def listening(self) -> Iterator[Stop]:
-        """Return a context whose function is asked between chunks whether to stop."""
+        """Return a context whose function is asked between batches whether to stop."""
         yield lambda: 0

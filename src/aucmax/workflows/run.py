@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from aucmax.io.chunk import Chunk, Source
+from aucmax.io.batch import Batch, Source
 from aucmax.io.collect import join
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin, file_digest
@@ -30,7 +30,7 @@ class Run:
 
     plan: Plan
     source: Source
-    begun: Iterator[Chunk] | None  # the first pass, if its first chunks have been read
+    begun: Iterator[Batch] | None  # the first pass, if its first rows have been read
     task: Task
     estimator: Any
     passes: int
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def streams(self) -> bool:
-        """Whether the learner is trained chunk by chunk."""
+        """Whether the learner is trained batch by batch."""
         return hasattr(self.estimator, "partial_fit")
 
     def recipe(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def begin(plan: Plan) -> Run:
     """Open the data, read the first rows, choose the algorithm if none is given."""
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
-    chunks, seen = _begun(source)
+    batches, seen = _begun(source)
     name = plan.algorithm
     if name in AUTOMATIC:
         name = choose(source, seen[-1], name == FAST)
@@ -78,9 +78,9 @@ def begin(plan: Plan) -> Run:
     if name == "AUCClassifier" and _takes_codes(source, plan.reader):
         coded = {**plan.reader, "encode": "codes", "missing": "keep"}
         source = open_data(plan.data, keep_text=keep_text, **coded)
-        chunks, seen = _begun(source)
+        batches, seen = _begun(source)
     first = seen[-1]
-    task = _settled(requested_task(plan.positive, source), source, seen, chunks)
+    task = _settled(requested_task(plan.positive, source), source, seen, batches)
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
     estimator = build(name, plan.params, plan.seed)
     passes = plan.passes
@@ -97,27 +97,27 @@ def begin(plan: Plan) -> Run:
     return Run(
         plan,
         source,
-        chain(seen, chunks),
+        chain(seen, batches),
         task,
         estimator,
         passes,
         Progress(),
-        Origin.of(plan.digests or [], first.X),
-        Spreads.of(first.X),
+        Origin.of(plan.digests or [], first.rows),
+        Spreads.of(first.rows),
     )
 
 
-def _begun(source: Source) -> tuple[Iterator[Chunk], list[Chunk]]:
-    """Return the chunks of a source, and the first ones, up to one with rows."""
-    chunks = source.chunks()
-    seen = list(first_chunks(chunks))
-    if not seen or seen[-1].X.shape[0] == 0:
-        problem = next((str(line) for chunk in seen for line in chunk.bad), None)
+def _begun(source: Source) -> tuple[Iterator[Batch], list[Batch]]:
+    """Return the batches of a source, and the first ones, up to one with rows."""
+    batches = source.batches()
+    seen = list(first_batches(batches))
+    if not seen or seen[-1].rows.shape[0] == 0:
+        problem = next((str(line) for batch in seen for line in batch.malformed), None)
         reason = f": {problem}" if problem else "; is it empty?"
         raise ValueError(f"No rows in {', '.join(source.files)}{reason}")
-    if seen[-1].y is None:
+    if seen[-1].labels is None:
         raise ValueError("No labels to learn from: name the label column with --label.")
-    return chunks, seen
+    return batches, seen
 
 
 def _takes_codes(source: Source, options: dict[str, Any]) -> bool:
@@ -143,33 +143,34 @@ def requested_task(positive: str | None, source: Source) -> Task:
 
 
 def _settled(
-    task: Task, source: Source, seen: list[Chunk], chunks: Iterator[Chunk]
+    task: Task, source: Source, seen: list[Batch], batches: Iterator[Batch]
 ) -> Task:
     """Return the task with the positive label determined by the first rows.
 
-    The first chunk of a pipe is small and may have only one class. More chunks are read
-    and added to ``seen`` until the labels are known, or as much is read as of a file.
+    The first batch of a pipe is small and may have only one class. More batches are
+    read and added to ``seen`` until the labels are known, or as much is read as of a
+    file.
     """
-    labels = [chunk.y for chunk in seen if chunk.X.shape[0]]
-    while source.size is None and seen[-1].after.offset < BLOCK:
+    labels = [batch.labels for batch in seen if batch.rows.shape[0]]
+    while source.size is None and seen[-1].end.offset < BLOCK:
         if not task.halves:  # those need all labels
             with suppress(ValueError):
                 found = task.settle(join(labels))
                 if not found.by_rarity:
                     return found
-        more = next(chunks, None)
+        more = next(batches, None)
         if more is None:
             break
         seen.append(more)
-        labels.append(more.y)
+        labels.append(more.labels)
     return task.settle(join(labels))
 
 
-def first_chunks(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Yield chunks up to the first one with rows."""
-    for chunk in chunks:
-        yield chunk
-        if chunk.X.shape[0]:
+def first_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield batches up to the first one with rows."""
+    for batch in batches:
+        yield batch
+        if batch.rows.shape[0]:
             return
 
 

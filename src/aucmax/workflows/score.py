@@ -1,4 +1,4 @@
-"""Scoring of files and streams, chunk by chunk, in the order of the data.
+"""Scoring of files and streams, batch by batch, in the order of the data.
 
 A model that was trained from files stores how to read such files.
 """
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.background import prefetch
-from aucmax.io.chunk import BadLine, Chunk, Source
+from aucmax.io.batch import BadLine, Batch, Source
 from aucmax.io.collect import widened
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import guess_format, named_set, open_data, reopen
@@ -140,18 +140,18 @@ class Model(NamedTuple):
 
 def scored(
     model: Model, source: Source, watch: Callable[[int, int], None]
-) -> Iterator[tuple[Chunk, Scores]]:
-    """Yield chunks of the data with the scores of their rows.
+) -> Iterator[tuple[Batch, Scores]]:
+    """Yield batches of the data with the scores of their rows.
 
     ``watch`` is called with the numbers of bytes and rows done.
     """
     rows = 0
-    for chunk in prefetch(source.chunks()):
-        n = chunk.X.shape[0]
-        scores = model.score(chunk.X) if n else np.empty(0)
+    for batch in prefetch(source.batches()):
+        n = batch.rows.shape[0]
+        scores = model.score(batch.rows) if n else np.empty(0)
         rows += n
-        yield chunk, scores
-        watch(chunk.done, rows)
+        yield batch, scores
+        watch(batch.done, rows)
 
 
 class _ScoreWriter:
@@ -160,9 +160,9 @@ class _ScoreWriter:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        """Write the rows of a chunk, and its malformed lines without a score."""
-        for rows, line in _runs(chunk):
+    def write(self, batch: Batch, scores: Scores) -> None:
+        """Write the rows of a batch, and its malformed lines without a score."""
+        for rows, line in _runs(batch):
             texts = map(repr, scores[rows].tolist())
             self._file.write("".join(f"{text}\n" for text in texts).encode())
             if line is not None:
@@ -203,9 +203,11 @@ def write_scores(
             writer = _ArrowWriter(file, to_parquet)
         else:
             writer = (_JsonWriter if known == "jsonl" else _ScoreWriter)(file)
-        for chunk, scores in scored(model, source, meter):
-            bad.take(chunk.bad)
-            writer.write(chunk if bad.in_place else chunk._replace(bad=[]), scores)
+        for batch, scores in scored(model, source, meter):
+            bad.take(batch.malformed)
+            if not bad.in_place:
+                batch = batch._replace(malformed=[])
+            writer.write(batch, scores)
             if output is None:
                 file.flush()
             rows += scores.size
@@ -213,11 +215,12 @@ def write_scores(
     return rows
 
 
-def _runs(chunk: Chunk) -> Iterator[tuple[slice, BadLine | None]]:
+def _runs(batch: Batch) -> Iterator[tuple[slice, BadLine | None]]:
     """Yield runs of rows, each with the malformed line after it, None for the last."""
     first = 0
-    places = np.searchsorted(chunk.line, [line.line for line in chunk.bad])
-    for place, line in zip(places.tolist(), chunk.bad, strict=True):
+    malformed = batch.malformed
+    places = np.searchsorted(batch.line_numbers, [line.line for line in malformed])
+    for place, line in zip(places.tolist(), malformed, strict=True):
         yield slice(first, place), line
         first = place
     yield slice(first, None), None
@@ -235,23 +238,23 @@ class _CsvWriter(_ScoreWriter):
         self._end: bytes | None = None  # of a line, as in the input
         self._seen: str | None = None  # file of the last rows
 
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        data, starts, stops = chunk.raw
-        if not scores.size and not chunk.bad:
+    def write(self, batch: Batch, scores: Scores) -> None:
+        data, starts, stops = batch.text
+        if not scores.size and not batch.malformed:
             return
         if self._end is None:
             two = data[stops[0] : stops[0] + 2] if scores.size else b""
             self._begin(b"\r\n" if two == b"\r\n" else b"\n")
-        elif chunk.file != self._seen:
-            self._compare(chunk.file)
-        self._seen = chunk.file
+        elif batch.file != self._seen:
+            self._compare(batch.file)
+        self._seen = batch.file
         delimiter, end = self._source.delimiter.encode(), self._end or b"\n"
         bounds = starts.tolist(), stops.tolist(), scores.tolist()
         lines = [
             b"%b%b%b%b" % (data[start:stop], delimiter, repr(score).encode(), end)
             for start, stop, score in zip(*bounds, strict=True)
         ]
-        for rows, line in _runs(chunk):
+        for rows, line in _runs(batch):
             self._file.write(b"".join(lines[rows]))
             if line is not None:
                 self._file.write(line.text + delimiter + end)
@@ -282,14 +285,14 @@ class _CsvWriter(_ScoreWriter):
 class _JsonWriter(_ScoreWriter):
     """Copies the objects of JSON lines and appends a field."""
 
-    def write(self, chunk: Chunk, scores: Scores) -> None:
-        data, starts, stops = chunk.raw
+    def write(self, batch: Batch, scores: Scores) -> None:
+        data, starts, stops = batch.text
         bounds = starts.tolist(), stops.tolist(), scores.tolist()
         lines = [
             _with_score(data[start:stop], score)
             for start, stop, score in zip(*bounds, strict=True)
         ]
-        for rows, line in _runs(chunk):
+        for rows, line in _runs(batch):
             self._file.write(b"".join(lines[rows]))
             if line is not None:
                 self._file.write(line.text + b"\n")
@@ -310,13 +313,13 @@ class _ArrowWriter(_ScoreWriter):
         self._to_parquet = to_parquet
         self._sink: Any = None
 
-    def write(self, chunk: Chunk, scores: Scores) -> None:
+    def write(self, batch: Batch, scores: Scores) -> None:
         import pyarrow as pa
 
         batches, null = [], []
-        for rows, line in _runs(chunk):
+        for rows, line in _runs(batch):
             start, stop, _ = rows.indices(scores.size)
-            batches.append(chunk.raw.slice(start, stop - start))
+            batches.append(batch.text.slice(start, stop - start))
             null += [False] * (stop - start)
             if line is not None:
                 batches.append(line.row)
@@ -324,10 +327,10 @@ class _ArrowWriter(_ScoreWriter):
         mask = np.array(null, bool)
         column = np.zeros(mask.size)
         column[~mask] = scores
-        table = pa.Table.from_batches(batches, chunk.raw.schema)
+        table = pa.Table.from_batches(batches, batch.text.schema)
         name = free_name(table.schema.names)
         table = table.append_column(name, pa.array(column, mask=mask))
-        table = table.combine_chunks()  # one row group per chunk
+        table = table.combine_chunks()  # one row group per batch
         if self._sink is None:
             self._sink = self._begin(table.schema)
         self._sink.write(table)

@@ -1,9 +1,9 @@
 """Training from files and pipes, with bounded memory and checkpoints.
 
-A stream learner sees one chunk of rows after the other. Between two chunks, its state
+A stream learner sees one batch of rows after the other. Between two batches, its state
 and a :class:`Progress` are all there is to know; a checkpoint is a model file with
 both, next to the model file to be written. Neither learners nor readers depend on how a
-stream is cut into chunks, so a resumed run writes the same bytes as an uninterrupted
+stream is cut into batches, so a resumed run writes the same bytes as an uninterrupted
 one.
 
 Batch learners get all rows at once.
@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aucmax.io.batch import Batch, labelled
+from aucmax.io.batch import Batch
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import reopen
 from aucmax.storage.atomic import (
@@ -29,7 +29,7 @@ from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
-from aucmax.workflows.run import Run, begin, first_chunks, influential_scales
+from aucmax.workflows.run import Run, begin, first_batches, influential_scales
 
 _SILENT = Observer()
 
@@ -100,8 +100,8 @@ def _check_files(
     if test and "-" not in test:
         source = reopen(test, run.source.recipe())
         inputs += source.files
-        for chunk in first_chunks(source.chunks()):
-            labelled(chunk, run.task)
+        for batch in first_batches(source.batches()):
+            batch.labelled(run.task)
     for written in (output, quarantine):
         if written is not None:
             refuse_overwriting(written, inputs)
