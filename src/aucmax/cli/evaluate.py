@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,7 @@ from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
 from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
-from aucmax.workflows.evaluate import Evaluation, collect, evaluate
+from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
 from aucmax.workflows.score import Model
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -28,6 +29,7 @@ def run(
     data: Sequence[str],
     quarantine: Path | None,
     plot: Path | None,
+    report: Path | None,
     policy: str,
     changes: dict[str, Any],
     as_json: bool,
@@ -35,6 +37,7 @@ def run(
     positive: str | None,
     weight: str | None,
     by: str | None,
+    time: str | None,
     at: str | None,
     **measures: float,
 ) -> None:
@@ -47,31 +50,33 @@ def run(
     check_level(measures["level"])
     if plot is not None:
         _check_figure(plot)
+    if report is not None:
+        check_writable(report)
     start = perf_counter()
     ranker = Model.load_for(model, data, "evaluate")
     local_files(data)  # download a named data set, with a progress bar
     source = ranker.open(
         data,
         keep_text=policy == "quarantine",
-        extra=() if by is None else (by,),
+        extra=tuple({by, time} - {None}),
         weight=weight,
         changes=changes,
     )
-    refuse_twice(quarantine, plot)
-    for output in (quarantine, plot):
+    refuse_twice(quarantine, plot, report)
+    for output in (quarantine, plot, report):
         if output is not None:
             refuse_overwriting(output, [*source.files, model])
     bad = BadLines(policy, quarantine)
     with closing(bad), ReadingBar(source.files) as watch:
-        rows = collect(ranker, source, bad, watch, by, positive)
+        rows = collect(ranker, source, bad, watch, by, time, positive)
     found = evaluate(rows, at=lengths, **measures)
     screen = Screen(quiet=as_json)
     if as_json:
-        report: dict[str, Any] = {"model": str(model), "data": source.files}
-        report |= found.to_json() | {"by": by, "bad_lines": bad.count}
-        report["trained_on"] = rows.trained_on
-        report["seconds"] = round(perf_counter() - start, 3)
-        print(json.dumps(report, indent=2, allow_nan=False))
+        facts: dict[str, Any] = {"model": str(model), "data": source.files}
+        facts |= found.to_json() | {"by": by, "bad_lines": bad.count}
+        facts["trained_on"] = rows.trained_on
+        facts["seconds"] = round(perf_counter() - start, 3)
+        print(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _show(found, bad.count, by, screen)
     if remark := bad.remark():
@@ -84,6 +89,9 @@ def run(
     if plot is not None:  # last, so that an error does not cost the numbers
         _plot(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
         screen.print(f"Figure: {plot}", wrap=False)
+    if report is not None:
+        _report(rows, ranker, model, source.files, measures["level"], report)
+        screen.print(f"Report: {report}", wrap=False)
 
 
 def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
@@ -133,6 +141,8 @@ def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     screen.show(points)
     if by is not None:
         screen.show(_groups(found, by, interval))
+        if isfinite(found.equal_groups):
+            screen.print(f"Test of equal AUCs: p = {found.equal_groups:.2g}")
         if (more := len(found.groups) - _MAX_GROUPS) > 0:
             screen.print(
                 f"… and {plural(more, 'smaller group')}: --json prints all", style="dim"
@@ -174,6 +184,42 @@ def _check_figure(path: Path) -> None:
     check_writable(path)
     if find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib: pip install 'aucmax[plot]'")
+
+
+def _report(
+    rows: ScoredRows,
+    ranker: Model,
+    model: Path,
+    data: Sequence[str],
+    level: float,
+    path: Path,
+) -> None:
+    from scipy.special import expit
+
+    from aucmax.report import html
+    from aucmax.workflows.model_card import model_card
+
+    if rows.weight is not None:
+        raise ValueError("--report does not support row weights: add --weight none.")
+    name = type(ranker.estimator).__name__
+    calibrated = hasattr(ranker.estimator, "predict_proba")
+    html(
+        rows.positive,
+        {name: rows.scores},
+        path,
+        probability=expit(rows.scores) if calibrated else None,
+        group=None if rows.group is None else rows.group.text(),
+        time=None if rows.time is None else rows.time.text(),
+        importances=[
+            tuple(one) for one in getattr(ranker.estimator, "importances_", ())
+        ],
+        card=model_card(ranker, str(model), data),
+        title=f"{name} on {', '.join(Path(file).name for file in data)}",
+        held_out="some of them training rows: expect less"
+        if rows.trained_on
+        else "not used for training, as far as the model file knows",
+        level=level,
+    )
 
 
 def _plot(found: Evaluation, name: str, title: str, path: Path) -> None:

@@ -175,9 +175,17 @@ def evaluate(
         show_default=False,
     ),
     max_fpr: float = option(0.1, "RATE", "Largest FPR of the partial AUC."),
-    by: str | None = option(None, "COLUMN", "Report AUC for each value of a column."),
+    by: str | None = option(
+        None, "COLUMN", "Report AUC for each value, or each period, of a column."
+    ),
+    time: str | None = option(
+        None, "COLUMN", "Column of dates, for AUC over time in the report."
+    ),
     level: float = option(0.95, "SHARE", "Confidence level."),
     plot: Path | None = option(None, "FILE", "Plot the ROC curve (.png, .svg, .pdf)."),
+    report: Path | None = option(
+        None, "FILE", "Write an HTML report with a slider over all thresholds."
+    ),
     on_bad_line: str = opt.ON_BAD_LINE,
     quarantine: Path | None = opt.QUARANTINE,
     as_json: bool = opt.JSON,
@@ -193,9 +201,25 @@ def evaluate(
 
     changes = reader_options(reader, label=label, missing=missing)
     policy = opt.bad_line_policy(on_bad_line, quarantine)
-    reading: dict[str, Any] = {"positive": positive, "weight": weight, "by": by}
-    measures: dict[str, Any] = {"at": at, "max_fpr": max_fpr, "level": level}
-    run(model, data, quarantine, plot, policy, changes, as_json, **reading, **measures)
+    if time is not None and report is None:
+        raise typer.BadParameter("--time needs --report; --by prints AUC by period.")
+    run(
+        model,
+        data,
+        quarantine,
+        plot,
+        report,
+        policy,
+        changes,
+        as_json,
+        positive=positive,
+        weight=weight,
+        by=by,
+        time=time,
+        at=at,
+        max_fpr=max_fpr,
+        level=level,
+    )
 
 
 @app.command(

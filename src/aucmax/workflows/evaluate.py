@@ -5,8 +5,8 @@ of lists and counts of rows are sums of weights.
 """
 
 from collections.abc import Callable, Sequence
-from math import isfinite
-from typing import Any, NamedTuple
+from math import isfinite, nan
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from aucmax.io.fingerprint import HEAD, Origin
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.area import partial_area
 from aucmax.metrics.delong import AUCInterval, auc_interval, interval
+from aucmax.metrics.groups import auc_by_group
 from aucmax.metrics.intervals import Interval, wilson
 from aucmax.metrics.operating_point import OperatingPoint, point
 from aucmax.metrics.precision_recall import mean_precision
@@ -26,6 +27,7 @@ from aucmax.metrics.top import (
     precision_of_all_positives,
     top,
 )
+from aucmax.tables.periods import periods
 from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, Scores, scored
 
@@ -33,13 +35,46 @@ LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # default lengths of lists
 RATES = (0.01, 0.05, 0.1)  # false positive rates of the operating points
 
 
+class Labels(NamedTuple):
+    """A column of text: row i is ``names[codes[i]]``."""
+
+    codes: NDArray[np.intp]
+    names: list[str]
+
+    def text(self) -> NDArray[np.str_]:
+        """Return the text of each row."""
+        return np.array(self.names)[self.codes]
+
+    def with_periods(self) -> "Labels":
+        """Return dates as periods of time, and other values as they are."""
+        names, place = np.unique(periods(np.array(self.names)), return_inverse=True)
+        return Labels(place[self.codes], names.tolist())
+
+
+class _LabelReader:
+    """Collects a column of text."""
+
+    def __init__(self) -> None:
+        self._code_of: dict[str, int] = {}
+        self._codes: list[NDArray[np.intp]] = []
+
+    def add(self, values: NDArray[Any]) -> None:
+        code_of = self._code_of
+        found = [code_of.setdefault(v, len(code_of)) for v in values.tolist()]
+        self._codes.append(np.array(found, np.intp))
+
+    def labels(self) -> Labels:
+        names = [str(value) for value in self._code_of]
+        return Labels(np.concatenate(self._codes), names).with_periods()
+
+
 class ScoredRows(NamedTuple):
     """Scores, labels and weights of the evaluated rows."""
 
     scores: Scores
     positive: Positive
-    group: NDArray[np.int32] | None  # index into ``groups``
-    groups: list[str]
+    group: Labels | None
+    time: Labels | None
     weight: Scores | None
     trained_on: list[str]  # files with rows of the training data, as far as known
 
@@ -79,6 +114,7 @@ class Evaluation(NamedTuple):
     tops: list[Top]
     points: list[tuple[str, float, OperatingPoint]]  # with what was requested
     groups: list[Group]
+    equal_groups: float  # p-value of a test that all groups have the same AUC
     ranking: Steps  # for a plot
     auc_95: AUCInterval  # for a plot: always at the level 95 %
 
@@ -115,6 +151,7 @@ class Evaluation(NamedTuple):
                 }
                 for group in self.groups
             ],
+            "groups_pvalue": self.equal_groups if isfinite(self.equal_groups) else None,
         }
 
 
@@ -124,14 +161,18 @@ def collect(
     bad: BadLines,
     watch: Callable[[int, int], None],
     by: str | None = None,
+    time: str | None = None,
     positive: str | None = None,
 ) -> ScoredRows:
-    """Score all labelled rows; ``positive`` is as for ``Task.parse``."""
+    """Score all labelled rows, and read columns of groups and of time.
+
+    ``positive`` is as for ``Task.parse``.
+    """
     task = model.task()
     if positive is not None or not task.settled:
         task = requested_task(positive, source)
-    scores, sides, weights, codes = [], [], [], []
-    code_of: dict[str, int] = {}
+    scores, sides, weights = [], [], []
+    readers = {name: _LabelReader() for name in (by, time) if name is not None}
     heads: dict[str, Any] = {}
     for batch, batch_scores in scored(model, source, watch):
         if batch_scores.size and batch.file not in heads:
@@ -145,19 +186,18 @@ def collect(
         scores.append(batch_scores[kept])
         weights.append(labelled.weights)
         sides.append(labelled.labels)
-        if by is not None:
-            values = labelled.extra[by].tolist()
-            found = [code_of.setdefault(value, len(code_of)) for value in values]
-            codes.append(np.array(found, np.int32))
+        for name, reader in readers.items():
+            reader.add(labelled.extra[name])
     if not any(part.size for part in scores):
         remark = bad.remark()
         reason = f"; {remark}" if remark else "."
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
+    columns = {name: reader.labels() for name, reader in readers.items()}
     return ScoredRows(
         np.concatenate(scores),
         np.concatenate(sides),
-        np.concatenate(codes) if by is not None else None,
-        [str(value) for value in code_of],
+        columns[by] if by is not None else None,
+        columns[time] if time is not None else None,
         _joined(weights, source),
         Origin.told(model.recipe).among(heads),
     )
@@ -207,6 +247,7 @@ def evaluate(
             return interval(ranking, level)
         return auc_interval(positive, scores, level=level, sample_weight=weight)
 
+    groups, equal = _groups(rows, level)
     return Evaluation(
         rows=n,
         positives=positives,
@@ -220,7 +261,8 @@ def evaluate(
         breakeven=precision_of_all_positives(ranking),
         tops=[_top(ranking, rows, k, level) for k in at],
         points=points,
-        groups=_groups(rows, level),
+        groups=groups,
+        equal_groups=equal,
         ranking=ranking,
         auc_95=area(0.95),
     )
@@ -236,24 +278,24 @@ def _top(ranking: Steps, rows: ScoredRows, k: int | float, level: float) -> Top:
     return Top(k, length, precision, lift, hits / float(ranking.tp[-1]))
 
 
-def _groups(rows: ScoredRows, level: float) -> list[Group]:
-    """Return the groups, the largest first."""
+def _groups(rows: ScoredRows, level: float) -> tuple[list[Group], float]:
+    """Return the groups, the largest first, and the p-value of equal AUCs."""
     if rows.group is None:
-        return []
-    # One stable sort instead of a search for each of many groups.
-    order = np.argsort(rows.group, kind="stable")
-    ends = np.cumsum(np.bincount(rows.group, minlength=len(rows.groups)))
-    found = []
-    for name, members in zip(rows.groups, np.split(order, ends[:-1]), strict=True):
-        positive, scores = rows.positive[members], rows.scores[members]
-        positives = int(np.count_nonzero(positive))
-        weight = None if rows.weight is None else rows.weight[members]
-        weighted = positive if weight is None else positive[weight > 0.0]
-        area = None
-        if weighted.any() and not weighted.all():
-            area = auc_interval(positive, scores, level=level, sample_weight=weight)
-        found.append(Group(name, members.size, positives, area))
-    return sorted(found, key=lambda group: (-group.rows, group.name))
+        return [], nan
+    codes, names = rows.group
+    found = auc_by_group(
+        rows.positive, rows.scores, codes, level=level, sample_weight=rows.weight
+    )
+    groups = [
+        Group(
+            names[int(cast("int", one.group))],
+            one.rows,
+            one.positives,
+            one.auc if isfinite(one.auc.value) else None,
+        )
+        for one in found.groups
+    ]
+    return sorted(groups, key=lambda group: (-group.rows, group.name)), found.pvalue
 
 
 def _interval(found: AUCInterval | Interval) -> dict[str, float]:

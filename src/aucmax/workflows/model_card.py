@@ -3,9 +3,9 @@
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 from aucmax.io.fingerprint import Origin
+from aucmax.tables.column_kinds import column_kinds
 from aucmax.workflows.score import Model
 
 _PACKAGES = ("aucmax", "numpy", "scikit-learn", "lightgbm")
@@ -32,11 +32,14 @@ def model_card(
         )
     for one in getattr(estimator, "leaderboard_", None) or []:
         about[f"member {one.member}"] = f"weight {one.weight:.3g}, AUC {one.auc:.4f}"
-    facts = {str(k).replace("_", " "): v for k, v in training.items()}
+    facts = {str(k).replace("_", " "): v for k, v in training.items() if v is not None}
     if digests:
         facts["fingerprint"] = digests[0]
+    roles = (reader.get("roles") or [])[:_MAX_COLUMNS]
     columns = {
-        role["name"]: _column(role) for role in (reader.get("roles") or [])[:_MAX_COLUMNS]
+        kind.name: f"{kind.kind}, {role['distinct']:,} distinct, "
+        f"{100.0 * role['missing'] / max(role['rows'], 1):.3g} % missing"
+        for kind, role in zip(column_kinds(roles), roles, strict=True)
     }
     return {
         "Model": about,
@@ -55,12 +58,3 @@ def model_card(
             "scores": "Scores rank rows. They do not show what causes the outcome.",
         },
     }
-
-
-def _column(role: Mapping[str, Any]) -> str:
-    shown = [
-        f"{key}: {value}"
-        for key, value in role.items()
-        if key != "name" and isinstance(value, str | int | float) and value not in ("", 0)
-    ]
-    return ", ".join(shown)
