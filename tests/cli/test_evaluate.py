@@ -365,3 +365,45 @@ def test_training_data_are_recognised(model, data, tmp_path):
     assert report(model, data, copy, *skip)["trained_on"] == [str(copy)]
     assert report(model, data)["trained_on"] == []
     assert "trained on" not in invoke("evaluate", model, data).stderr
+
+
+def test_report_has_the_numbers_of_json(model, data, tmp_path):
+    path = tmp_path / "report.html"
+    result = invoke("evaluate", model, data, "--report", path, "--by", "town")
+    assert result.exit_code == 0, result.stderr
+    text = path.read_text(encoding="utf-8")
+    embedded = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    found = report(model, data)
+    assert next(iter(embedded["models"].values())) == list(triple(found["auc"]))
+    for part in ("Model card", "Training data", "Groups", "TRIPOD"):
+        assert part in text
+
+
+def test_report_refuses_weights_and_inputs(model, data, tmp_path):
+    before = data.read_bytes()
+    result = invoke("evaluate", model, data, "--report", data)
+    assert result.exit_code != 0
+    assert data.read_bytes() == before
+    result = invoke("evaluate", model, data, "--time", "town")
+    assert result.exit_code != 0
+    assert "--time needs --report" in result.stderr
+
+
+def test_groups_by_date_are_periods(tmp_path):
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2024-01-01") + np.arange(300)
+    x = rng.normal(size=300)
+    y = (x + rng.normal(size=300) > 0).astype(int)
+    lines = [f"{d},{a:.4f},{b}" for d, a, b in zip(days, x, y, strict=True)]
+    path = tmp_path / "days.csv"
+    path.write_text("\n".join(["day,x,y", *lines]) + "\n")
+    out = tmp_path / "m.aucmax"
+    made = invoke(
+        "train", path, "-o", out, "--label", "y", "--fast", "--input", "drop=day"
+    )
+    assert made.exit_code == 0, made.stderr
+    found = report(out, path, "--by", "day")
+    names = sorted(group["group"] for group in found["groups"])
+    assert names[0] == "2024-01"
+    assert len(names) == 10
+    assert 0.0 <= found["groups_pvalue"] <= 1.0

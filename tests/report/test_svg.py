@@ -1,0 +1,33 @@
+"""Charts as SVG."""
+
+import pytest
+
+from aucmax.report.svg import Chart, forest, ticks
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "first", "last"),
+    [(0.0, 1.0, 0.0, 1.0), (-3.2, 1.1, -3.0, 1.0), (0.84, 0.87, 0.84, 0.87)],
+)
+def test_ticks_are_round_and_in_range(low, high, first, last):
+    found = ticks(low, high)
+    assert found[0] == pytest.approx(first)
+    assert found[-1] == pytest.approx(last)
+    assert 3 <= len(found) <= 8
+
+
+def test_points_are_where_the_scale_says():
+    chart = Chart("a", (0.0, 2.0), (0.0, 4.0), ("x", "y"), "test")
+    left, top, width, height = chart.scale()["box"]
+    chart.line([0.0, 1.0, 2.0], [0.0, 2.0, 9.0], "m0")
+    middle = f"{left + width / 2:.1f},{top + height / 2:.1f}"
+    corner = f"{left + width:.1f},{top:.1f}"  # 9 is cut to the range
+    assert f"{middle} {corner}" in chart.text()
+
+
+def test_names_are_escaped_and_shortened():
+    text = forest(["<b>" + 40 * "x"], [(0.7, 0.6, 0.8)], "a & b", 0.5)
+    assert "<b>" not in text
+    assert "&lt;b&gt;" in text
+    assert "…" in text
+    assert "a &amp; b" in text
