@@ -160,7 +160,7 @@ def collect(
         np.concatenate(codes) if by is not None else None,
         [str(value) for value in code_of],
         _joined(weights, source),
-        Origin.told(model.recipe).among(heads),
+        Origin.from_recipe(model.recipe).among(heads),
     )
 
 
