@@ -35,7 +35,7 @@ def test_a_file_is_known_whatever_is_first(tmp_path):
     origin = Origin.of(map(file_digest, (first, second)), rows(n=5))
     heads = dict.fromkeys(map(str, (copy, tmp_path / "absent")), rows(1))
     assert origin.among(heads) == [str(copy)]
-    assert Origin.told(None).among(heads) == []
+    assert Origin.from_recipe(None).among(heads) == []
 
 
 @pytest.mark.parametrize("X", [np.ones((100, 3)), np.eye(3)[np.arange(100) % 3]])

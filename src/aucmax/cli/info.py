@@ -116,7 +116,10 @@ def _largest_weights(formula: ScoreExpression, model: Model) -> list[dict[str, A
     A hashed feature has the name and the sign of its most frequent value, if known.
     """
     (indices, weights), recipe = formula.slopes(), model.recipe or {}
-    scales, hashed = Spreads.told(recipe).among(indices), Word.told(recipe)
+    scales, hashed = (
+        Spreads.from_recipe(recipe).among(indices),
+        Word.from_recipe(recipe),
+    )
     known = bool(scales.any())
     influence = weights * scales if known else weights
     used = np.flatnonzero(influence)

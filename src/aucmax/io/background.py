@@ -3,24 +3,24 @@
 from collections.abc import Iterable, Iterator
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
-def prefetch(items: Iterable[T], depth: int = 1) -> Iterator[T]:
+@overload
+def prefetch(items: Iterable[T], *, depth: int = 1) -> Iterator[T]: ...
+@overload
+def prefetch(items: Iterable[T], patience: float) -> Iterator[T | None]: ...
+def prefetch(
+    items: Iterable[Any], patience: float | None = None, depth: int = 1
+) -> Iterator[Any]:
     """Iterate in a background thread, at most ``depth`` items ahead.
 
-    Exceptions of ``items`` are raised here. Closing this iterator stops the thread,
-    which then closes ``items``.
+    Yield None after each ``patience`` seconds without an item. Exceptions of ``items``
+    are raised here. Closing this iterator stops the thread, which then closes
+    ``items``.
     """
-    return cast(Iterator[T], ticking(items, None, depth))
-
-
-def ticking(
-    items: Iterable[T], seconds: float | None, depth: int = 1
-) -> Iterator[T | None]:
-    """Iterate like :func:`prefetch`; yield None after ``seconds`` without an item."""
     results: Queue[tuple[bool, Any]] = Queue(depth)
     stopped = Event()
     iterator = iter(items)
@@ -43,7 +43,7 @@ def ticking(
     try:
         while True:
             try:
-                more, item = results.get(timeout=seconds)
+                more, item = results.get(timeout=patience)
             except Empty:
                 yield None
                 continue

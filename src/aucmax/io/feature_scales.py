@@ -9,7 +9,7 @@ from scipy import sparse
 
 Float = NDArray[np.float64]
 
-_VALUES = 1 << 22  # that are looked at
+_VALUES = 1 << 22  # most values that are used
 
 
 class Spreads(NamedTuple):
@@ -20,21 +20,21 @@ class Spreads(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> "Spreads":
-        """Return those of some rows, the first ones if they are many."""
+        """Compute them from the first rows."""
         stored = X.nnz if sparse.issparse(X) else X.size
         rows = -(-X.shape[0] * _VALUES // max(stored, _VALUES))
         found = _deviations(X[:rows])
         features = np.flatnonzero((found > 0.0) & np.isfinite(found))
-        # They are for people: six digits are enough, and short in a file.
+        # For display: six digits are enough.
         return cls(features.tolist(), [float(f"{s:.6g}") for s in found[features]])
 
     @classmethod
-    def told(cls, recipe: Mapping[str, Any] | None) -> "Spreads":
-        """Return what a recipe says of them; old ones say nothing."""
+    def from_recipe(cls, recipe: Mapping[str, Any] | None) -> "Spreads":
+        """Return the standard deviations in a recipe; old recipes have none."""
         return cls(**((recipe or {}).get("spreads") or {}))
 
     def among(self, features: Any) -> Float:
-        """Return those of some features, zero where there are none."""
+        """Return those of the given features, zero if unknown."""
         wanted = np.asarray(features, np.int64)
         if not self.features:
             return np.zeros(len(wanted))
@@ -44,10 +44,10 @@ class Spreads(NamedTuple):
 
     def largest(self, features: Any, weights: Float, count: int) -> "Spreads":
         """Return those of the most influential features."""
-        say = np.abs(weights) * self.among(features)
-        some = np.flatnonzero(say)
-        chosen = some[np.argsort(-say[some], kind="stable")[:count]]
-        kept = np.sort(np.asarray(features)[chosen])
+        influence = np.abs(weights) * self.among(features)
+        nonzero = np.flatnonzero(influence)
+        order = np.argsort(-influence[nonzero], kind="stable")[:count]
+        kept = np.sort(np.asarray(features)[nonzero[order]])
         return Spreads(kept.tolist(), self.among(kept).tolist())
 
 

@@ -37,7 +37,7 @@ class Origin(NamedTuple):
         return cls(files, len(hashes), _head(hashes))
 
     @classmethod
-    def told(cls, recipe: Mapping[str, Any] | None) -> "Origin":
+    def from_recipe(cls, recipe: Mapping[str, Any] | None) -> "Origin":
         """Return the fingerprint in a recipe; old recipes have none."""
         return cls(**((recipe or {}).get("origin") or {"files": []}))
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin
+from aucmax.io.open_data import FORMATS
 from aucmax.tables.column_kinds import Column
 from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
@@ -14,7 +15,6 @@ from aucmax.tables.missing_values import check_markers
 from aucmax.tables.number_formats import DATES, NUMBERS
 from aucmax.tables.schema import MOST_HASHED, Overrides, Schema
 
-_FORMATS = ("svmlight", "csv", "jsonl", "parquet")
 _WHOLE = 2**53  # up to this, an integer is a float
 _LARGE = 1e300
 
@@ -34,26 +34,26 @@ def check_recipe(recipe: Any) -> None:
     if not isinstance(recipe, dict):
         raise ValueError(f"its recipe is {_shown(recipe)}.")
     reading, training = recipe.get("input"), recipe.get("training", {})
-    if not isinstance(reading, dict) or reading.get("format") not in _FORMATS:
+    if not isinstance(reading, dict) or reading.get("format") not in FORMATS:
         raise ValueError("its recipe does not say which format of data it is for.")
     if not isinstance(training, dict):
         raise ValueError(f"its recipe says of its training {_shown(training)}.")
     if reading.get("dtype") not in ("float32", "float64"):
         raise _odd("dtype", reading.get("dtype"))
     Task.from_json(recipe.get("task"))
-    _check_told(recipe)
+    _check_notes(recipe)
     if reading["format"] == "svmlight":
         _check_svmlight(reading)
     else:
         _check_table(reading)
 
 
-def _check_told(recipe: dict[str, Any]) -> None:
-    """Raise an error if what is only for people to know is not as we write it."""
+def _check_notes(recipe: dict[str, Any]) -> None:
+    """Raise an error if an entry that only reports show is invalid."""
     for name, kind in (("origin", Origin), ("spreads", Spreads), ("judged", Judgement)):
-        told = recipe.get(name)  # not in old files
-        if told is not None and not _fits_fields(told, kind):
-            raise _odd(name, told)
+        note = recipe.get(name)  # not in old files
+        if note is not None and not _fits_fields(note, kind):
+            raise _odd(name, note)
     judged = recipe.get("judged")
     if judged is not None and judged["auc"].keys() != {"value", "low", "high"}:
         raise _odd("judged", judged)
@@ -62,20 +62,20 @@ def _check_told(recipe: dict[str, Any]) -> None:
         isinstance(words, list) and all(_fits_fields(word, Word) for word in words)
     ):
         raise _odd("words", words)
-    places, sizes = Spreads.told(recipe)
-    rising = all(a < b < 1 << 31 for a, b in pairwise([-1, *places]))
-    if not rising or len(places) != len(sizes) or not all(s > 0.0 for s in sizes):
+    features, sizes = Spreads.from_recipe(recipe)
+    rising = all(a < b < 1 << 31 for a, b in pairwise([-1, *features]))
+    if not rising or len(features) != len(sizes) or not all(s > 0.0 for s in sizes):
         raise _odd("spreads", recipe["spreads"])
 
 
-def _fits_fields(told: Any, kind: type) -> bool:
-    """Return whether a dictionary has the fields of a class, and values like them."""
+def _fits_fields(content: Any, kind: type) -> bool:
+    """Return whether a dictionary has the fields of a class, with their types."""
     kinds = get_type_hints(kind)
     newer = {"low", "high", "kept"}  # not in old files
     return (
-        isinstance(told, dict)
-        and kinds.keys() - newer <= told.keys() <= kinds.keys()
-        and all(_fits(value, kinds[key]) for key, value in told.items())
+        isinstance(content, dict)
+        and kinds.keys() - newer <= content.keys() <= kinds.keys()
+        and all(_fits(value, kinds[key]) for key, value in content.items())
     )
 
 
@@ -90,9 +90,9 @@ def _check_svmlight(reading: dict[str, Any]) -> None:
 
 
 def _check_table(reading: dict[str, Any]) -> None:
-    """Raise an error if kernels could not trust what is said of columns."""
+    """Raise an error if the description of columns is invalid."""
     schema = Schema.from_json(reading)
-    # Of what a user may wish, only some words are known.
+    # These options have few values.
     overrides = get_type_hints(Overrides)
     kinds = get_type_hints(Schema) | {
         key: overrides[key] for key in ("encode", "missing")
@@ -124,7 +124,7 @@ def _check_table(reading: dict[str, Any]) -> None:
 
 
 def _check_found(schema: Schema) -> None:
-    """Raise an error if what was found of columns does not go together."""
+    """Raise an error if the entries about columns contradict each other."""
     auto, many = schema.encode == "auto", len(schema.categories)
     if len(schema.tails) != (many if auto else 0):
         raise _odd("tails", schema.tails)
@@ -146,7 +146,7 @@ def _check_found(schema: Schema) -> None:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Return whether what JSON has given is of a type, as it is written in Python."""
+    """Return whether a JSON value has a Python type."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return isinstance(value, str) and value in inner

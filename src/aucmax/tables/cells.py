@@ -1,7 +1,7 @@
 """Arrow columns to NumPy: numbers, words, seconds.
 
-A column arrives as an Arrow array, whatever it was read from. Text is bytes or strings;
-blanks around a value do not count, and missing-value markers are missing.
+Columns of all formats are Arrow arrays. Text is bytes or strings, without surrounding
+blanks; missing-value markers are missing values.
 """
 
 import re
@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Seconds since 1970 of the years 1 to 9999; some databases have an infinity beyond.
+# Seconds since 1970 of the years 1 to 9999; some databases store infinity.
 FIRST_SECOND, LAST_SECOND = -62_135_596_800.0, 253_402_300_800.0
 
 _BLANKS = " \t\r"
@@ -41,7 +41,7 @@ class Words(NamedTuple):
     values: list[str]  # distinct; bytes that are not UTF-8 are surrogate escapes
 
     def take(self, rows: Any) -> "Words":
-        """Return some of the rows."""
+        """Return a subset of the rows."""
         return Words(self.codes[rows], self.values)
 
     def objects(self) -> NDArray[Any]:
@@ -55,7 +55,7 @@ class Words(NamedTuple):
 
 
 def shown(value: str) -> str:
-    """Return a word for people: bytes that are not UTF-8 as escapes."""
+    """Return a word for display: bytes that are not UTF-8 are escaped."""
     if value.isascii():
         return value
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -81,7 +81,7 @@ def is_date(kind: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    """Return whether a column has numbers or booleans, or no values at all."""
+    """Return whether a column has numbers, booleans or only nulls."""
     types, kind = pa.types, value_type(kind)
     known = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     return any(is_one(kind) for is_one in (*known, types.is_null))
@@ -119,7 +119,7 @@ def _floats(column: Any) -> Float:
 
 
 def _written_numbers(column: Any, na: Sequence[str]) -> tuple[Float, Flags]:
-    """Return numbers out of text, and which values are malformed."""
+    """Parse numbers; return them and which values are malformed."""
     try:
         text = pc.utf8_trim(column.cast(pa.string()), characters=_BLANKS)
         markers = pa.array([*MISSING, *na], pa.string())

@@ -1,9 +1,8 @@
 """Inference of column kinds from the first rows.
 
-The rules err on the side of an error that a person can read. A column of numbers in
-which a few cells are none stays one, and the first such cell is a bad line; it never
-becomes a category in silence. What is left out (identifiers, constants, empty columns)
-is said, and can be had by naming the column.
+A column of numbers with a few malformed cells stays numeric, and the first such cell is
+a malformed line: it never becomes a category silently. Identifiers, constants and empty
+columns are left out; this is reported, and naming the column includes it.
 """
 
 import re
@@ -29,38 +28,38 @@ IDENTIFIER, CONSTANT, EMPTY = "identifier", "constant", "empty"
 LEFT_OUT = (IDENTIFIER, CONSTANT, EMPTY)
 WANTED = "wanted"
 
-MISSING_VALUE, OTHER = "(missing)", "(other)"  # of a category, as columns of their own
+MISSING_VALUE, OTHER = "(missing)", "(other)"  # values with a feature of their own
 
-_MOST = 0.9  # of the values make a column what it is
-_RECURS = 3  # times that a word occurs in a column of numbers, from which on …
-_ODD = 0.01  # … or share of such words, it is categorical: codes such as V27 or 250.01
-_MOSTLY = 0.99  # of the steps from row to row are one, in a column of row numbers
-_FEW_ROWS = 30  # with fewer, that all values differ says nothing
-_SOME = 64  # values of a category that have a column each, whatever the rows …
-_ROWS_A_VALUE, _MANY = 50, 2000  # … or one for so many rows, within this bound
-_WORDS = 4.0  # a value, from which on it is a text
-_LOOKED_AT = 2000  # distinct values, to find how they are written
-_TAIL = 1 << 18  # hashed columns at most, for the values that have none of their own
+_MOST = 0.9  # share of the values that decides the kind of a column
+_RECURS = 3  # a column of numbers is categorical if a word occurs so often …
+_ODD = 0.01  # … or if this share of cells are words: codes such as V27 or 250.01
+_MOSTLY = 0.99  # share of steps of one from row to row in a column of row numbers
+_FEW_ROWS = 30  # with fewer rows, distinct values do not make an identifier
+_SOME = 64  # values of a category with a feature each, at least …
+_ROWS_A_VALUE, _MANY = 50, 2000  # … or one per so many rows, up to this number
+_WORDS = 4.0  # mean number of words from which a column is text
+_LOOKED_AT = 2000  # distinct values from which a number format is found
+_TAIL = 1 << 18  # most hashed features for the other values of a category
 _NAMED_ID = re.compile(
     r"(.*[_\s.-])?(id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|unnamed:.*|"
     r".*(nr|num|number)(_.*)?|",
     re.IGNORECASE,
 )
-_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls rows in a file
+_INDEX = re.compile(r"__index_level_\d+__")  # the index of pandas in Parquet files
 
 
 class Sample(NamedTuple):
     """The first rows of a column."""
 
     rows: int
-    numbers: NDArray[np.float64] | None  # NaN where missing or no number; or None
+    numbers: NDArray[np.float64] | None  # NaN where missing or not a number
     others: int  # values that are neither numbers nor missing
     missing: int
-    listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, how often
-    whole: bool  # there are no more rows
+    listed: Callable[[], tuple[list[str], NDArray[Any]]]  # distinct values, counts
+    whole: bool  # whether these are all rows
     is_date: bool = False  # by its type
-    is_boolean: bool = False  # likewise
-    declared: bool = False  # as categorical, by its type
+    is_boolean: bool = False  # by its type
+    declared: bool = False  # categorical by its type
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,16 @@ class Column:
     rows: int
     notation: str = ""  # of numbers and dates
     fill: float = 0.0  # for a missing number
-    values: list[str] = field(default_factory=list)  # that have a column each
-    tail: int = 0  # columns of all other values
-    words: int = 0  # distinct ones of a text
-    low: float = 0.0  # of the numbers: their range, but for 1 % at either end;
-    high: float = 0.0  # both zero if it is not known
-    kept: bool = False  # categories are codes, and missing values stay missing
+    values: list[str] = field(default_factory=list)  # with a feature each
+    tail: int = 0  # features of all other values
+    words: int = 0  # distinct words of a text
+    low: float = 0.0  # 1 % quantile of the numbers …
+    high: float = 0.0  # … and 99 % quantile; both zero if unknown
+    kept: bool = False  # whether categories are codes and missing values stay missing
 
     @property
     def became(self) -> str:
-        """What became of it, in words."""
+        """Features built from it, for a report."""
         if self.role in LEFT_OUT:
             return "left out"
         if self.kept and self.role in (CATEGORY, YES_NO):
@@ -120,7 +119,7 @@ _KINDS = {
 
 
 def column_kinds(roles: Sequence[Mapping[str, Any]]) -> list[ColumnKind]:
-    """Return the kinds of columns, from what a schema says of them."""
+    """Return the kinds of columns from ``Schema.roles``."""
     columns = [Column(**role) for role in roles]
     return [ColumnKind(c.name, _KINDS.get(c.role, c.role), c.became) for c in columns]
 
@@ -128,10 +127,10 @@ def column_kinds(roles: Sequence[Mapping[str, Any]]) -> list[ColumnKind]:
 def find_role(
     name: str, sample: Sample, wanted: str | None = None, decimal: str | None = None
 ) -> Column:
-    """Return what a column is; ``wanted`` is the role that the user wants it to have.
+    """Return the kind of a column; ``wanted`` is the kind set by the user.
 
-    A column that is "wanted" without more words is not left out. ``decimal`` is the
-    sign of decimals, if the user says which.
+    ``WANTED`` means any kind that is not left out. ``decimal`` is the decimal
+    separator, if the user sets it.
     """
     column = _find(name, sample, decimal)
     if wanted is None or column.role == wanted:
@@ -189,9 +188,9 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
 
 
 def _has_codes(name: str, sample: Sample, known: int) -> bool:
-    """Return whether a column of numbers has other values that are no accidents.
+    """Return whether the words in a column of numbers are codes, not malformed cells.
 
-    Those recur, or are more than a few; the name of the column, as in concatenated
+    Codes recur, or are more than a few. The name of the column, as in concatenated
     files, does not count.
     """
     values, counts = sample.listed()
@@ -229,18 +228,18 @@ def _as_number(sample: Sample, facts: dict[str, Any]) -> Column:
 
 
 def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
-    """Tell whether all rows, and there are some, have one and the same value."""
+    """Return whether all rows have the same value."""
     enough = sample.whole and sample.rows >= _FEW_ROWS
     return enough and facts["distinct"] == 1 and not sample.missing
 
 
 def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
-    """Return whether numbers are identifiers of rows."""
+    """Return whether numbers identify rows."""
     if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
         return False
     if len(np.unique(numbers)) < rows:
         return False
-    # Rows of a sample are neighbours but where a new part of the data begins.
+    # Rows of a sample are neighbours, except where a part of the data begins.
     steps = np.mean(np.diff(numbers) == 1.0)
     return bool(steps > _MOSTLY) or bool(_NAMED_ID.fullmatch(name))
 
@@ -279,7 +278,7 @@ def _category(sample: Sample, known: int, facts: dict[str, Any]) -> Column:
 def own_columns(
     values: list[str], counts: NDArray[Any], rows: int
 ) -> tuple[list[str], int]:
-    """Return the values that get a column each, and how many the others share."""
+    """Return the values with a feature each, and how many features others share."""
     order = sorted(range(len(values)), key=lambda k: (-int(counts[k]), values[k]))
     often = [k for k in order if counts[k] > 1 or len(values) <= 10]
     limit = max(_SOME, min(rows // _ROWS_A_VALUE, _MANY))

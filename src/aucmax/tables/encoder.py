@@ -1,15 +1,15 @@
 """TableEncoder: columns of a table to rows of features.
 
-X has the numbers first, in the order of the columns; then parsed numbers and dates,
-flags of missing values, one-hot features, and hashed ones. X is dense if all features
-are numbers, else CSR.
+The features are, in this order: numbers, parsed numbers, dates, flags of missing
+values, one-hot features, hashed features. The matrix is dense if all features are
+numbers, else CSR.
 """
 
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from aucmax.tables.cells import (
 from aucmax.tables.column_kinds import MISSING_VALUE
 from aucmax.tables.faults import Faults
 from aucmax.tables.frames import check_numbers, check_type, to_arrow
-from aucmax.tables.hashing import Hashed, bag_of_words, hashed, word_features
+from aucmax.tables.hashing import Hashed, bag_of_words, hashed
 from aucmax.tables.number_formats import NO, YES, read
 from aucmax.tables.options import option
 from aucmax.tables.samples import PART, samples_of, spread_rows
@@ -41,7 +41,7 @@ from aucmax.tables.schema import (
     Schema,
     locate,
     make_schema,
-    remedy,
+    missing_value,
 )
 
 _DAY = 86_400.0  # seconds
@@ -52,22 +52,15 @@ _FEW_VALUES = 64  # of a category: all have codes, and new ones are unusual
 _MOST_CODES = 50_000
 
 
-class Encoded(NamedTuple):
-    """Rows of features."""
-
-    X: Any  # without the malformed rows
-    numbers: Float  # the plain numbers of these rows, NaN where missing
-
-
 class TableEncoder:
-    """Make rows of features of the columns of a table.
+    """Encoder of the columns of a table as rows of features.
 
     Parameters
     ----------
     schema : Schema
-        How columns become features, as :meth:`fit` finds it.
+        How columns become features, as found by :meth:`fit`.
     dtype : dtype, default=float64
-        That of X.
+        Type of the features.
     """
 
     def __init__(self, schema: Schema, dtype: Any = np.float64) -> None:
@@ -77,20 +70,16 @@ class TableEncoder:
     def fit(
         cls, frame: Any, overrides: Overrides | None = None, dtype: Any = np.float64
     ) -> "TableEncoder":
-        """Return the encoder for data frames like this one.
+        """Return the encoder of data frames like this one.
 
         Parameters
         ----------
         frame : DataFrame of pandas or polars, Table or RecordBatch of pyarrow
             The rows.
         overrides : Overrides, default=None
-            What the user says about columns.
+            Kinds of columns and options set by the user.
         dtype : dtype, default=float64
-            That of X.
-
-        Returns
-        -------
-        TableEncoder
+            Type of the features.
         """
         overrides, table = overrides or Overrides(), to_arrow(frame)
         spared = {*overrides.drop, *overrides.categorical, *overrides.text}
@@ -115,7 +104,7 @@ class TableEncoder:
         frame : DataFrame of pandas or polars, Table or RecordBatch of pyarrow
             The rows.
         warn_unknown : bool, default=True
-            Whether to warn of categories that have no feature of their own.
+            Whether to warn about categories without a feature of their own.
 
         Returns
         -------
@@ -128,7 +117,7 @@ class TableEncoder:
         parts, malformed, unknown = [], Counter[str](), Counter[str]()
         for k, batch in enumerate(table.to_batches(max_chunksize=_ROWS)):
             faults = Faults(batch, lenient=True)
-            parts.append(self.encode(batch, faults).X)
+            parts.append(self.encode(batch, faults)[0])
             if faults.by_row:
                 row, fault = min(faults.by_row.items())
                 place = f"row {k * _ROWS + row + 1}, column {fault.column}"
@@ -145,7 +134,7 @@ class TableEncoder:
         return (sparse.vstack if sparse.issparse(parts[0]) else np.vstack)(parts)
 
     def learn(self, batches: Iterable[Any]) -> None:
-        """Learn what takes a pass over all data: means and one-hot values."""
+        """Learn means and one-hot values in a pass over all data."""
         schema = self.schema
         imputes = schema.missing == "impute"
         listed = schema.encode in ("onehot", "codes")
@@ -186,10 +175,10 @@ class TableEncoder:
             ],
         )
 
-    def encode(self, batch: Any, faults: Faults) -> Encoded:
-        """Return the features of a record batch, without rows that have faults.
+    def encode(self, batch: Any, faults: Faults) -> tuple[Any, Float]:
+        """Return the features and the numeric columns (NaN: missing) of a record batch.
 
-        Rows with malformed cells are added to ``faults``.
+        Rows with malformed cells are added to ``faults`` and left out.
         """
         plain, table = self._numbers(batch, faults)
         schema = self.schema
@@ -207,30 +196,30 @@ class TableEncoder:
             table = np.column_stack([table, *codes]) if codes else table
             categories = []
         if not categories and not texts:
-            return Encoded(table, plain)
-        return Encoded(self._sparse(table, categories, texts, faults), plain)
+            return table, plain
+        return self._sparse(table, categories, texts, faults), plain
 
     def to_json(self) -> dict[str, Any]:
-        """Return the encoder as values that JSON can hold."""
+        """Return the encoder as JSON values."""
         return {"dtype": self.dtype.name, **self.schema.to_json()}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "TableEncoder":
-        """Return the encoder that ``to_json`` has written."""
+        """Return the encoder from the result of :meth:`to_json`."""
         return cls(Schema.from_json(content), content["dtype"])
 
     @property
     def n_features(self) -> int:
-        """Width of X."""
+        """Number of features."""
         return self.schema.n_features
 
     def get_feature_names_out(self, features: Sequence[int] | None = None) -> list[str]:
-        """Return the names of some features, by default of all."""
+        """Return the names of features, by default of all."""
         return self.schema.feature_names(features)
 
     @property
     def column_of_feature(self) -> list[str]:
-        """The column that each feature is made of."""
+        """Source column of each feature."""
         return self.schema.feature_columns()
 
     def _categories(self, batch: Any, faults: Faults) -> list[Words]:
@@ -238,21 +227,8 @@ class TableEncoder:
         found = [words(batch.column(name), schema.na) for name in schema.categories]
         if schema.missing == "error":
             for name, column in zip(schema.categories, found, strict=True):
-                faults.add(column.codes < 0, name, _missing(category=True))
+                faults.add(column.codes < 0, name, missing_value(category=True))
         return found
-
-    def _plain(self, batch: Any, faults: Faults) -> tuple[Float, NDArray[np.bool_]]:
-        """Return the numeric columns, NaN where missing, and which are missing."""
-        schema, n = self.schema, len(batch)
-        table = np.empty((n, len(schema.numbers)))
-        for j, name in enumerate(schema.numbers):
-            values, missing, malformed = numbers(batch.column(name), schema.na)
-            faults.add_malformed(malformed, name, "number")
-            if schema.missing == "error":
-                faults.add(missing, name, _missing())
-            self._check_size(values, name, faults)
-            table[:, j] = values
-        return table, np.isnan(table)
 
     def _check_size(self, values: Float, name: str, faults: Faults) -> None:
         with np.errstate(invalid="ignore"):
@@ -262,11 +238,18 @@ class TableEncoder:
             faults.add(large, name, problem)
 
     def _numbers(self, batch: Any, faults: Faults) -> tuple[Float, NDArray[Any]]:
-        """Return the plain numbers, and all features that are numbers."""
+        """Return the numeric columns (NaN: missing) and all numeric features."""
         schema = self.schema
-        plain, gaps = self._plain(batch, faults)
-        fills = schema.fill
-        filled = np.where(gaps, fills, plain) if gaps.any() else plain
+        plain = np.empty((len(batch), len(schema.numbers)))
+        for j, name in enumerate(schema.numbers):
+            values, absent, malformed = numbers(batch.column(name), schema.na)
+            faults.add_malformed(malformed, name, "number")
+            if schema.missing == "error":
+                faults.add(absent, name, missing_value())
+            self._check_size(values, name, faults)
+            plain[:, j] = values
+        gaps = np.isnan(plain)
+        filled = np.where(gaps, schema.fill, plain) if gaps.any() else plain
         if schema.n_numbers == len(schema.numbers):
             return plain, self._typed(filled)
         parts = [filled]
@@ -286,11 +269,11 @@ class TableEncoder:
         return plain, np.hstack([self._typed(part) for part in parts])
 
     def _typed(self, values: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):  # what is too large is a fault, and left out
+        with np.errstate(over="ignore"):  # values too large are faults
             return values.astype(self.dtype, copy=False)
 
     def _parsed(self, column: Any, name: str, faults: Faults) -> Float:
-        """Return numbers or seconds of a column with a number format, or of dates."""
+        """Return the numbers of a column with a number format, or seconds of dates."""
         schema, dated = self.schema, name in self.schema.dates
         if dated and is_date(column.type):
             values = seconds(column)
@@ -305,7 +288,7 @@ class TableEncoder:
             kind = "date" if dated else "number"
             faults.add_malformed(malformed, name, kind)
         if schema.missing == "error":
-            faults.add(np.isnan(values), name, _missing(category=True))
+            faults.add(np.isnan(values), name, missing_value(category=True))
         self._check_size(values, name, faults)
         return values
 
@@ -318,7 +301,7 @@ class TableEncoder:
     ) -> Any:
         """Return X as CSR: numbers, then categories, then hashed features."""
         schema, (n, width) = self.schema, table.shape
-        # A place for each number and each category of a row: feature -1 is none.
+        # The features of a row, one per number and category; -1: no feature.
         places = np.empty((n, width + len(categories)), np.int32)
         values = np.empty(places.shape, self.dtype)
         places[:, :width], values[:, :width] = np.arange(width), table
@@ -341,15 +324,15 @@ class TableEncoder:
         X.has_sorted_indices = X.has_canonical_format = is_sorted
         X.sum_duplicates()
         for name, column in zip(schema.texts, texts, strict=True):
-            bag = bag_of_words(column)
-            rows, feature, sign = word_features(name, bag, schema.hash_size)
-            at = rows.astype(np.int32), (first + feature).astype(np.int32)
-            X = X + sparse.csr_array((sign.astype(self.dtype), at), shape=shape)
+            rows, (codes, vocabulary) = bag_of_words(column)
+            feature, sign = hashed(name, vocabulary, schema.hash_size)
+            at = rows.astype(np.int32), (first + feature[codes]).astype(np.int32)
+            X = X + sparse.csr_array((sign[codes].astype(self.dtype), at), shape=shape)
             X.sum_duplicates()
         return X
 
     def _coded(self, j: int, column: Words, faults: Faults) -> NDArray[Any]:
-        """Return the code of each row, NaN for missing; other values share the last."""
+        """Return the code of each row: NaN if missing, the last one if unknown."""
         name, known = self.schema.categories[j], self.schema.values[j]
         place = {value: i for i, value in enumerate(known)}
         other = float(len(known))
@@ -360,7 +343,7 @@ class TableEncoder:
         return codes
 
     def _hashed(self, j: int, column: Words, first: int) -> Hashed:
-        """Return feature and sign of each value; the last one is for missing ones."""
+        """Return feature and sign of each value; the last item is for missing ones."""
         name = self.schema.categories[j]
         feature, sign = hashed(name, column.values, self.schema.hash_size)
         return Hashed(np.append(first + feature, -1), np.append(sign, 1))
@@ -368,9 +351,9 @@ class TableEncoder:
     def _onehot(
         self, j: int, column: Words, first: int, tail: int, faults: Faults
     ) -> Hashed:
-        """Return feature and sign of each value; the last one is for missing ones.
+        """Return feature and sign of each value; the last item is for missing ones.
 
-        Known values have features of their own; others share a tail of features.
+        Known values have features of their own; others share ``tail`` features.
         """
         schema = self.schema
         name, known = schema.categories[j], schema.values[j]
@@ -396,7 +379,7 @@ class TableEncoder:
 
 
 def warn_of_unknown(unknown: Counter[str]) -> None:
-    """Warn of categories that have no feature; ``unknown`` counts rows by column."""
+    """Warn about unknown categories; ``unknown`` counts rows by column."""
     if not unknown:
         return
     counts = ", ".join(
@@ -426,7 +409,7 @@ def _warn_of_malformed(malformed: Counter[str]) -> None:
 
 
 def _frequent(counts: Counter[str]) -> list[str]:
-    """Return the values that get a code: those of several rows, or all of a few."""
+    """Return the values that get a code: all if few, else those in several rows."""
     if len(counts) <= _FEW_VALUES:
         return list(counts)
     often = [(count, value) for value, count in counts.items() if count > 1]
@@ -452,7 +435,3 @@ def _date(values: Float, missing: NDArray[np.bool_]) -> Float:
     week = (weekday[:, np.newaxis] == np.arange(7)) & ~missing[:, np.newaxis]
     hour = np.where(missing, 0.0, (values % _DAY) / 3600.0)
     return np.column_stack([days, week, hour])
-
-
-def _missing(category: bool = False) -> str:
-    return f"the value is missing: {remedy(category)}"

@@ -1,4 +1,4 @@
-"""Malformed cells of a batch: of several in a row, the first column's counts."""
+"""Malformed cells of a record batch; only the first one of each row is reported."""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ _LONGEST = 80  # characters of a cell that a message shows
 
 
 class Fault(NamedTuple):
-    """What is wrong with a row."""
+    """Problem of a row."""
 
-    place: int  # of the column in the batch
+    place: int  # position of the column in the batch
     column: str
     problem: str
 
@@ -40,7 +40,7 @@ class Faults:
         self.unknown: Counter[str] = Counter()  # values without a feature, by column
         self._place = {name: i for i, name in enumerate(batch.schema.names)}
         self.by_row: dict[int, Fault] = {}
-        self.unlabelled = np.zeros(len(batch), bool)  # rows that are left out, no fault
+        self.unlabelled = np.zeros(len(batch), bool)  # rows left out without a fault
 
     def add(self, rows: NDArray[np.bool_], column: str, problem: str) -> None:
         """Add a fault for each row; ``{value}`` in ``problem`` is the cell's text."""

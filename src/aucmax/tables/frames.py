@@ -1,4 +1,4 @@
-"""Data frames as tables of Arrow, and checks of the types of columns."""
+"""Conversion of data frames to Arrow, and checks of column types."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from aucmax.tables.schema import Schema
 
 
 def to_arrow(frame: Any) -> Any:
-    """Return a data frame as a table of Arrow."""
+    """Return a data frame as an Arrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
@@ -27,7 +27,7 @@ def to_arrow(frame: Any) -> Any:
 
 
 def _array(series: Any) -> Any:
-    """Return a column of pandas; of values of several types, their text."""
+    """Return a pandas column; values of several types are converted to text."""
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
@@ -50,7 +50,7 @@ def check_type(file: str, name: str, kind: Any) -> None:
 
 
 def check_numbers(file: str, arrow: Any, schema: Schema) -> None:
-    """Raise an error if a numeric column of the model has another type here."""
+    """Raise an error if a numeric column of the model is not numeric here."""
     numeric = [*schema.numbers, *filter(None, [schema.weight])]
     numeric += [schema.label] if schema.label and schema.label_is_number else []
     for name in numeric:

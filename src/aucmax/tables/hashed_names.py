@@ -1,4 +1,4 @@
-"""Hashed feature names, collected from the first rows."""
+"""Names of hashed features, collected from the first rows."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from aucmax.tables.hashing import hashed
 from aucmax.tables.schema import Schema
 
 _LOOKED_AT = 5000  # texts
-_WORD = re.compile(r"\w\w+")  # as in encode
+_WORD = re.compile(r"\w\w+")  # as in hashing
 
 Listed = Callable[[], tuple[list[str], NDArray[Any]]]  # distinct cells, how often
 
@@ -20,12 +20,12 @@ class Word(NamedTuple):
     """A word or category that became a hashed feature."""
 
     feature: int
-    sign: int  # what the feature is multiplied with
+    sign: int  # value of the feature
     name: str
 
     @classmethod
-    def told(cls, recipe: Mapping[str, Any] | None) -> "dict[int, Word]":
-        """Return what a recipe says of them, by feature; old ones say nothing."""
+    def from_recipe(cls, recipe: Mapping[str, Any] | None) -> "dict[int, Word]":
+        """Return the words in a recipe by feature; old recipes have none."""
         words = [cls(**word) for word in (recipe or {}).get("words") or []]
         return {word.feature: word for word in words}
 
@@ -33,9 +33,9 @@ class Word(NamedTuple):
 def words_behind(
     schema: Schema, cells: Mapping[str, Listed], wanted: Collection[int]
 ) -> list[Word]:
-    """Return, for each hashed feature that is wanted, its most frequent word.
+    """Return the most frequent word of each hashed feature among ``wanted``.
 
-    ``cells`` are the first ones of the columns.
+    ``cells`` are the cells of each column in the first rows.
     """
     first = schema.n_features - schema.hashed
     wanted = {feature for feature in wanted if feature >= first}
@@ -54,7 +54,7 @@ def words_behind(
 def _tokens(
     schema: Schema, cells: Mapping[str, Listed]
 ) -> Iterator[tuple[str, str, Counter[str]]]:
-    """Yield for each column that is hashed its words, or its values."""
+    """Yield the words or values of each hashed column."""
     for column in schema.texts:
         counts: Counter[str] = Counter()
         values, often = cells[column]()

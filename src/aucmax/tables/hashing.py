@@ -38,15 +38,11 @@ def hashed(column: str, values: Iterable[str], size: int) -> Hashed:
     return Hashed(np.abs(found) % size, np.where(found < 0, -1, 1))
 
 
-class Bag(NamedTuple):
-    """Words of texts: the row and the word of each, in the order of the rows."""
+def bag_of_words(column: Any) -> tuple[NDArray[np.int64], Words]:
+    """Return the row of each word of a text column, and the words in lower case.
 
-    rows: NDArray[np.int64]
-    words: Words
-
-
-def bag_of_words(column: Any) -> Bag:
-    """Return the words of two or more characters of a column of text, in lower case."""
+    Words have two or more characters.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not is_text(column.type):
@@ -68,16 +64,8 @@ def bag_of_words(column: Any) -> Bag:
     encoded = words.filter(long).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     kept = rows.filter(long).to_numpy(zero_copy_only=False)
-    return Bag(kept.astype(np.int64), Words(codes, encoded.dictionary.to_pylist()))
+    return kept.astype(np.int64), Words(codes, encoded.dictionary.to_pylist())
 
 
 def _replaced(value: Any) -> str | None:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def word_features(
-    column: str, bag: Bag, size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return row, feature and sign of every word."""
-    feature, sign = hashed(column, bag.words.values, size)
-    return bag.rows, feature[bag.words.codes], sign[bag.words.codes]

@@ -1,8 +1,8 @@
 """Meaning of common text labels such as fraud, churn, yes and no.
 
-Words for what one looks for (fraud, churn, a disease) and for what one does not; case
-and blanks around them do not matter. The list is short on purpose: a word that some
-people rank high and others low (success, active, won) is not in it.
+Words for the positive class (fraud, churn, a disease) and the negative one; case and
+surrounding blanks do not matter. The list is short on purpose: words that may be either
+(success, active, won) are not in it.
 """
 
 import re
@@ -24,14 +24,14 @@ _UNWANTED = """
     normal nominal inlier
     absence absent none
 """
-# Too short to mean anything alone: F is female, too.
+# Recognised in pairs only: F may mean female.
 _LETTERS = (("n", "y"), ("f", "t"))
 _SIDES = dict.fromkeys(_UNWANTED.split(), -1) | dict.fromkeys(_WANTED.split(), 1)
 _NOT = re.compile(r"(?:not|non|no|without)[\s_-]*(.+)")
 
 
 def side(label: str) -> int:
-    """Return 1 for a word of what is looked for, -1 for its opposite, 0 if unknown."""
+    """Return 1 for a positive word, -1 for a negative one, 0 if unknown."""
     word = folded(label)
     if word in _SIDES:
         return _SIDES[word]
@@ -40,12 +40,12 @@ def side(label: str) -> int:
 
 
 def identity(label: str) -> str:
-    """Return what spellings of a label have in common: of known words, but case."""
+    """Return a label without case if it is a known word, else unchanged."""
     return folded(label) if side(label) else label
 
 
 def higher(first: str, second: str) -> str | None:
-    """Return which of two labels is the one to rank high, if words say so."""
+    """Return the positive one of two labels by their words, if known."""
     sides = side(first), side(second)
     if sides[0] != sides[1]:
         return first if sides[0] > sides[1] else second
@@ -58,5 +58,5 @@ def higher(first: str, second: str) -> str | None:
 
 
 def folded(label: str) -> str:
-    """Return a word without case and without blanks around it."""
+    """Return a word without case and surrounding blanks."""
     return label.strip().casefold()

@@ -1,4 +1,4 @@
-"""Labels one by one: how they are compared, sorted and shown."""
+"""Comparison, order and display of labels."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def label_key(label: Any) -> Label | None:
-    """Return what is compared of a label; None if it is missing."""
+    """Return the value that labels are compared by; None if missing."""
     if isinstance(label, str):
         text = label.strip()
         return float(text) if _NUMBER.fullmatch(text) else text or None
@@ -23,17 +23,17 @@ def label_key(label: Any) -> Label | None:
 
 
 def label_identity(label: Label) -> Label:
-    """Return what all spellings of a label have in common."""
+    """Return the value that all spellings of a label share."""
     return label_meanings.identity(label) if isinstance(label, str) else label
 
 
 def label_order(label: Label) -> tuple[bool, Label]:
-    """Return a key to sort labels: numbers first."""
+    """Return a sort key: numbers first."""
     return isinstance(label, str), label
 
 
 def shown_label(label: Any) -> str:
-    """Return a label for people."""
+    """Return a label for display."""
     key = label_key(label)
     if isinstance(key, float):
         return str(int(key)) if key.is_integer() and abs(key) < 1e15 else repr(key)
@@ -41,15 +41,15 @@ def shown_label(label: Any) -> str:
 
 
 def shell_argument(label: Label) -> str:
-    """Return a label as one writes it after ``--positive`` in a shell."""
+    """Return a label as a shell argument of ``--positive``."""
     text = _quoted(shown_label(label))
-    if text[:1] in (">", "@"):  # which would be a rule
+    if text[:1] in (">", "@"):  # would be a rule
         text = f'"{text}"'
     return shlex.quote(text)
 
 
 def _quoted(label: str) -> str:
-    """Return a label as ``--positive`` takes it among others."""
+    """Return a label, quoted if necessary in a list of labels."""
     if "," not in label and label[:1] != '"':
         return label
     doubled = label.replace('"', '""')
@@ -57,7 +57,7 @@ def _quoted(label: str) -> str:
 
 
 def listed_labels(labels: Iterable[Label], most: int = 8) -> str:
-    """Return labels for people, in their order, not too many of them."""
+    """Return sorted labels for a message, at most ``most``."""
     names = [_quoted(shown_label(label)) for label in sorted(labels, key=label_order)]
     if len(names) > most:
         names[most - 2 : -1] = ["…"]

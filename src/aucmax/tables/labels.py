@@ -1,13 +1,11 @@
 """Tasks: rules for the positive and negative labels.
 
-Files hold labels of all kinds: -1 and +1, 1 to 26, ``spam`` and ``ham``. A
-:class:`Task` says which of them are to rank high. It is a value, goes to JSON and back,
-and is settled by the labels of the first rows; from then on a label means the same in
-every chunk, and one that was not foreseen is an error instead of a guess.
+Files have labels of all kinds: -1 and +1, 1 to 26, ``spam`` and ``ham``. A
+:class:`Task` says which of them are positive. The labels of the first rows settle it;
+from then on, a label means the same in every batch, and an unknown label is an error.
 
-Labels are compared by value where they are numbers: "1", "+1" and 1.0 are one label,
-whether the data or the command line wrote them. Words that mean the same everywhere are
-compared without case: "yes", "Yes" and "YES" are one label.
+Numbers are compared by value: "1", "+1" and 1.0 are one label. Words with a common
+meaning are compared without case: "yes", "Yes" and "YES" are one label.
 """
 
 import csv
@@ -30,8 +28,8 @@ from aucmax.tables.label_values import (
 )
 from aucmax.tables.options import option
 
-# Labels that mean the same everywhere: known by one of them alone, so that a stream may
-# begin with one class only. Other labels, 1 and 2 among them, have to be seen together.
+# Pairs that are recognised from one label alone, so that a stream may begin with one
+# class. Other pairs, such as 1 and 2, must be seen together.
 _NUMBERS = ((-1.0, 1.0), (0.0, 1.0))
 _WORDS = (("false", "true"), ("no", "yes"))
 _SPELLINGS = (str.lower, str.capitalize, str.upper)
@@ -49,9 +47,9 @@ class LabelError(ValueError):
 
 
 class Task(NamedTuple):
-    """Which labels are positive, which negative; made by :meth:`of`.
+    """Rule for the positive and negative labels; see :meth:`of`.
 
-    ``Task()`` leaves it to the data: see :meth:`settle`.
+    ``Task()`` is settled by the data: see :meth:`settle`.
     """
 
     positive: tuple[Label, ...] = ()
@@ -73,17 +71,16 @@ class Task(NamedTuple):
         seed: int | None = None,
         above: float | None = None,
     ) -> "Task":
-        """Return the task that is described.
+        """Return a task.
 
         Parameters
         ----------
         positive, negative : str, number or sequence of them, default=None
-            The labels of a class; commas in a string separate several, except within
-            double quotes. If only one class is given, all other labels are the other
-            class.
+            Labels of a class; commas in a string separate several, except within
+            double quotes. If one class is given, all other labels are the other class.
         others : {"error", "drop", "negative", "positive"}, default=None
-            What is done with rows that have none of these labels. None: "error" if
-            both classes are given.
+            What to do with rows that have none of these labels. None: "error" if both
+            classes are given.
         halves : bool, default=False
             The papers' rule for several classes: the first half of the labels in sorted
             order is positive, the second half negative. The middle one of an odd number
@@ -141,7 +138,7 @@ class Task(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> "Task":
-        """Return the task that a word of the command line describes.
+        """Return the task of a ``--positive`` option.
 
         Labels, separated by commas, in double quotes if they have commas themselves;
         ``>3`` for numbers above 3; ``@half`` for the first half of the labels in sorted
@@ -177,26 +174,26 @@ class Task(NamedTuple):
 
     @property
     def by_rarity(self) -> bool:
-        """Whether nothing but its number of rows makes a label the positive one."""
+        """Whether the positive label was chosen because it is the rarer one."""
         pair = (*self.negative, *self.positive)
         if len(pair) != 2 or self.halves or self.others != "error":
             return False
         return _higher(*pair) is None
 
     def settle(self, y: ArrayLike | None) -> "Task":
-        """Return the task with its labels fixed, from the first labels of the data.
+        """Return the task with its labels fixed by the first labels of the data.
 
-        Given labels and thresholds stay as they are. Otherwise
+        Given labels and thresholds do not change. Otherwise
 
-        - -1/+1, 0/1, true/false and yes/no are recognised, from one of the two alone
-          too: 1, true and yes are positive;
-        - of two other labels, if both are here, words that are known say which one is
-          positive (fraud, bad, spam; and not: legit, good, ham), as does the sign of
-          numbers; else it is the one of fewer rows, and of as many the larger one;
-        - ``halves`` are halves of the labels that are here;
-        - anything else is a ValueError that says what to do.
+        - -1/+1, 0/1, true/false and yes/no are recognised, even from one of the two: 1,
+          true and yes are positive;
+        - of two other labels, the positive one is found from known words (fraud, bad,
+          spam against legit, good, ham) or the sign of numbers; else it is the rarer
+          one, and the larger one if both have as many rows;
+        - ``halves`` are halves of these labels;
+        - anything else is a ValueError with a remedy.
 
-        Without labels (an empty chunk) the task is returned as it is.
+        Without labels, the task does not change.
         """
         y = _labels(y)
         if self.settled:
@@ -210,12 +207,12 @@ class Task(NamedTuple):
     def sides(self, y: ArrayLike | None) -> NDArray[np.int8]:
         """Return +1 for positive rows, -1 for negative ones, 0 for those to drop.
 
-        A task that is not settled settles on these labels, for this call.
+        A task that is not settled is settled by these labels, for this call.
 
         Raises
         ------
         LabelError
-            If a label is unknown or missing; its ``row`` is the place in ``y``.
+            If a label is unknown or missing; its ``row`` is the index in ``y``.
         """
         y = _labels(y)
         if not y.size:
@@ -235,7 +232,7 @@ class Task(NamedTuple):
         Raises
         ------
         LabelError
-            As :meth:`sides`; also if there are rows to drop, which this cannot say.
+            As :meth:`sides`; also if there are rows to drop.
         """
         side = self.sides(y)
         if self.others == "drop" and not side.all():
@@ -248,7 +245,7 @@ class Task(NamedTuple):
         return side > 0
 
     def told(self, positives: int, rows: int) -> str:
-        """Return which labels are positive, of how many rows, and how to change it."""
+        """Return the positive labels, their share of rows, and how to change them."""
         share = 100.0 * positives / max(rows, 1)
         count = f"({positives:,} of {rows:,} rows, {share:.3g} %)"
         pair = len(self.positive) == 1 and (len(self.negative) == 1 or self.coded)
@@ -261,7 +258,7 @@ class Task(NamedTuple):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold; ``Task.from_json`` takes it."""
+        """Return the task as JSON values."""
         content: dict[str, Any] = {}
         for name, value in self._asdict().items():
             if value != self._field_defaults[name]:
@@ -270,7 +267,7 @@ class Task(NamedTuple):
 
     @classmethod
     def from_json(cls, content: Any) -> "Task":
-        """Return the task that ``to_json`` gave ``content``."""
+        """Return the task from the result of :meth:`to_json`."""
         try:
             task = cls(**content)
             task = task._replace(
@@ -316,7 +313,7 @@ class Task(NamedTuple):
         )
 
     def _check_kind(self, y: NDArray[Any]) -> None:
-        """Numbers cannot be words, nor can they be compared with a threshold."""
+        """Raise an error if labels have another type than the task."""
         if self.above is not None:
             if y.size and y.dtype.kind != "f":
                 raise ValueError(
@@ -350,7 +347,7 @@ class Task(NamedTuple):
             **dict.fromkeys(self.negative, -1),
             **dict.fromkeys(self.positive, 1),
         }
-        # A label as it is written comes first, for who gives two spellings two sides.
+        # The exact spelling comes first: two spellings may be in different classes.
         spelled = {label_identity(label): side for label, side in side_of.items()}
         others = _SIDES.get(self.others)
 
@@ -391,7 +388,7 @@ def _labels(y: ArrayLike | None) -> NDArray[Any]:
 
 
 def _counts(y: NDArray[Any]) -> dict[Label, int]:
-    """Return the rows of each label that occurs, numbers first, each in their order."""
+    """Return the number of rows of each label, numbers first, in sorted order."""
     if y.dtype.kind == "f":
         _refuse_missing(y)
         labels, counts = np.unique(y, return_counts=True)
@@ -418,7 +415,7 @@ def _merged(rows: Mapping[Label, int]) -> dict[Label, int]:
 
 def _guess(rows: Mapping[Label, int]) -> "Task":
     """Return the task that labels with so many rows suggest."""
-    seen = sorted(rows, key=label_order, reverse=True)  # of as many rows, the larger
+    seen = sorted(rows, key=label_order, reverse=True)  # of equal counts, the larger
     if len(seen) == 2 and type(seen[0]) is type(seen[1]):
         high = _higher(*seen)
         if high is None:
@@ -442,7 +439,7 @@ def _guess(rows: Mapping[Label, int]) -> "Task":
 
 
 def _higher(first: Label, second: Label) -> Label | None:
-    """Return which of two labels is positive by what it means, if that is known."""
+    """Return the positive one of two labels by its meaning, if known."""
     if isinstance(first, str) and isinstance(second, str):
         return label_words.higher(first, second)
     if isinstance(first, str) or isinstance(second, str):
@@ -466,7 +463,7 @@ def _codings() -> Iterable[tuple[Label, Label]]:
 
 
 def _group(labels: Label | Sequence[Label] | None) -> tuple[Label, ...]:
-    """Return the keys of labels as people give them, without repetition."""
+    """Return the keys of labels given by the user, without duplicates."""
     if labels is None:
         return ()
     if isinstance(labels, str):

@@ -1,4 +1,4 @@
-"""Missing-value markers: words and numbers that stand for a missing value."""
+"""Missing-value markers: words and numbers such as NA and -999."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Always known. "none" is not among them: in credit data it means something.
+# "none" is not among them: it is a category in some data.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None")
 
 _LONGEST = 255  # bytes

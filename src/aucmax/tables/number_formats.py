@@ -1,6 +1,6 @@
 """Number and date formats: percent, thousands separators, currencies, dates.
 
-Only the distinct values of a column are looked at, so that this may take its time.
+Only the distinct values of a column are parsed, so speed does not matter.
 """
 
 import re
@@ -12,16 +12,14 @@ import numpy as np
 
 from aucmax.tables.cells import Float, Words
 
-_BLANKS = (
-    " '\u2019\u00a0\u202f"  # some write 12'000 or, with one of many blanks, 12 000
-)
+_BLANKS = " '\u2019\u00a0\u202f"  # thousands separators, as in 12'000 and 12 000
 _PERCENT = re.compile(r"([-+]?\d+(?:[.,]\d+)?)\s*%")
 _THOUSANDS = re.compile(rf"[-+]?\d{{1,3}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?")
 _COMMA = re.compile(
     r"[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"
     rf"|\d{{1,3}}([{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
 )
-# Blanks around it are not part of the pattern: searching would take quadratic time.
+# Without the blanks around it: the search would take quadratic time.
 _CURRENCY = re.compile(r"[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b")
 _PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
@@ -39,16 +37,16 @@ _SECOND = timedelta(seconds=1)
 YES = ("yes", "y", "true", "t", "ja", "oui", "si", "sí", "on")
 NO = ("no", "n", "false", "f", "nein", "non", "off")
 _BOOLEAN = dict.fromkeys(YES, 1.0) | dict.fromkeys(NO, 0.0)
-_PIVOT = 69  # as in POSIX: 69 to 99 are in the twentieth century, 00 to 68 in the next
+_PIVOT = 69  # as in POSIX: years 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 
 NUMBERS = ("percent", "thousands", "comma", "boolean", "clock")
 DATES = ("ymd", "dmy", "mdy", "month")
 
 
 def find_notation(values: list[str], decimal: str | None = None) -> str:
-    """Return the number format of most of these values; "" if there is none.
+    """Return the number format of most values; "" if there is none.
 
-    ``decimal`` is the sign of decimals, if it is known.
+    ``decimal`` is the decimal separator, if known.
     """
     if not values:
         return ""
@@ -67,13 +65,13 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
     most = 0.9 * len(values)
     if dates >= most:
         return _order(values)
-    if months >= most and plain < most:  # 12.2024 is a number as well
+    if months >= most and plain < most:  # 12.2024 may be a number
         return "month"
     if counts["clock"] >= most:
         return "clock"
     if counts["percent"] and counts["percent"] + plain >= most:
         return "percent"
-    # 1,234 is a thousand and some, unless others have commas that part decimals.
+    # 1,234 has a thousands separator, unless other values have decimal commas.
     odd = counts["thousands"] < counts["comma"]
     kinds = ["comma", "thousands"] if odd else ["thousands", "comma"]
     if decimal is not None:
@@ -85,7 +83,7 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
 
 
 def _order(values: list[str]) -> str:
-    """Return whether day or month is first where the year is last."""
+    """Return the order of day, month and year."""
     found = [match for value in values if (match := _DATE.fullmatch(value))]
     if sum(len(match[1]) == 4 for match in found) > len(found) / 2:
         return "ymd"
@@ -97,9 +95,9 @@ def _order(values: list[str]) -> str:
 
 
 def read(notation: str, column: Words) -> tuple[Float, Any]:
-    """Return the values as numbers, NaN if missing, and which of them are none.
+    """Return the values as numbers, NaN if missing, and which are malformed.
 
-    Dates are seconds since 1970, in UTC if they do not say otherwise.
+    Dates are seconds since 1970, in UTC unless they have a time zone.
     """
     reader = _READERS[notation]
     numbers = np.array([*map(reader, column.values), np.nan])[column.codes]
@@ -107,14 +105,14 @@ def read(notation: str, column: Words) -> tuple[Float, Any]:
 
 
 def middle(notation: str, values: list[str]) -> float:
-    """Return the median of distinct values; zero if none can be read."""
+    """Return the median of distinct values; zero if none can be parsed."""
     numbers = np.array([_READERS[notation](value) for value in values])
     known = numbers[np.isfinite(numbers)]
     return float(np.median(known)) if len(known) else 0.0
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a program would write a number like this."""
+    """Return whether a text is a number without a special format."""
     return _PLAIN.fullmatch(text.strip()) is not None
 
 
@@ -170,7 +168,7 @@ def _month(text: str) -> float:
 
 
 def _without_currency(text: str) -> str:
-    """Return the number in an amount of money: -$5 is -5, and 5 EUR is 5."""
+    """Remove a currency: -$5 becomes -5, and 5 EUR becomes 5."""
     found = _CURRENCY.search(text)
     if found is None:
         return text
@@ -204,7 +202,7 @@ def _date(order: str) -> Callable[[str], float]:
                 digits = zone[1:].replace(":", "").ljust(4, "0")
                 offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
                 moment -= offset if zone[0] == "+" else -offset
-        except (OverflowError, ValueError):  # beyond year 9999; the 31st of February
+        except (OverflowError, ValueError):  # year 10000, 31 February
             return np.nan
         return (moment - _EPOCH) / _SECOND
 

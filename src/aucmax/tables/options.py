@@ -4,17 +4,17 @@ from typing import Any
 
 _FLAGS = ("label", "missing", "positive")  # the others are given by --input
 
-_command_line = [False]  # one for all threads: readers have some of their own
+_command_line = [False]  # shared by all threads
 
 
 def tell_command_line(tell: bool) -> bool:
-    """Choose how options are named from now on; return how they were before."""
+    """Set how options are spelt; return the previous setting."""
     before, _command_line[0] = _command_line[0], tell
     return before
 
 
 def option(name: str, value: Any) -> str:
-    """Return an option with its value, to be copied."""
+    """Return an option with its value, as the user would write it."""
     if not _command_line[0]:
         return f"{name}={value!r}"
     text = str(value).lower() if isinstance(value, bool) else str(value)

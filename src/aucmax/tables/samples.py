@@ -1,4 +1,4 @@
-"""Samples of columns: what the first rows say of each."""
+"""Samples of columns, from which their kinds are found."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,14 +13,14 @@ from aucmax.tables.cells import is_date, is_number, is_text, numbers, shown, wor
 from aucmax.tables.column_kinds import Sample
 
 LOOKED_AT = 20_000  # rows from which the kinds of columns are found
-PART = 1_000  # rows in a row, when some are taken from all over the data
+PART = 1_000  # consecutive rows, when rows are sampled from all the data
 _MOST_PARTS = 40
-_MOST_LOOKED_AT = 4_000_000  # rows that some are taken from
+_MOST_LOOKED_AT = 4_000_000  # rows to sample from
 _DIGITS = re.compile(r"[+-]?\d+")
 
 
 def spread_rows(parts: Iterable[Any], schema: Any) -> tuple[Any, bool]:
-    """Return rows from all over the data as one batch, and whether there are more.
+    """Return rows sampled from all the data, and whether there are more.
 
     ``parts`` are batches of at most ``PART`` rows.
     """
@@ -29,7 +29,7 @@ def spread_rows(parts: Iterable[Any], schema: Any) -> tuple[Any, bool]:
     for count, batch in enumerate(parts):
         if count % kept == 0:
             found.append(batch)
-            if len(found) > _MOST_PARTS:  # from now on every other one
+            if len(found) > _MOST_PARTS:  # keep every other one from now on
                 found, kept = found[::2], 2 * kept
         if count * PART > _MOST_LOOKED_AT:
             break
@@ -51,12 +51,12 @@ def samples_of(batch: Any, whole: bool, na: Sequence[str] = ()) -> list[Sample]:
 
 
 def sample_of(column: Any, whole: bool, na: Sequence[str] = ()) -> Sample:
-    """Return what the first values of a column say of it."""
+    """Return a sample of a column."""
     rows, kind = len(column), column.type
 
     @cache
     def listed() -> tuple[list[str], NDArray[Any]]:
-        if pa.types.is_nested(kind):  # it can only be dropped
+        if pa.types.is_nested(kind):  # can only be dropped
             return [], np.zeros(0, np.int64)
         found = words(column, na)
         return [shown(value) for value in found.values], found.counts()

@@ -1,7 +1,7 @@
 """Schema: which columns of a table become which features.
 
-What is a number, what a category, what the label, is a :class:`Schema`; it is all that
-is needed to turn another file into the same features, and what a model stores.
+A :class:`Schema` has the kind of each column and the label. It is all that is needed to
+build the same features from other files, and is stored in model files.
 """
 
 import re
@@ -47,7 +47,7 @@ MOST_VALUES = 1 << 22  # of all one-hot columns together: names and weights need
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the user says about the columns, by name or position."""
+    """Kinds of columns and options set by the user; columns by name or position."""
 
     label: str | int | None = None
     weight: str | int | None = None
@@ -60,8 +60,8 @@ class Overrides:
     encode: Encode = "auto"
     hash_size: int | None = None
     missing: Missing = "auto"
-    na: Sequence[str] = ()  # words that stand for a missing value, beside MISSING
-    decimal: str | None = None  # the sign, where 1,234 could be one or a thousand
+    na: Sequence[str] = ()  # missing-value markers, beside MISSING
+    decimal: str | None = None  # decimal separator, if 1,234 is ambiguous
 
     def __post_init__(self) -> None:
         check_markers(self.na)
@@ -79,7 +79,7 @@ class Overrides:
             raise ValueError(f"hash_size must be from 1 to 2147483647, not {size!r}")
 
     def named(self) -> list[str]:
-        """Return the columns that are called by their names, not by positions."""
+        """Return the columns given by name, not by position."""
         several = (self.drop, self.only or (), self.categorical, self.text)
         called = [self.label, self.weight, *(one for some in several for one in some)]
         return [
@@ -93,8 +93,8 @@ class Overrides:
 class Schema:
     """Mapping from columns to features."""
 
-    columns: list[str]  # all that the data had, in their order
-    header: bool  # else the names of the columns are their positions
+    columns: list[str]  # all columns of the data, in order
+    header: bool  # if False, the names of the columns are their positions
     numbers: list[str]
     categories: list[str]
     texts: list[str]
@@ -106,32 +106,32 @@ class Schema:
     missing: Missing
     means: list[float] = field(default_factory=list)  # of numbers, when imputing
     values: list[list[str]] = field(default_factory=list)  # one-hot, by category
-    # What "auto" has found; absent in the recipes of old files.
-    tails: list[int] = field(default_factory=list)  # columns of other values, likewise
+    # Found by "auto"; absent in the recipes of old files.
+    tails: list[int] = field(default_factory=list)  # features of other values, likewise
     spelt: list[str] = field(default_factory=list)  # categories that are yes or no
-    notated: list[str] = field(default_factory=list)  # numbers in an odd notation
+    notated: list[str] = field(default_factory=list)  # numbers in a number format
     dates: list[str] = field(default_factory=list)
     notation: dict[str, str] = field(default_factory=dict)  # of these two
     flagged: list[str] = field(default_factory=list)  # numbers with a feature "missing"
     fills: dict[str, float] = field(default_factory=dict)  # for missing numbers
-    roles: list[dict[str, Any]] = field(default_factory=list)  # see roles.Column
-    na: list[str] = field(default_factory=list)  # words for a missing value
+    roles: list[dict[str, Any]] = field(default_factory=list)  # column_kinds.Column
+    na: list[str] = field(default_factory=list)  # missing-value markers
 
     @property
     def learns(self) -> bool:
-        """Tell whether a pass over all data has to come first."""
+        """Whether fitting takes a pass over all data."""
         imputes = self.missing == "impute" and bool(self.numbers)
         listed = self.encode in ("onehot", "codes") and bool(self.categories)
         return (imputes and not self.means) or (listed and not self.values)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
-        """Names of the numbers that a date becomes."""
+        """Names of the features of a date."""
         return OF_A_CODED_DATE if self.encode == "codes" else OF_A_DATE
 
     @property
     def n_levels(self) -> list[int]:
-        """Values of each feature that is a code; 0 for a number."""
+        """Number of values of each coded feature; 0 for a number."""
         numbers = [0] * self.n_numbers
         if self.encode != "codes":
             return numbers + [0] * (self.n_features - self.n_numbers)
@@ -139,31 +139,31 @@ class Schema:
 
     @property
     def n_onehot(self) -> int:
-        """Return the number of columns of categories."""
+        """Number of features of categories."""
         if self.encode == "codes":
             return len(self.categories)
         return sum(map(len, self.values)) + sum(self.tails)
 
     @property
     def n_numbers(self) -> int:
-        """Return the number of columns that are numbers, however they came about."""
+        """Number of numeric features, parsed ones included."""
         plain = len(self.numbers) + len(self.notated) + len(self.flagged)
         return plain + len(self.date_parts) * len(self.dates)
 
     @property
     def hashed(self) -> int:
-        """Return the number of hashed columns of X."""
+        """Number of hashed features."""
         any_hashed = self.texts or (self.categories and self.encode == "hash")
         return self.hash_size if any_hashed else 0
 
     @property
     def n_features(self) -> int:
-        """Return the number of columns of X."""
+        """Number of features."""
         return self.n_numbers + self.n_onehot + self.hashed
 
     @property
     def fill(self) -> NDArray[np.float64]:
-        """Return what to put for a missing number."""
+        """Values that replace missing numbers."""
         if self.missing == "keep":
             return np.full(len(self.numbers), np.nan)
         if self.missing == "auto":
@@ -171,14 +171,14 @@ class Schema:
         return np.array(self.means or [0.0] * len(self.numbers))
 
     def needed(self) -> list[str]:
-        """Return the names of the columns without which there are no features."""
+        """Return the columns that features are built from."""
         others = [*self.notated, *self.dates]
         return [*self.numbers, *others, *self.categories, *self.texts]
 
     def feature_names(self, features: Sequence[int] | None = None) -> list[str]:
-        """Return the names of some columns of X; by default, of all.
+        """Return the names of features, by default of all.
 
-        Only those are built: a file of a few bytes can claim billions of features.
+        Only these names are built: a small file can claim billions of features.
         """
         dates = [f"{name}: {part}" for name in self.dates for part in self.date_parts]
         flags = [f"{name} is missing" for name in self.flagged]
@@ -208,7 +208,7 @@ class Schema:
         return list(map(name, range(self.n_features) if features is None else features))
 
     def feature_columns(self) -> list[str]:
-        """Return which column of the data each column of X is made of."""
+        """Return the source column of each feature."""
         dates = [name for name in self.dates for _ in self.date_parts]
         numbers = [*self.numbers, *self.notated, *dates, *self.flagged]
         hashed = [f"hash_{i}" for i in range(self.hashed)]
@@ -225,12 +225,12 @@ class Schema:
         return [*numbers, *onehot, *hashed]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as values that JSON knows."""
+        """Return the schema as JSON values."""
         return dict(vars(self))
 
     @classmethod
     def from_json(cls, recipe: Mapping[str, Any]) -> "Schema":
-        """Return the schema that ``to_json`` has written."""
+        """Return the schema from the result of :meth:`to_json`."""
         known = [f.name for f in fields(cls)]
         required = [f.name for f in fields(cls) if f.default_factory is REQUIRED]
         if missing := {*required} - recipe.keys():
@@ -239,7 +239,7 @@ class Schema:
 
 
 def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
-    """Return the position of the column that is called ``wanted``, or stands there."""
+    """Return the position of a column given by name or position."""
     if isinstance(wanted, str) and wanted in names:
         return names.index(wanted)
     try:
@@ -256,7 +256,7 @@ def find(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
 
 
 def _hint(wanted: str, names: Sequence[str]) -> str:
-    """Return a guess at what was meant, in brackets: case counts for little."""
+    """Return a suggestion for a misspelt name, in brackets."""
     spelled = {name.strip().casefold(): name for name in reversed(names)}
     near = get_close_matches(wanted.strip().casefold(), spelled, n=1)
     return f" (did you mean {spelled[near[0]]!r}?)" if near else ""
@@ -353,7 +353,7 @@ def make_schema(
 
 
 def _hash_size(overrides: Overrides, columns: Sequence[Column]) -> int:
-    """Return the number of hashed features: some for each word that there may be."""
+    """Return the number of hashed features, from the number of distinct words."""
     if overrides.hash_size is not None:
         return overrides.hash_size
     words = sum(column.words for column in columns)
@@ -363,7 +363,7 @@ def _hash_size(overrides: Overrides, columns: Sequence[Column]) -> int:
 
 
 def _wanted(names: Sequence[str], overrides: Overrides) -> dict[int, str]:
-    """Return the roles that the user gives to columns."""
+    """Return the kinds set by the user."""
     wanted: dict[int, str] = {}
     for role, some in (
         (CATEGORY, overrides.categorical),
@@ -382,10 +382,10 @@ def _wanted(names: Sequence[str], overrides: Overrides) -> dict[int, str]:
 
 
 def locate(schema: Schema, names: Sequence[str], file: str) -> list[str]:
-    """Return what the schema calls the columns of a file that has these ``names``.
+    """Return the names in the schema of the columns of a file.
 
-    Without a header the names are positions; a file that has one column less is one
-    without the label, and its columns are counted as if the label were there.
+    Without a header, names are positions. A file with one column less has no label; its
+    columns are counted as if the label were there.
     """
     if not schema.header and schema.label and len(names) == len(schema.columns) - 1:
         label = schema.columns.index(schema.label)
@@ -405,16 +405,17 @@ def locate(schema: Schema, names: Sequence[str], file: str) -> list[str]:
 
 
 def _list(names: Sequence[str], most: int = 12) -> str:
-    """Return names to read, not too many of them."""
+    """Return names for a message, at most ``most``."""
     shown = ", ".join(map(repr, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def remedy(category: bool) -> str:
-    """Return what to do about a missing value."""
-    if category:
-        return f"{option('missing', 'zero')} ignores the missing value"
-    return (
-        f"{option('missing', 'zero')} replaces it by zero, and in training "
-        f"{option('missing', 'impute')} by the mean of the column"
-    )
+def missing_value(category: bool = False) -> str:
+    """Return the message for a missing value."""
+    remedy = f"{option('missing', 'zero')} ignores the missing value"
+    if not category:
+        remedy = (
+            f"{option('missing', 'zero')} replaces it by zero, and in training "
+            f"{option('missing', 'impute')} by the mean of the column"
+        )
+    return f"the value is missing: {remedy}"

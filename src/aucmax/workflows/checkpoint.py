@@ -46,8 +46,8 @@ def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
             "with the same options and data, or delete the file to start again."
         )
     task = Task.from_json(recipe["task"])
-    told = Origin.told(recipe), Spreads.told(recipe)
-    return Run(settled, source, None, task, estimator, passes, progress, *told)
+    known = Origin.from_recipe(recipe), Spreads.from_recipe(recipe)
+    return Run(settled, source, None, task, estimator, passes, progress, *known)
 
 
 def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:

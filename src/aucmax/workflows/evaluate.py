@@ -199,7 +199,7 @@ def collect(
         columns[by] if by is not None else None,
         columns[time] if time is not None else None,
         _joined(weights, source),
-        Origin.told(model.recipe).among(heads),
+        Origin.from_recipe(model.recipe).among(heads),
     )
 
 

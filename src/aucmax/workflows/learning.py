@@ -1,6 +1,5 @@
 """The loops over the rows: batch by batch, or all rows at once."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.base.stream_learner import StreamLearner
-from aucmax.io.background import prefetch, ticking
+from aucmax.io.background import prefetch
 from aucmax.io.batch import START, Batch, Positive
 from aucmax.io.collect import concatenate, widened
 from aucmax.io.feature_scales import Spreads
@@ -41,7 +40,7 @@ def learn_stream(
         while progress.passes < run.passes:
             begun, run.begun = run.begun, None
             reading = begun or run.source.batches(progress.position)
-            for part in ticking(_split(run, reading), _PATIENCE):
+            for part in prefetch(_split(run, reading), _PATIENCE):
                 if part is not None:
                     batch, held = part
                     if progress.passes == 0:
@@ -134,7 +133,7 @@ class Evaluator:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._pool = ThreadPoolExecutor(1, "aucmax-evaluator")
-        self._open: deque[Future[tuple[float, float]]] = deque()
+        self._open: Future[tuple[float, float]] | None = None
 
     def __enter__(self) -> "Evaluator":
         return self
@@ -149,12 +148,13 @@ class Evaluator:
     def rank(self, X: Any, positive: Positive, score: Score) -> None:
         """Rank the rows of a batch; the arrays must not change."""
         self.wait()  # batches take memory
-        self._open.append(self._pool.submit(_correct_pairs, X, positive, score))
+        self._open = self._pool.submit(_correct_pairs, X, positive, score)
 
-    def wait(self, most: int = 0) -> None:
-        """Wait until at most ``most`` batches are left; add up the others in order."""
-        while len(self._open) > most:
-            wins, pairs = self._open.popleft().result()
+    def wait(self) -> None:
+        """Wait for the last batch, and count its pairs."""
+        if self._open is not None:
+            wins, pairs = self._open.result()
+            self._open = None
             self._progress.wins += wins
             self._progress.pairs += pairs
 

@@ -1,4 +1,4 @@
-"""What a training run is asked to do, how far it is, and who is told."""
+"""Options, progress and callbacks of a training run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
