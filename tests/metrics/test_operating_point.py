@@ -50,6 +50,14 @@ def check(y, score, point, threshold):
 
 
 @patient
+@given(rows(), st.integers(0, 40))
+def test_at_most_so_many_rows(data, wanted):
+    y, score = data
+    expected = best(y, score, lambda tp, fp: tp + fp <= wanted, lambda tp, fp: tp + fp)
+    check(y, score, operating_point(y, score, rows=wanted), expected)
+
+
+@patient
 @given(rows(), shares)
 def test_most_positives_at_a_false_positive_rate(data, wanted):
     y, score = data

@@ -52,6 +52,11 @@ class Encoder(Protocol):
         """Return the feature rows of a data frame."""
         ...
 
+    @property
+    def column_of_feature(self) -> list[str]:
+        """Name of the column of each feature."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """Return the encoder as values that JSON can hold."""
         ...

@@ -21,6 +21,7 @@ from aucmax.blend.importance import (
     features_by_name,
     importances,
 )
+from aucmax.blend.reasons import Reason, contributions, largest, spaced
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.core.rows import Float
@@ -141,6 +142,43 @@ class BlendedModel(Ranker):
             super()._accepted(np.where(np.isnan(X), 0.0, X))
         return X
 
+    def reasons(
+        self, X: ArrayLike, *, background: ArrayLike | None = None, top: int = 3
+    ) -> list[list[Reason]]:
+        """Return the columns that contribute most to the score of each row.
+
+        The contribution of a column is the mean decrease of the score, in log-odds, if
+        its values are replaced by those of other rows. It explains the model, not the
+        world; columns that say the same share or hide their contributions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The rows to explain; a few, as each is scored again for every column.
+        background : {array-like, sparse matrix, data frame}, optional
+            Typical rows to compare with, of which 30 are used; by default X.
+        top : int, default=3
+            Number of columns for each row.
+
+        Returns
+        -------
+        list of list of Reason
+            For each row named tuples (column, contribution), the largest first.
+        """
+        rows = self._encoded_rows(X)
+        others = rows if background is None else self._encoded_rows(background)
+        columns = self._features_of_column()
+        chosen = others[spaced(others.shape[0])]
+        return largest(
+            contributions(rows, chosen, columns, self.score_rows), columns, top
+        )
+
+    def _encoded_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self.encoder_ is not None and hasattr(X, "columns"):
+            return self._accepted(self.encoder_.transform(X))
+        return self._accepted(check_array(X, **MATRIX))
+
     def _column_importances(self) -> list[Importance]:
         """Return the importances, which are computed when they are first asked for."""
         if self._held_out:
@@ -157,6 +195,8 @@ class BlendedModel(Ranker):
     def _features_of_column(self) -> dict[str, NDArray[np.int64]]:
         """Return the encoded features of each column, by its name."""
         names = self._column_of_feature
+        if names is None and self.encoder_ is not None:
+            names = self.encoder_.column_of_feature
         if names is None:
             known = getattr(self, "feature_names_in_", range(self.n_features_in_))
             names = [str(name) for name in known]

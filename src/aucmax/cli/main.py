@@ -235,6 +235,27 @@ def score(
         "--output",
         "-o",
     ),
+    probability: bool = flag(
+        "--probability", "Append the calibrated probability, too."
+    ),
+    threshold: float | None = option(
+        None,
+        "VALUE",
+        "Write only rows whose score (with --probability: probability) is at least "
+        "this.",
+    ),
+    top: int | None = option(
+        None, "K", "Write only the K rows with the highest scores, best first.", min=1
+    ),
+    per: str | None = option(
+        None, "COLUMN", "With --top: K rows for each value of the column."
+    ),
+    reasons: int = option(
+        0,
+        "N",
+        "With --top: append the N columns that contribute most to each score.",
+        min=0,
+    ),
     missing: str | None = opt.MISSING,
     reader: list[str] = opt.MODEL_INPUT,
     on_bad_line: str = opt.ON_BAD_LINE,
@@ -250,10 +271,15 @@ def score(
     """
     import_scikit_learn()
     from aucmax.cli.score import run
+    from aucmax.workflows.score import Output
+    from aucmax.workflows.select_rows import Selection
 
+    if per is not None and top is None:
+        raise typer.BadParameter("--per needs --top K.")
+    what = Output(Selection(threshold, top, per), probability, reasons)
     changes = reader_options(reader, missing=missing)
     policy = opt.bad_line_policy(on_bad_line, quarantine)
-    run(model, data, output, changes, policy, quarantine, as_json)
+    run(model, data, output, changes, policy, quarantine, what, as_json)
 
 
 @app.command(

@@ -14,7 +14,7 @@ from aucmax.cli.terminal import ReadingBar, Screen, duration, plural
 from aucmax.io.compression import expand
 from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.atomic import refuse_overwriting, refuse_twice
-from aucmax.workflows.score import Model, write_scores
+from aucmax.workflows.score import Model, Output, write_scores
 
 
 def run(
@@ -24,6 +24,7 @@ def run(
     changes: dict[str, Any],
     policy: str,
     quarantine: Path | None,
+    what: Output,
     as_json: bool,
 ) -> None:
     """Score the data; print a summary if the scores go to a file."""
@@ -44,14 +45,17 @@ def run(
     shown = output is not None or not (sys.stdout and sys.stdout.isatty())
     with closing(bad):
         watch = partial(ReadingBar, label="Scoring", shown=shown)
-        rows = write_scores(ranker, data, output, bad, watch, changes)
+        rows, written = write_scores(ranker, data, output, bad, watch, changes, what)
     screen, seconds = Screen(quiet=as_json), perf_counter() - start
     if as_json:
-        found = {"output": str(output), "rows": rows, "bad_lines": bad.count}
+        found = {"output": str(output), "rows": rows, "written": written}
+        found |= {"bad_lines": bad.count}
         print(json.dumps(found | {"seconds": round(seconds, 3)}, indent=2))
     elif output is not None:
+        some = "" if written == rows else f", {plural(written, 'row')} written"
         screen.print(
-            f"{plural(rows, 'row')} scored in {duration(seconds)}: {output}", wrap=False
+            f"{plural(rows, 'row')} scored in {duration(seconds)}{some}: {output}",
+            wrap=False,
         )
     if remark := bad.remark("given no score" if bad.in_place else "left out"):
         screen.warn(remark)

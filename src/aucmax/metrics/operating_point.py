@@ -28,6 +28,7 @@ def operating_point(
     tpr: float | None = None,
     precision: float | None = None,
     cost_ratio: float | None = None,
+    rows: float | None = None,
     threshold: float | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
@@ -53,6 +54,8 @@ def operating_point(
         false negative:
 
         .. math:: \min_t \; r \, FP(t) + FN(t).
+    rows : float, optional
+        Predict at most this many rows positive: a number of rows, or their weight.
     threshold : float, optional
         Use this threshold, compared as NumPy does: a Python number is rounded to
         float32 if the scores are float32.
@@ -89,13 +92,15 @@ def operating_point(
         "tpr": tpr,
         "precision": precision,
         "cost_ratio": cost_ratio,
+        "rows": rows,
         "threshold": threshold,
     }
     purposes = [(name, value) for name, value in given.items() if value is not None]
     if len(purposes) != 1:
         names = ", ".join(name for name, _ in purposes) or "none of them"
         raise ValueError(
-            "give one of fpr, tpr, precision, cost_ratio and threshold, not " + names
+            "give one of fpr, tpr, precision, cost_ratio, rows and threshold, not "
+            + names
         )
     purpose, wanted = purposes[0]
     _check(purpose, wanted)
@@ -114,6 +119,9 @@ def point(ranking: Steps, purpose: str, wanted: float) -> OperatingPoint:
         at = int(np.searchsorted(tp / tp[-1], wanted - slack, side="left"))
     elif purpose == "precision":
         at = _precise(tp, fp, wanted, slack)
+    elif purpose == "rows":
+        most = wanted * (1.0 + slack)
+        at = int(np.searchsorted(tp + fp, most, side="right")) - 1
     elif purpose == "cost_ratio":
         cost = wanted * fp - tp
         least = cost.min() + 2.0 * slack * (wanted * fp[-1] + tp[-1])
@@ -163,5 +171,8 @@ def _check(purpose: str, wanted: float) -> None:
     elif purpose == "cost_ratio":
         if not (isfinite(wanted) and wanted > 0.0):
             raise ValueError(f"cost_ratio must be finite and above 0, not be {wanted}")
+    elif purpose == "rows":
+        if not wanted >= 0.0:
+            raise ValueError(f"rows={wanted}: expected a number of rows, 0 or more.")
     elif wanted != wanted:
         raise ValueError("threshold is NaN")

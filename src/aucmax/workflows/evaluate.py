@@ -29,7 +29,8 @@ from aucmax.metrics.top import (
 )
 from aucmax.tables.periods import periods
 from aucmax.workflows.run import requested_task
-from aucmax.workflows.score import Model, Scores, scored
+from aucmax.workflows.score import Model, scored
+from aucmax.workflows.select_rows import Scores
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # default lengths of lists
 RATES = (0.01, 0.05, 0.1)  # false positive rates of the operating points

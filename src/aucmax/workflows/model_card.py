@@ -18,7 +18,7 @@ def model_card(
     """Return the facts by section; sections without facts are empty."""
     estimator, recipe = model.estimator, model.recipe or {}
     reader, training = recipe.get("input", {}), recipe.get("training") or {}
-    digests = Origin.told(model.recipe).files
+    digests = Origin.from_recipe(model.recipe).files
     about: dict[str, object] = {
         "file": name,
         "class": type(estimator).__name__,

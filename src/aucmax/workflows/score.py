@@ -3,40 +3,39 @@
 A model that was trained from files stores how to read such files.
 """
 
-import bz2
-import csv
-import errno
-import gzip
-import json
-import lzma
-import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from aucmax.blend.blended_model import BlendedModel
+from aucmax.blend.reasons import spaced
 from aucmax.core.validation import DataWarning
 from aucmax.io.background import prefetch
-from aucmax.io.batch import BadLine, Batch, Source
+from aucmax.io.batch import Batch, Source
 from aucmax.io.collect import widened
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import guess_format, named_set, open_data, reopen
 from aucmax.io.svmlight import SvmlightSource
 from aucmax.io.text import Text
-from aucmax.storage.atomic import refuse_overwriting, replacing
+from aucmax.storage.atomic import refuse_overwriting
 from aucmax.storage.model_file import is_model
-from aucmax.storage.standard_output import whole_output
+from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.labels import Task
 from aucmax.workflows.models import load_with_recipe
-
-_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)  # disk full, file size, quota
-
-Scores = NDArray[np.float64]
+from aucmax.workflows.score_writers import (
+    ArrowWriter,
+    CsvWriter,
+    JsonWriter,
+    ScoreWriter,
+    opened,
+)
+from aucmax.workflows.select_rows import Scores, Selection, TopRows, chosen_rows
 
 
 class Model(NamedTuple):
@@ -154,22 +153,18 @@ def scored(
         watch(batch.done, rows)
 
 
-class _ScoreWriter:
-    """Writes one score per line; the base class of writers that copy rows."""
+class Output(NamedTuple):
+    """What is written for each row beside its score, and for which rows."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    selection: Selection = Selection()
+    probability: bool = False
+    reasons: int = 0  # columns that contribute most
 
-    def write(self, batch: Batch, scores: Scores) -> None:
-        """Write the rows of a batch, and its malformed lines without a score."""
-        for rows, line in _runs(batch):
-            texts = map(repr, scores[rows].tolist())
-            self._file.write("".join(f"{text}\n" for text in texts).encode())
-            if line is not None:
-                self._file.write(b"\n")
-
-    def close(self) -> None:
-        """Write the end of the output."""
+    def names(self) -> list[str]:
+        """Return the names of the columns that are added."""
+        wanted = ("score", True), ("probability", self.probability)
+        names = [name for name, asked in wanted if asked]
+        return names + ["reasons"] * bool(self.reasons)
 
 
 def write_scores(
@@ -179,215 +174,103 @@ def write_scores(
     bad: BadLines,
     watch: Callable[[Sequence[str]], Any],
     changes: Mapping[str, Any] | None = None,
-) -> int:
+    what: Output = Output(),  # noqa: B008 (immutable)
+) -> tuple[int, int]:
     """Score data and write the scores to a file or standard output.
 
-    Return the number of rows. The file appears when it is complete. ``watch`` takes the
-    files and returns a context manager that gives ``watch`` of :func:`scored`;
-    ``changes`` are as for :meth:`Model.open`.
+    Return the numbers of rows scored and written. The file appears when it is complete.
+    ``watch`` takes the files and returns a context manager that gives ``watch`` of
+    :func:`scored`; ``changes`` are as for :meth:`Model.open`.
     """
+    _check_output(model, what)
+    if what.reasons and model.recipe is not None:
+        # Names of columns; the rows are encoded by the reader.
+        model.estimator.encoder_ = TableEncoder.from_json(model.recipe["input"])
+    selection = what.selection
     # prompt: a program that writes to the pipe may wait for the scores.
     reopened = partial(model.open, labelled=False, changes=changes)
-    source = reopened(data, keep_text=True, prompt=True)
-    known, rows = source.recipe()["format"], 0
+    extra = () if selection.per is None else (selection.per,)
+    source = reopened(data, keep_text=True, prompt=True, extra=extra)
+    known, rows, written = source.recipe()["format"], 0, 0
+    if known == "svmlight" and not selection.all_rows:
+        raise ValueError(
+            "--threshold and --top leave out rows, but scores of svmlight data are "
+            "matched to rows by their order; use CSV, JSON lines or Parquet."
+        )
     to_parquet = output is not None and output.suffix in (".parquet", ".pq")
     if to_parquet and known != "parquet":
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if output is not None:
         refuse_overwriting(output, source.files)
-    with _opened(output) as file, watch(source.files) as meter:
-        writer: _ScoreWriter
+    held = TopRows(selection) if selection.top is not None else None
+    background: Any = None
+    with opened(output) as file, watch(source.files) as meter:
+        writer: ScoreWriter
         if known == "csv":
-            writer = _CsvWriter(file, source, reopened)
+            writer = CsvWriter(file, what.names(), source, reopened)
         elif known == "parquet":
-            writer = _ArrowWriter(file, to_parquet)
+            writer = ArrowWriter(file, what.names(), to_parquet)
         else:
-            writer = (_JsonWriter if known == "jsonl" else _ScoreWriter)(file)
+            kind = JsonWriter if known == "jsonl" else ScoreWriter
+            writer = kind(file, what.names())
         for batch, scores in scored(model, source, meter):
             bad.take(batch.malformed)
-            if not bad.in_place:
+            if scores.size or batch.malformed:
+                writer.check(batch)
+            if not (bad.in_place and selection.all_rows):
                 batch = batch._replace(malformed=[])
-            writer.write(batch, scores)
+            rows += scores.size
+            if what.reasons and background is None and scores.size:
+                background = batch.rows[spaced(scores.size)]
+            if selection.threshold is not None:
+                places = np.flatnonzero(_compared(scores, what) >= selection.threshold)
+                batch, scores = chosen_rows(batch, places), scores[places]
+            if held is not None:
+                held.add(batch, scores)
+                continue
+            writer.write(batch, _columns(model, batch, scores, background, what))
+            written += scores.size
             if output is None:
                 file.flush()
-            rows += scores.size
+        if held is not None and (found := held.rows()) is not None:
+            writer.write(found[0], _columns(model, *found, background, what))
+            written += found[1].size
         writer.close()
-    return rows
+    return rows, written
 
 
-def _runs(batch: Batch) -> Iterator[tuple[slice, BadLine | None]]:
-    """Yield runs of rows, each with the malformed line after it, None for the last."""
-    first = 0
-    malformed = batch.malformed
-    places = np.searchsorted(batch.line_numbers, [line.line for line in malformed])
-    for place, line in zip(places.tolist(), malformed, strict=True):
-        yield slice(first, place), line
-        first = place
-    yield slice(first, None), None
+def _check_output(model: Model, what: Output) -> None:
+    name = type(model.estimator).__name__
+    if what.probability and not hasattr(model.estimator, "predict_proba"):
+        raise ValueError(
+            f"--probability: {name} produces ranking scores, not probabilities; train "
+            "with the default algorithm."
+        )
+    if what.reasons and not isinstance(model.estimator, BlendedModel):
+        raise ValueError(f"--reasons needs a model of AUCClassifier, not of {name}.")
+    if what.reasons and what.selection.top is None:
+        raise ValueError("--reasons takes a while for each row: add --top K.")
 
 
-class _CsvWriter(_ScoreWriter):
-    """Copies the lines of CSV data and appends a field."""
+def _compared(scores: Scores, what: Output) -> Scores:
+    """Return what a threshold is compared with."""
+    return expit(scores) if what.probability else scores
 
-    def __init__(
-        self, file: BinaryIO, source: Any, reopened: Callable[[list[str]], Any]
-    ) -> None:
-        super().__init__(file)
-        self._source, self._reopened = source, reopened
-        self._names: bytes | None = source.header()
-        self._end: bytes | None = None  # of a line, as in the input
-        self._seen: str | None = None  # file of the last rows
 
-    def write(self, batch: Batch, scores: Scores) -> None:
-        data, starts, stops = batch.text
-        if not scores.size and not batch.malformed:
-            return
-        if self._end is None:
-            two = data[stops[0] : stops[0] + 2] if scores.size else b""
-            self._begin(b"\r\n" if two == b"\r\n" else b"\n")
-        elif batch.file != self._seen:
-            self._compare(batch.file)
-        self._seen = batch.file
-        delimiter, end = self._source.delimiter.encode(), self._end or b"\n"
-        bounds = starts.tolist(), stops.tolist(), scores.tolist()
-        lines = [
-            b"%b%b%b%b" % (data[start:stop], delimiter, repr(score).encode(), end)
-            for start, stop, score in zip(*bounds, strict=True)
+def _columns(
+    model: Model, batch: Batch, scores: Scores, background: Any, what: Output
+) -> list[NDArray[Any]]:
+    columns: list[NDArray[Any]] = [scores]
+    if what.probability:
+        columns.append(expit(scores))
+    if what.reasons:
+        rows = widened(batch.rows, model.width)
+        found = model.estimator.reasons(
+            rows, background=widened(background, model.width), top=what.reasons
+        )
+        texts = [
+            "; ".join(f"{one.column} {one.contribution:+.2f}" for one in row)
+            for row in found
         ]
-        for rows, line in _runs(batch):
-            self._file.write(b"".join(lines[rows]))
-            if line is not None:
-                self._file.write(line.text + delimiter + end)
-
-    def close(self) -> None:
-        if self._end is None:
-            self._begin(b"\n")
-
-    def _begin(self, end: bytes) -> None:
-        self._end = end
-        if self._names is not None:
-            delimiter = self._source.delimiter
-            text = self._names.decode(errors="replace")
-            names = next(csv.reader([text], delimiter=delimiter), [])
-            more = f"{delimiter}{free_name(names)}".encode()
-            self._file.write(self._names + more + end)
-
-    def _compare(self, name: str) -> None:
-        """Raise an error if a file has another header than the first one."""
-        other = self._reopened([name])
-        if (other.header(), other.delimiter) != (self._names, self._source.delimiter):
-            raise ValueError(
-                f"{name} has other columns than {self._source.files[0]}, or another "
-                "order of columns: score the files one by one."
-            )
-
-
-class _JsonWriter(_ScoreWriter):
-    """Copies the objects of JSON lines and appends a field."""
-
-    def write(self, batch: Batch, scores: Scores) -> None:
-        data, starts, stops = batch.text
-        bounds = starts.tolist(), stops.tolist(), scores.tolist()
-        lines = [
-            _with_score(data[start:stop], score)
-            for start, stop, score in zip(*bounds, strict=True)
-        ]
-        for rows, line in _runs(batch):
-            self._file.write(b"".join(lines[rows]))
-            if line is not None:
-                self._file.write(line.text + b"\n")
-
-
-def _with_score(text: bytes, score: float) -> bytes:
-    inner = text[:-1].rstrip()
-    name = free_name(json.loads(text)) if b'"score' in text else "score"
-    comma = b"" if inner == b"{" else b", "
-    return b'%b%b"%b": %b}\n' % (inner, comma, name.encode(), repr(score).encode())
-
-
-class _ArrowWriter(_ScoreWriter):
-    """Appends a column to Arrow batches, and writes Parquet or CSV."""
-
-    def __init__(self, file: BinaryIO, to_parquet: bool) -> None:
-        super().__init__(file)
-        self._to_parquet = to_parquet
-        self._sink: Any = None
-
-    def write(self, batch: Batch, scores: Scores) -> None:
-        import pyarrow as pa
-
-        batches, null = [], []
-        for rows, line in _runs(batch):
-            start, stop, _ = rows.indices(scores.size)
-            batches.append(batch.text.slice(start, stop - start))
-            null += [False] * (stop - start)
-            if line is not None:
-                batches.append(line.row)
-                null.append(True)
-        mask = np.array(null, bool)
-        column = np.zeros(mask.size)
-        column[~mask] = scores
-        table = pa.Table.from_batches(batches, batch.text.schema)
-        name = free_name(table.schema.names)
-        table = table.append_column(name, pa.array(column, mask=mask))
-        table = table.combine_chunks()  # one row group per batch
-        if self._sink is None:
-            self._sink = self._begin(table.schema)
-        self._sink.write(table)
-
-    def _begin(self, schema: Any) -> Any:
-        if self._to_parquet:
-            from pyarrow.parquet import ParquetWriter
-
-            return ParquetWriter(self._file, schema)
-        from pyarrow.csv import CSVWriter, WriteOptions
-
-        return CSVWriter(self._file, schema, write_options=WriteOptions())
-
-    def close(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
-
-
-def free_name(names: Collection[str]) -> str:
-    """Return "score", or "score_2" and so on if that name is taken."""
-    name, number = "score", 1
-    while name in names:
-        number += 1
-        name = f"score_{number}"
-    return name
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    """Open a file that appears when it is complete, compressed by its name."""
-    try:
-        if output is None:
-            if sys.stdout is None:
-                raise OSError("Standard output is closed: name a file with -o.")
-            with whole_output():
-                yield sys.stdout.buffer
-        else:
-            with replacing(output) as file, _compressed(file, output.suffix) as packed:
-                yield packed
-    except OSError as error:
-        if error.errno in _FULL:  # name the file
-            name = "standard output" if output is None else str(output)
-            raise OSError(error.errno, error.strerror, name) from error
-        raise
-
-
-def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    if suffix == ".gz":
-        # Neither time nor name inside: the same scores give the same file.
-        return gzip.GzipFile("", "wb", 6, file, mtime=0)
-    if suffix == ".bz2":
-        return bz2.BZ2File(file, "wb")
-    if suffix == ".xz":
-        return lzma.LZMAFile(file, "wb", preset=1)
-    if suffix != ".zst":
-        return nullcontext(file)
-    import zstandard
-
-    writer = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
-    return cast("AbstractContextManager[Any]", writer)
+        columns.append(np.array(texts, dtype=object))
+    return columns
