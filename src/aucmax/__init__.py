@@ -94,7 +94,7 @@ _PUBLIC = {
     "load": "aucmax.workflows.models",
     "named": "aucmax.registry",
 }
-_MODULES = ("cluster", "data", "losses", "metrics")
+_MODULES = ("cluster", "data", "goals", "losses", "metrics", "report", "thresholds")
 # ``cluster`` needs an optional extra: ``from aucmax import *`` must work without it.
 __all__ = [*_PUBLIC, *(name for name in _MODULES if name != "cluster")]
 

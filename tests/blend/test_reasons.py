@@ -40,5 +40,5 @@ def test_reasons_of_a_frame_name_its_columns():
     for reasons in model.reasons(frame.iloc[best], background=frame, top=2):
         assert {one.column for one in reasons} == {"signal", "kind"}
         assert all(one.contribution > 0.0 for one in reasons)
-    with pytest.raises(ValueError, match="no column .signal"):
+    with pytest.raises(ValueError, match="no column"):
         model.reasons(frame[["noise"]])

@@ -26,10 +26,13 @@ from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.core.rows import Float
 from aucmax.core.validation import MATRIX, MOST
+from aucmax.goals import Goal, parse
 from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.intervals import Interval
 from aucmax.storage.estimator import below
 from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
+from aucmax.thresholds import Threshold
 
 _BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
 MAX_COLUMNS = 200  # with importances; more would take too long
@@ -38,6 +41,10 @@ MAX_COLUMNS = 200  # with importances; more would take too long
 class BlendedModel(Ranker):
     """Base class of AUCClassifier: what is known after ``fit``."""
 
+    goal: str | Goal
+    goal_: Interval
+    threshold_: Threshold | None
+    out_of_fold_: Float
     auc_: AUCInterval
     leaderboard_: list[BlendLeaderboardEntry]
     members_: dict[str, list[Any]]
@@ -65,6 +72,25 @@ class BlendedModel(Ranker):
         """
         score = self.decision_function(X)
         return np.column_stack([expit(-score), expit(score)])
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the predicted label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``: the positive one from ``threshold_`` on, if the
+            goal has one, otherwise above a probability of one half.
+        """
+        score = self.decision_function(X)
+        if self.threshold_ is not None:
+            return self.classes_[(score >= self.threshold_.value).astype(np.intp)]
+        return self.classes_[(score > parse(self.goal).score).astype(np.intp)]
 
     @property
     def columns_(self) -> list[ColumnKind]:
@@ -239,8 +265,13 @@ class BlendedModel(Ranker):
         state = super().state()
         counts = [(name, len(models)) for name, models in self.members_.items()]
         state.header["notes"] = Notes(
-            *(self.auc_, self.leaderboard_, self._column_importances()),
-            *(self._duplicates, counts),
+            auc=self.auc_,
+            leaderboard=self.leaderboard_,
+            importances=self._column_importances(),
+            repeats=self._duplicates,
+            models=counts,
+            goal=self.goal_,
+            threshold=self.threshold_,
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
@@ -258,6 +289,7 @@ class BlendedModel(Ranker):
         estimator.auc_, estimator.leaderboard_ = notes.auc, notes.leaderboard
         estimator._importances, estimator._held_out = notes.importances, []
         estimator._duplicates = notes.repeats
+        estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
         encoded = state.header.get("encoded", estimator.n_features_in_)
         estimator._layout = layout = RowLayout.restored(encoded, own)
         counts, widths = dict(notes.models), layout.member_widths

@@ -37,12 +37,16 @@ from aucmax.blend.default_members import (
     named_members,
 )
 from aucmax.blend.duplicates import count_duplicates
+from aucmax.blend.goal import reach
 from aucmax.blend.importance import (
     held_out_samples,
 )
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import encode_table, label_task
 from aucmax.core.rows import Float
+from aucmax.goals import KINDS as GOALS
+from aucmax.goals import Goal
+from aucmax.goals import parse as parse_goal
 from aucmax.tables.positive_class import check_positive
 
 if TYPE_CHECKING:  # imports pyarrow
@@ -82,6 +86,12 @@ class AUCClassifier(BlendedModel):
         kernel ranker if there are fewer than 3000 rows. For more than 100,000 rows,
         boosted trees and a linear ranker; for sparse rows with more than 2000 features,
         two linear rankers.
+    goal : str or goal, default="auc"
+        What the ranking is for: "auc", "pauc@fpr=0.05", "recall@fpr=0.01",
+        "precision@k=100", "precision@share=0.01" or "net_benefit@0.05..0.2"; see
+        :mod:`aucmax.goals`. It sets ``goal_``, ``threshold_`` and the threshold of
+        ``predict``. Training maximises AUC for every goal: training for the top of the
+        ranking was not better there (docs/goals.md).
     cv : int, cross-validation generator or iterable, default=None
         Number of folds, or any ``cv`` that scikit-learn accepts; by default 5, and 3
         for more than 100,000 rows. Use ``TimeSeriesSplit`` to evaluate members on later
@@ -112,6 +122,17 @@ class AUCClassifier(BlendedModel):
 
     Attributes
     ----------
+    goal_ : Interval
+        Value of the goal on out-of-fold scores, with a 95 % confidence interval.
+    threshold_ : Threshold or None
+        The threshold of ``predict``, and what it promises for new rows with a
+        confidence of 95 %: for ``recall@fpr`` and ``pauc@fpr`` the false positive rate,
+        for ``precision@k`` and ``precision@share`` the share of rows called positive.
+        None if the goal promises nothing, or if the rows are too few (with a warning).
+        It is chosen on out-of-fold scores; those of the blend vary a little less.
+    out_of_fold_ : ndarray of shape (n_samples,)
+        Score of each training row by models that were not fitted to it; NaN for rows
+        that ``cv`` does not hold out. Not stored in model files.
     auc_ : AUCInterval
         AUC on held-out rows (mean over the folds), with a 95 % confidence interval for
         the AUC of the fitted model on new rows.
@@ -176,6 +197,7 @@ class AUCClassifier(BlendedModel):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "members": ["array-like", None],
+        "goal": [str, *GOALS],
         "cv": ["cv_object", None],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "categorical": ["array-like", None],
@@ -191,6 +213,7 @@ class AUCClassifier(BlendedModel):
         self,
         members: Any = None,
         *,
+        goal: str | Goal = "auc",
         cv: Any = None,
         time_budget: float | None = None,
         categorical: Sequence[str | int] | None = None,
@@ -202,6 +225,7 @@ class AUCClassifier(BlendedModel):
         verbose: Any = False,
     ) -> None:
         self.members = members
+        self.goal = goal
         self.cv = cv
         self.time_budget = time_budget
         self.categorical = categorical
@@ -285,7 +309,7 @@ class AUCClassifier(BlendedModel):
         encoder: "TableEncoder | None",
         progress: Progress | None,
     ) -> Self:
-        begun = monotonic()
+        begun, goal = monotonic(), parse_goal(self.goal)
         seed = generator(self.random_state).randint(np.iinfo(np.int32).max // 2)
         X, signed = self._encoded(X, y, sample_weight, encoder)
         present = signed != 0.0
@@ -321,6 +345,11 @@ class AUCClassifier(BlendedModel):
         self.auc_, self.leaderboard_ = result.auc, result.leaderboard
         self.members_ = {member.name: member.models for member in result.members}
         self._blend, self._odds = result.blend, result.calibration
+        self.out_of_fold_ = np.full(len(present), np.nan)
+        self.out_of_fold_[present] = result.scores
+        self.goal_, self.threshold_ = reach(
+            goal, result.scores, rows.signed, result.auc
+        )
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out = [], []
         if len(self._features_of_column()) <= MAX_COLUMNS:

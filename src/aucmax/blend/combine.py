@@ -47,6 +47,7 @@ class Combination(NamedTuple):
     members: list[FittedMember]  # those with a positive weight
     blend: Float  # (3, members) mean and scale of the scores, and weights
     calibration: Float  # (2,) slope and offset: log-odds of the blended score
+    scores: Float  # out-of-fold log-odds of each row; NaN if it was in no test fold
 
 
 def combine(
@@ -78,12 +79,16 @@ def combine(
         )
         for j, member in enumerate(fitted)
     ]
+    calibration = _calibrate(blended, signed)
+    scores = np.full(len(rows.signed), np.nan)
+    scores[scored] = calibration[0] * blended + calibration[1]
     return Combination(
         interval(blended, w / scale),
         sorted(entries, key=lambda entry: -entry.auc),
         [member for j, member in enumerate(fitted) if w[j]],
         np.array([mean, scale, w])[:, w > 0.0],
-        _calibrate(blended, signed),
+        calibration,
+        scores,
     )
 
 

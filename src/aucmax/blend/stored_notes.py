@@ -1,5 +1,6 @@
 """Results of a blend as JSON values of a model file, and its models."""
 
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from aucmax.base.ranker import Ranker
@@ -7,8 +8,11 @@ from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.importance import Importance
 from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.intervals import Interval
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import State
+from aucmax.thresholds import Promise, Threshold
+from aucmax.thresholds import parse as parse_promise
 
 
 class Notes(NamedTuple):
@@ -19,6 +23,8 @@ class Notes(NamedTuple):
     importances: list[Importance]  # in the order of the columns
     repeats: DuplicateCounts
     models: list[tuple[str, int]]
+    goal: Interval
+    threshold: Threshold | None
 
     def to_json(self) -> dict[str, Any]:
         """Return lists and numbers, by the names of the fields."""
@@ -28,6 +34,8 @@ class Notes(NamedTuple):
             "importances": [list(column) for column in self.importances],
             "repeats": list(self.repeats),
             "models": [list(member) for member in self.models],
+            "goal": list(self.goal),
+            "threshold": None if self.threshold is None else _told(self.threshold),
         }
 
     @classmethod
@@ -40,7 +48,32 @@ class Notes(NamedTuple):
             [Importance._make(_line(line)) for line in notes["importances"]],
             DuplicateCounts(int(repeated), int(split)),
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
+            Interval(*map(_number, notes.get("goal", notes["auc"][:3]))),
+            _threshold(notes.get("threshold")),
         )
+
+
+def _told(found: Threshold) -> dict[str, Any]:
+    """Return a threshold as JSON values; None where a number is not finite."""
+    values = found._asdict() | {"promise": list(found.promise)}
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in values.items()
+    }
+
+
+def _threshold(told: Any) -> Threshold | None:
+    if told is None:
+        return None
+    rate, bound = told["promise"]
+    promise = Promise(_text(rate), _number(bound))
+    parse_promise(str(promise))  # raises an error if there is no such rate
+    numbers = {
+        key: nan if value is None else _number(value)
+        for key, value in told.items()
+        if key != "promise"
+    }
+    return Threshold(promise=promise, **numbers)
 
 
 def restore_members(

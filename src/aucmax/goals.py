@@ -1,0 +1,237 @@
+"""Goals: which part of a ranking counts, as text or as small objects.
+
+- ``auc`` or ``AUC()``: the whole ranking.
+- ``pauc@fpr=0.05`` or ``PartialAUC(0.05)``: recall at false positive rates up to 5 %.
+- ``recall@fpr=0.01`` or ``RecallAtFPR(0.01)``: positives found at that rate.
+- ``precision@k=100`` or ``PrecisionAtTop(100)``: positives among the 100 highest rows.
+- ``precision@share=0.01`` or ``PrecisionAtTop(0.01)``: among the highest 1 %.
+- ``net_benefit@0.05..0.2`` or ``NetBenefit(0.05, 0.2)``: decisions at these
+  threshold probabilities.
+"""
+
+import re
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from aucmax.metrics.area import partial_auc_interval
+from aucmax.metrics.delong import auc_interval
+from aucmax.metrics.inputs import as_scores, positives
+from aucmax.metrics.intervals import Interval, normal_quantile
+from aucmax.metrics.rates import tpr_at
+from aucmax.metrics.roc_steps import check_share
+from aucmax.metrics.top import precision_interval
+from aucmax.thresholds import Promise
+
+_GRID = 31  # threshold probabilities of a net benefit
+
+
+class Goal(Protocol):
+    """What a ranking is for."""
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return its value on rows scored by log-odds, with a confidence interval."""
+        ...
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return what the default threshold is to hold, for a table of so many rows."""
+        ...
+
+    @property
+    def score(self) -> float:
+        """Threshold if nothing is promised, in log-odds."""
+        ...
+
+
+@dataclass(frozen=True)
+class AUC:
+    """The area under the ROC curve: the whole ranking counts."""
+
+    score = 0.0
+
+    def __str__(self) -> str:
+        return "auc"
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the AUC with its confidence interval."""
+        return Interval(*auc_interval(y, score, level=level)[:3])
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return None: rows with a probability above one half are called positive."""
+        return None
+
+
+@dataclass(frozen=True)
+class PartialAUC:
+    """The partial AUC up to a false positive rate, on the scale of an AUC."""
+
+    fpr: float
+    score = 0.0
+
+    def __post_init__(self) -> None:
+        check_share("fpr", self.fpr)
+
+    def __str__(self) -> str:
+        return f"pauc@fpr={self.fpr:g}"
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the standardised partial AUC with its confidence interval."""
+        return partial_auc_interval(
+            y, score, max_fpr=self.fpr, standardise=True, level=level
+        )
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return the false positive rate that the threshold is not to exceed."""
+        return Promise("fpr", self.fpr) if self.fpr < 1.0 else None
+
+
+@dataclass(frozen=True)
+class RecallAtFPR:
+    """The recall at a false positive rate."""
+
+    fpr: float
+    score = 0.0
+
+    def __post_init__(self) -> None:
+        check_share("fpr", self.fpr, "(", ")")
+
+    def __str__(self) -> str:
+        return f"recall@fpr={self.fpr:g}"
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the recall with its confidence interval."""
+        return tpr_at(y, score, self.fpr, level=level)
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return the false positive rate that the threshold is not to exceed."""
+        return Promise("fpr", self.fpr)
+
+
+@dataclass(frozen=True)
+class PrecisionAtTop:
+    """The precision of the highest rows: a number of rows, or a share of them."""
+
+    k: int | float
+    score = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, float):
+            check_share("share", self.k, "(", ")")
+        elif self.k < 1:
+            raise ValueError(f"k={self.k}: expected a number of rows, at least 1.")
+
+    def __str__(self) -> str:
+        kind = "share" if isinstance(self.k, float) else "k"
+        return f"precision@{kind}={self.k:g}"
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the precision with its confidence interval."""
+        k = self.k if isinstance(self.k, float) else min(self.k, np.size(y))
+        return precision_interval(y, score, k, level=level)
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return the share of rows that the threshold is not to call more of."""
+        share = self.k if isinstance(self.k, float) else self.k / n_rows
+        return Promise("alerts", share) if share < 1.0 else None
+
+
+@dataclass(frozen=True)
+class NetBenefit:
+    """The mean net benefit over a range of threshold probabilities."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        check_share("low", self.low, "(", ")")
+        check_share("high", self.high, "(", ")")
+        if self.low > self.high:
+            raise ValueError(f"low={self.low} is above high={self.high}.")
+
+    def __str__(self) -> str:
+        return f"net_benefit@{self.low:g}..{self.high:g}"
+
+    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+        """Return the net benefit of log-odds with a normal confidence interval."""
+        positive = positives(y)
+        p = expit(as_scores(score, positive.size).astype(np.float64))
+        grid = np.linspace(self.low, self.high, _GRID)
+        each = np.zeros(positive.size)
+        for t in grid:
+            each += (p >= t) * np.where(positive, 1.0, -t / (1.0 - t)) / grid.size
+        half = normal_quantile(level) * float(each.std(ddof=1)) / sqrt(each.size)
+        value = float(each.mean())
+        return Interval(value, value - half, value + half)
+
+    def promise(self, n_rows: int) -> Promise | None:
+        """Return None: the threshold is a probability."""
+        return None
+
+    @property
+    def score(self) -> float:
+        """Log-odds of the middle of the range."""
+        return float(logit(0.5 * (self.low + self.high)))
+
+
+KINDS = (AUC, PartialAUC, RecallAtFPR, PrecisionAtTop, NetBenefit)
+_NUMBER = r"([\d.eE+-]+)(%?)"
+_FORMS: tuple[tuple[str, Any], ...] = (
+    (rf"pauc@fpr={_NUMBER}", PartialAUC),
+    (rf"recall@fpr={_NUMBER}", RecallAtFPR),
+    (rf"precision@share={_NUMBER}", PrecisionAtTop),
+)
+_HELP = (
+    "expected auc, pauc@fpr=0.05, recall@fpr=0.01, precision@k=100, "
+    "precision@share=0.01 or net_benefit@0.05..0.2"
+)
+
+
+def parse(goal: str | Goal) -> Goal:
+    """Return the goal that a text states; a goal is returned as it is.
+
+    Parameters
+    ----------
+    goal : str or goal
+        See the list at the top of this module.
+
+    Returns
+    -------
+    goal
+        An object with ``interval(y, score)``.
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goals.parse("recall@fpr=1%")
+    RecallAtFPR(fpr=0.01)
+    >>> str(goals.parse("precision@k=100"))
+    'precision@k=100'
+    """
+    if not isinstance(goal, str):
+        if isinstance(goal, KINDS):
+            return goal
+        raise TypeError(f"goal={goal!r}: {_HELP}.")
+    text = re.sub(r"\s", "", goal.lower())
+    try:
+        if text == "auc":
+            return AUC()
+        if match := re.fullmatch(r"precision@k=(\d+)", text):
+            return PrecisionAtTop(int(match[1]))
+        if match := re.fullmatch(rf"net_benefit@{_NUMBER}\.\.{_NUMBER}", text):
+            low, high = _number(match[1], match[2]), _number(match[3], match[4])
+            return NetBenefit(low, high)
+        for form, kind in _FORMS:
+            if match := re.fullmatch(form, text):
+                found: Goal = kind(_number(match[1], match[2]))
+                return found
+    except ValueError as error:
+        raise ValueError(f"goal={goal!r}: {error}") from None
+    raise ValueError(f"goal={goal!r}: {_HELP}.")
+
+
+def _number(text: str, percent: str) -> float:
+    return float(text) / (100.0 if percent else 1.0)
