@@ -87,10 +87,15 @@ class BlendedModel(Ranker):
             Labels out of ``classes_``: the positive one from ``threshold_`` on, if the
             goal has one, otherwise above a probability of one half.
         """
-        score = self.decision_function(X)
+        called = self.called(self.decision_function(X))
+        labels: NDArray[Any] = self.classes_[called.astype(np.intp)]
+        return labels
+
+    def called(self, scores: Float) -> NDArray[np.bool_]:
+        """Return which scores ``predict`` calls positive."""
         if self.threshold_ is not None:
-            return self.classes_[(score >= self.threshold_.value).astype(np.intp)]
-        return self.classes_[(score > parse(self.goal).score).astype(np.intp)]
+            return np.asarray(scores >= self.threshold_.value)
+        return np.asarray(scores > parse(self.goal).score)
 
     @property
     def columns_(self) -> list[ColumnKind]:

@@ -17,8 +17,9 @@ def reach(
 ) -> tuple[Interval, Threshold | None]:
     """Return the value of a goal, and the threshold that keeps its promise.
 
-    The goal "auc" has the cross-fitted ``auc``. ``scores`` are NaN for rows in no test fold. There is no threshold if the goal
-    promises nothing, or if the rows are too few; then there is a warning.
+    The goal "auc" has the cross-fitted ``auc``. ``scores`` are NaN for rows in no test
+    fold. There is no threshold if the goal promises nothing, or if the rows are too
+    few; then there is a warning.
     """
     known = ~np.isnan(scores)
     positive = signed[known] > 0.0

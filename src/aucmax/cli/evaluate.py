@@ -18,6 +18,7 @@ from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
 from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
+from aucmax.workflows.kept_promise import GoalReport, goal_report
 from aucmax.workflows.score import Model
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -70,15 +71,20 @@ def run(
     with closing(bad), ReadingBar(source.files) as watch:
         rows = collect(ranker, source, bad, watch, by, time, positive)
     found = evaluate(rows, at=lengths, **measures)
+    level = measures["level"]
+    goal = goal_report(ranker.estimator, rows.scores, rows.positive, level)
     screen = Screen(quiet=as_json)
     if as_json:
         facts: dict[str, Any] = {"model": str(model), "data": source.files}
         facts |= found.to_json() | {"by": by, "bad_lines": bad.count}
+        facts["goal"] = None if goal is None else goal.to_json()
         facts["trained_on"] = rows.trained_on
         facts["seconds"] = round(perf_counter() - start, 3)
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _show(found, bad.count, by, screen)
+        if goal is not None:
+            _show_goal(goal, level, screen)
     if remark := bad.remark():
         screen.warn(remark)
     if rows.trained_on:
@@ -147,6 +153,20 @@ def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
             screen.print(
                 f"… and {plural(more, 'smaller group')}: --json prints all", style="dim"
             )
+
+
+def _show_goal(report: GoalReport, level: float, screen: Screen) -> None:
+    """Print the goal, and whether its promise held."""
+    value, low, high = with_interval(*report.value)
+    limits = f"{_percent(level)} CI {low} to {high}"
+    screen.print(f"Goal {report.goal}: {value} ({limits})", style="bold")
+    if report.threshold is not None and report.rate is not None:
+        rate, low, high = (_percent(x) for x in report.rate)
+        screen.print(
+            f"Promise {report.threshold.promise}, score ≥ "
+            f"{report.threshold.value:.5g}: {report.verdict}; on these data {rate} "
+            f"({_percent(level)} CI {low} to {high})"
+        )
 
 
 def _groups(found: Evaluation, by: str, interval: str) -> Table:

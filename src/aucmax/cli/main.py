@@ -73,6 +73,13 @@ def train(
         "SPAM, BAM, NPSAM, … (see aucmax algorithms); auto chooses by data size.",
     ),
     fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
+    goal: str | None = option(
+        None,
+        "GOAL",
+        "What the ranking is for: auc, pauc@fpr=0.05, recall@fpr=0.01, "
+        "precision@k=100, precision@share=0.01, net_benefit@0.05..0.2. Sets the "
+        "threshold.",
+    ),
     param: list[str] = option(
         [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
     ),
@@ -112,15 +119,22 @@ def train(
     """Train a ranker and write it to a model file."""
     import_scikit_learn()
     from aucmax.cli.train import run, run_on_cluster
+    from aucmax.goals import parse as parse_goal
     from aucmax.workflows.choose import FAST
     from aucmax.workflows.plan import Plan
 
     if fast and algorithm != "auto":
         raise typer.BadParameter("--fast and --algorithm exclude each other: take one.")
+    params = parameters(param, "--param")
+    if goal is not None:
+        if fast or algorithm not in ("auto", "AUCClassifier"):
+            raise typer.BadParameter("--goal needs the default algorithm.")
+        params["goal"] = str(parse_goal(goal))
+        algorithm = "AUCClassifier"
     plan = Plan(
         data=data,
         algorithm=FAST if fast else algorithm,
-        params=parameters(param, "--param"),
+        params=params,
         passes=passes,
         seed=seed,
         holdout=holdout,
@@ -250,6 +264,9 @@ def score(
     per: str | None = option(
         None, "COLUMN", "With --top: K rows for each value of the column."
     ),
+    decide: bool = flag(
+        "--decide", "Append the decision, 1 or 0, by the threshold of the model's goal."
+    ),
     reasons: int = option(
         0,
         "N",
@@ -276,7 +293,7 @@ def score(
 
     if per is not None and top is None:
         raise typer.BadParameter("--per needs --top K.")
-    what = Output(Selection(threshold, top, per), probability, reasons)
+    what = Output(Selection(threshold, top, per), probability, decide, reasons)
     changes = reader_options(reader, missing=missing)
     policy = opt.bad_line_policy(on_bad_line, quarantine)
     run(model, data, output, changes, policy, quarantine, what, as_json)

@@ -158,13 +158,18 @@ class Output(NamedTuple):
 
     selection: Selection = Selection()
     probability: bool = False
+    decide: bool = False
     reasons: int = 0  # columns that contribute most
 
     def names(self) -> list[str]:
         """Return the names of the columns that are added."""
-        wanted = ("score", True), ("probability", self.probability)
-        names = [name for name, asked in wanted if asked]
-        return names + ["reasons"] * bool(self.reasons)
+        wanted = {
+            "score": True,
+            "probability": self.probability,
+            "decision": self.decide,
+            "reasons": bool(self.reasons),
+        }
+        return [name for name, asked in wanted.items() if asked]
 
 
 def write_scores(
@@ -246,6 +251,8 @@ def _check_output(model: Model, what: Output) -> None:
             f"--probability: {name} produces ranking scores, not probabilities; train "
             "with the default algorithm."
         )
+    if what.decide and not isinstance(model.estimator, BlendedModel):
+        raise ValueError(f"--decide needs a model of AUCClassifier, not of {name}.")
     if what.reasons and not isinstance(model.estimator, BlendedModel):
         raise ValueError(f"--reasons needs a model of AUCClassifier, not of {name}.")
     if what.reasons and what.selection.top is None:
@@ -263,6 +270,8 @@ def _columns(
     columns: list[NDArray[Any]] = [scores]
     if what.probability:
         columns.append(expit(scores))
+    if what.decide:
+        columns.append(model.estimator.called(scores).astype(np.int64))
     if what.reasons:
         rows = widened(batch.rows, model.width)
         found = model.estimator.reasons(

@@ -1,0 +1,66 @@
+"""The goal of a model on new data, and whether its promise held."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.blend.blended_model import BlendedModel
+from aucmax.goals import AUC, parse
+from aucmax.metrics.decisions import confusion_at
+from aucmax.metrics.intervals import Interval, wilson
+from aucmax.thresholds import Threshold
+
+
+class GoalReport(NamedTuple):
+    """A goal on new data."""
+
+    goal: str
+    value: Interval
+    threshold: Threshold | None
+    rate: Interval | None  # of the promise, on these data
+    verdict: str  # "kept", "missed by chance at most", "broken", or "" without promise
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report for JSON."""
+        found: dict[str, Any] = {"goal": self.goal, "value": list(self.value)}
+        if self.threshold is not None and self.rate is not None:
+            found |= {
+                "threshold": self.threshold.value,
+                "promise": str(self.threshold.promise),
+                "confidence": self.threshold.confidence,
+                "rate": list(self.rate),
+                "verdict": self.verdict,
+            }
+        return found
+
+
+def goal_report(
+    estimator: Any,
+    scores: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    level: float,
+) -> GoalReport | None:
+    """Return the goal on scored rows; None if the model has none but AUC."""
+    if not isinstance(estimator, BlendedModel):
+        return None
+    goal = parse(estimator.goal)
+    if isinstance(goal, AUC):
+        return None
+    value, threshold = goal.interval(positive, scores, level), estimator.threshold_
+    if threshold is None:
+        return GoalReport(str(goal), value, None, None, "")
+    found = confusion_at(positive, scores, threshold.value, level=level)
+    rates = {
+        "fpr": found.fpr,
+        "recall": found.recall,
+        "precision": found.precision,
+        "alerts": wilson((found.tp + found.fp) / scores.size, scores.size, level),
+    }
+    name, bound = threshold.promise
+    rate = rates[name]
+    upper = name in ("fpr", "alerts")  # the bound is one from above
+    held = rate.value <= bound if upper else rate.value >= bound
+    near = rate.low <= bound if upper else rate.high >= bound
+    verdict = "kept" if held else "missed by chance at most" if near else "broken"
+    return GoalReport(str(goal), value, threshold, rate, verdict)
