@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,13 @@ from aucmax.io.compression import STDIN
 from aucmax.io.text import Text
 from aucmax.tables.options import option
 
-FORMATS = ("svmlight", "csv", "jsonl", "parquet")
+_READERS = {
+    "svmlight": ("svmlight", "SvmlightSource"),
+    "csv": ("csv_source", "CsvSource"),
+    "jsonl": ("json_lines", "JsonLinesSource"),
+    "parquet": ("arrow_source", "ArrowSource"),
+}
+FORMATS = tuple(_READERS)
 
 _ENDINGS = {
     ".svm": "svmlight",
@@ -270,18 +277,6 @@ def _by_look(text: Text) -> str:
 
 
 def _reader(format: str) -> Any:
-    if format == "svmlight":
-        from aucmax.io.svmlight import SvmlightSource
-
-        return SvmlightSource
-    if format == "csv":
-        from aucmax.io.csv_source import CsvSource
-
-        return CsvSource
-    if format == "jsonl":
-        from aucmax.io.json_lines import JsonLinesSource
-
-        return JsonLinesSource
-    from aucmax.io.arrow_source import ArrowSource
-
-    return ArrowSource
+    """Import a reader: pyarrow is not needed for svmlight files."""
+    module, name = _READERS[format]
+    return getattr(import_module(f"aucmax.io.{module}"), name)
