@@ -281,7 +281,7 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(OSError, match=r"hit.parquet: the file is damaged"):
         list(ArrowSource([str(tmp_path / "hit.parquet")], **OPTIONS).batches())
     (tmp_path / "text.parquet").write_bytes(b"a,b\n")
-    with pytest.raises(ValueError, match="no Parquet or Arrow file"):
+    with pytest.raises(ValueError, match="not a Parquet or Arrow file"):
         ArrowSource([str(tmp_path / "text.parquet")]).recipe()
     with pytest.raises(ValueError, match="standard input"):
         ArrowSource(["-"])

@@ -20,6 +20,7 @@ from scipy import sparse
 import aucmax
 from aucmax.io import text
 from aucmax.io.batch import Batch, Position
+from aucmax.io.csv_source import CsvSource  # before BLOCK is patched: it copies it
 from aucmax.io.fingerprint import file_digest
 from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.models import save_model
@@ -620,7 +621,7 @@ def test_a_pipe_stopped_anywhere_and_resumed(data, tmp_path, monkeypatch, format
         reader |= {"label": "y", "text": ["note"]}
     monkeypatch.setattr(text, "BLOCK", 3000)
     monkeypatch.setattr(text, "_FIRST", 200)
-    monkeypatch.setattr("aucmax.io.csv_source.CsvSource._block", 3000)
+    monkeypatch.setattr(CsvSource, "_block", 3000)
     plan = Plan(["-"], "SPAM", reader=reader)
     whole, output = tmp_path / "whole.aucmax", tmp_path / "parts.aucmax"
 

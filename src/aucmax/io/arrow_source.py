@@ -1,8 +1,8 @@
-"""Parquet, Arrow and Feather files, by record batches.
+"""Reader of Parquet, Arrow and Feather files.
 
-``Position.offset`` counts rows. Batches end where row groups do, and before that after
-a number of rows that follows from the number of columns: from the end of any batch on,
-they are the same.
+``Position.offset`` counts rows. A batch ends with a row group, or after a number of
+rows that depends on the number of columns only: reading that resumes at the end of any
+batch gives the same batches.
 """
 
 import os
@@ -25,7 +25,7 @@ from aucmax.tables.schema import Schema, find
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
-_BATCH = 1 << 22  # bytes that a batch may take when a value takes eight
+_BATCH = 1 << 22  # bytes of a batch, at eight per value
 _FEWEST, _MOST = 1 << 8, 1 << 16  # rows of a batch
 
 
@@ -35,11 +35,11 @@ class ArrowSource(TableSource):
     Parameters
     ----------
     paths : sequence of str
-        Files, patterns, directories (of which the files with such names are read).
+        Files, patterns, folders (of which files with these endings are read).
     keep_text : bool, default=False
         Whether ``Batch.text`` is a record batch of the rows with all their columns.
     **options
-        Those of :class:`~aucmax.io.csv_source.CsvSource`, but for those of text.
+        As for :class:`~aucmax.io.csv_source.CsvSource`, except those of text.
     """
 
     _format = "parquet"
@@ -127,7 +127,7 @@ def _files(paths: Sequence[str]) -> list[str]:
 
 
 class Batches:
-    """One file, opened, whatever its format."""
+    """Record batches of an open file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -147,7 +147,7 @@ class Batches:
                 self.schema = self._arrow.schema
             else:
                 raise ValueError(
-                    f"{file}: this is no Parquet or Arrow file: it begins with "
+                    f"{file}: this is not a Parquet or Arrow file: it begins with "
                     f"{magic!r}"
                 )
         except (pa.ArrowException, OSError) as error:
@@ -166,7 +166,7 @@ class Batches:
         )
 
     def group_sizes(self) -> list[int] | None:
-        """Return the rows of each row group, if the file says so at its end."""
+        """Return the number of rows of each row group of a Parquet file."""
         if self._parquet is None:
             return None
         about = self._parquet.metadata
@@ -175,7 +175,7 @@ class Batches:
     def read(
         self, columns: list[str], start: int, size: int
     ) -> Iterator[tuple[Any, float]]:
-        """Yield at most ``size`` rows at a time, and how much of the file is done."""
+        """Yield batches of at most ``size`` rows, and the fraction of the file read."""
         left = start
         try:
             for n_rows, batches, done in self._groups(columns, size):
@@ -192,14 +192,14 @@ class Batches:
             raise self._broken(error) from error
         if left:
             raise ValueError(
-                f"{self._file}: reading was to go on at row {start}, but there are "
-                f"only {start - left}: this is not the file that was read before"
+                f"{self._file}: cannot resume at row {start}: there are only "
+                f"{start - left}, so this is not the file that was read before"
             )
 
     def _groups(
         self, columns: list[str], size: int
     ) -> Iterator[tuple[int, Any, float]]:
-        """Yield the rows of each group, their number, and how much is done then."""
+        """Yield the size of each group, its batches, and the fraction read."""
         if self._parquet is not None:
             n_groups = self._parquet.num_row_groups
             for i in range(n_groups):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from aucmax.tables.options import option
 from aucmax.tables.samples import LOOKED_AT, samples_of
 
 DELIMITERS = ",;\t|"
-_PARTS = 16  # of a file that some of them are taken from
+_PARTS = 16  # parts of a file from which rows are sampled
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,12 @@ class Head:
     """First block of a file."""
 
     names: list[str]  # of the columns
-    header: bool  # whether they are in the file
+    header: bool  # whether the file has the names
     delimiter: int
-    text: bytes  # of the header
+    text: bytes  # the header
     body: Position  # where the rows begin
-    rows: Rows  # the first ones
-    final: bool  # whether these are all
+    rows: Rows  # the first rows
+    final: bool  # whether these are all rows
     na: Sequence[str] = ()  # missing-value markers
 
     def with_rows_of(self, path: str) -> "Head":
@@ -60,22 +59,18 @@ class Head:
         return replace(self, rows=rows.take(slice(int(self.header), None)))
 
     @cached_property
-    def batch(self) -> Any:
-        """All columns of the first rows, as bytes."""
-        rows = self.rows.take(slice(0, LOOKED_AT))
-        names = [str(i) for i in range(len(self.names))]
-        good = ~rows.malformed & (rows.fields == len(names))
-        return parse(rows.take(good), names, self.delimiter, [], [], names)
-
-    @cached_property
     def samples(self) -> list[Sample]:
-        """The first rows of each column.
+        """A sample of each column.
 
         Lines that repeat the header, as in concatenated files, are malformed lines: the
         names in them are not values of a numeric column.
         """
+        rows = self.rows.take(slice(0, LOOKED_AT))
+        names = [str(i) for i in range(len(self.names))]
+        good = ~rows.malformed & (rows.fields == len(names))
+        batch = parse(rows.take(good), names, self.delimiter, [], [], names)
         whole = self.final and len(self.rows.starts) <= LOOKED_AT
-        samples = samples_of(self.batch, whole, self.na)
+        samples = samples_of(batch, whole, self.na)
         again = self._repeated()
         return [
             sample._replace(others=max(sample.others - again * _is_name(name), 0))
@@ -103,8 +98,8 @@ def read_head(
 ) -> Head | None:
     """Return the beginning of a file; None if it is empty.
 
-    If ``header`` is None, it is guessed: a column that is ``named`` by the user and is
-    in the first line says that there is one.
+    If ``header`` is None, it is guessed: there is one if the first line has a column
+    that the user has ``named``.
     """
     data, final = reader.peek()
     block = data.tobytes()
@@ -169,9 +164,8 @@ def _guess_delimiter(file: str, block: bytes, decimal: str | None = None) -> str
 def _has_names(fields: list[str], head: Head) -> bool:
     """Guess whether the first line has names.
 
-    It has if a column of numbers has something else there. If there is no such column,
-    it has if nothing in it is a number, no name is there twice and none is also a value
-    of its column.
+    It has if a column of numbers has no number there. Otherwise it has if it has no
+    numbers and no duplicates, and no field that is also a value of its column.
     """
     name = [_is_name(field) for field in fields]
     if not any(name):

@@ -1,4 +1,4 @@
-"""Cutting blocks of CSV text into rows, and parsing rows with Arrow.
+"""Blocks of CSV text to rows, and rows to Arrow record batches.
 
 A quote counts only as the first byte of a field. Inside quotes, two quotes are one, and
 delimiters and line ends are text. A row with malformed quoting, or with a quoted field
@@ -32,18 +32,18 @@ class Rows(NamedTuple):
     data: Bytes
     starts: Ints
     stops: Ints
-    lines: Ints  # of the block, from 0, on which each row begins
-    fields: Ints  # how many each row has
-    malformed: NDArray[np.bool_]  # its quoting
+    lines: Ints  # line of the block, from 0, on which each row begins
+    fields: Ints  # number of fields of each row
+    malformed: NDArray[np.bool_]  # whether its quoting is malformed
     end: int  # where the next row begins
-    n_lines: int  # up to there
+    n_lines: int  # lines up to there
 
     def text(self, row: int) -> bytes:
-        """Return a row as it stands in the data."""
+        """Return a row as it is in the file."""
         return self.data[self.starts[row] : self.stops[row]].tobytes()
 
     def take(self, chosen: Any) -> "Rows":
-        """Return some of the rows."""
+        """Return a subset of the rows."""
         return self._replace(
             starts=self.starts[chosen],
             stops=self.stops[chosen],

@@ -1,7 +1,7 @@
-"""CSV and its relatives, by blocks of whole rows that Arrow parses.
+"""Reader of CSV files: blocks of whole rows, parsed by Arrow.
 
 :mod:`aucmax.io.csv_head` finds delimiter, names and kinds of columns;
-:mod:`aucmax.io.csv_rows` cuts a block of some megabytes into rows.
+:mod:`aucmax.io.csv_rows` cuts blocks of some megabytes into rows.
 """
 
 import csv
@@ -36,26 +36,26 @@ class CsvSource(TableSource):
     Parameters
     ----------
     paths : sequence of str or Text
-        Files, patterns, directories; "-" is standard input.
+        Files, patterns, folders; "-" is standard input.
     delimiter : str, default=None
-        One character, or "tab"; guessed from the name and the first line.
+        One character, or "tab"; by default guessed from file name and first line.
     header : bool, default=None
-        Whether the first line has the names of the columns; guessed. Without a header
-        the columns are called "0", "1", …
+        Whether the first line has the names of the columns; by default guessed.
+        Without a header, the columns are called "0", "1", …
     prompt : bool, default=False
-        Whether rows of a pipe are given as soon as they arrive.
+        Whether to yield rows of a pipe as soon as they arrive.
     keep_text : bool, default=False
         Whether ``Batch.text`` has the text of the rows.
     extra : sequence of str, default=()
-        Columns to be read as text into ``Batch.extra``.
+        Columns to read as text into ``Batch.extra``.
     dtype : {"float32", "float64"}, default="float64"
-        Type of X.
+        Type of the features.
     recipe : dict, default=None
-        What ``recipe()`` of another source has returned: the same features are made.
+        Result of ``recipe()`` of another source, to build the same features.
     labelled : bool, default=True
-        Whether to read the label and the weight.
+        Whether to read labels and weights.
     **overrides
-        What the user says about columns; see :class:`~aucmax.tables.schema.Overrides`.
+        Fields of :class:`~aucmax.tables.schema.Overrides`.
     """
 
     _format = "csv"
@@ -94,11 +94,11 @@ class CsvSource(TableSource):
 
     def recipe(self) -> dict[str, Any]:
         """Return the reader options and the schema as JSON."""
-        # A delimiter that was guessed can be guessed again.
+        # None if it was guessed: other files may have another one.
         return {**super().recipe(), "delimiter": self._delimiter}
 
     def header(self) -> bytes | None:
-        """Return the line of names of the first file as it is, if it has one."""
+        """Return the header of the first file as it is, if there is one."""
         head = self._first_head()
         return head.text if head.header else None
 
@@ -116,7 +116,7 @@ class CsvSource(TableSource):
         return head.names, head.samples, head.header
 
     def _refuse_names(self, head: Head) -> None:
-        """Raise an error if a column is given by name, and there are no names."""
+        """Raise an error if a column is given by name and there is no header."""
         named = self._overrides.named()
         if not named or head.header or self._header is not None:
             return
@@ -227,7 +227,7 @@ class CsvSource(TableSource):
     def _warn_of_filled(
         self, schema: Schema, head: Head, data: Bytes, lines: int
     ) -> None:
-        """Warn of a column that was empty, and left out, and has values in a block."""
+        """Warn about a column that was left out as empty and has values in a block."""
         empty = {role["name"] for role in schema.roles if role["role"] == EMPTY}
         empty &= {*head.names} - self._noted
         if not empty:
@@ -254,7 +254,7 @@ class CsvSource(TableSource):
                 )
 
     def _warn_of_encoding(self, file: str, data: Bytes, lines: int) -> None:
-        """Warn of the first bytes that are not UTF-8: words are compared by bytes."""
+        """Warn about the first bytes that are not UTF-8."""
         if self._warned_of_encoding or not len(data) or data.max() < 128:
             return
         try:

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line, by blocks of whole lines that Arrow parses.
+"""Reader of JSON lines, one object per line: blocks of lines, parsed by Arrow.
 
 Fields of nested objects are columns with dots in their names, such as ``user.age``. A
 key that a line lacks is a missing value.
@@ -32,13 +32,13 @@ class JsonLinesSource(TableSource):
     Parameters
     ----------
     paths : sequence of str or Text
-        Files, patterns, directories; "-" is standard input.
+        Files, patterns, folders; "-" is standard input.
     prompt : bool, default=False
-        Whether rows of a pipe are given as soon as they arrive.
+        Whether to yield rows of a pipe as soon as they arrive.
     keep_text : bool, default=False
         Whether ``Batch.text`` has the text of the rows.
     **options
-        Those of :class:`~aucmax.io.csv_source.CsvSource`, but for those of CSV text.
+        As for :class:`~aucmax.io.csv_source.CsvSource`, except those of CSV text.
     """
 
     _format = "jsonl"
@@ -103,7 +103,7 @@ class JsonLinesSource(TableSource):
             )
 
     def _check_columns(self, schema: Schema, names: Sequence[str]) -> None:
-        """Raise an error if the data have no feature; warn of those they lack."""
+        """Raise an error if all columns of the model are missing; warn about some."""
         absent = [name for name in schema.needed() if name not in names]
         if absent and len(absent) == len(schema.needed()):
             raise ValueError(
@@ -120,7 +120,7 @@ class JsonLinesSource(TableSource):
 
 
 def split(data: Bytes) -> Lines:
-    """Return the lines that are not blank, without blanks around them."""
+    """Return the lines that are not blank, without surrounding blanks."""
     text = data.tobytes()
     ends = np.append(np.flatnonzero(data == _NEWLINE), len(data))
     starts = np.append(0, ends[:-1] + 1)
@@ -135,9 +135,9 @@ def split(data: Bytes) -> Lines:
 def parse(
     lines: Lines, types: Any, wanted: Sequence[str] | None = None
 ) -> tuple[Any, NDArray[np.intp], dict[int, str]]:
-    """Return the objects as a record batch, the lines that are objects, and the faults.
+    """Return a record batch, the lines that it has, and the problems of other lines.
 
-    ``types`` are those of :func:`find_types`; ``wanted`` are the columns of the batch.
+    ``types`` is the result of :func:`find_types`; ``wanted`` are the columns to return.
     """
     rows = np.arange(len(lines.starts))
     table = None if types is None else _read(lines, types)
@@ -166,10 +166,10 @@ def parse(
 
 
 def find_types(lines: Lines) -> Any:
-    """Return the types of columns as Arrow finds them; None if it cannot.
+    """Return the types of columns as found by Arrow; None if it fails.
 
-    Dates are strings here: Arrow takes strings for timestamps if all of a block are,
-    and the next ones may not be. Whole numbers may have decimals in the next block.
+    Dates stay strings, and integers become floats: the next block may have other
+    strings, and decimals.
     """
     table = _read(lines, None)
     if table is None:
@@ -220,7 +220,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _column(values: list[Any]) -> Any:
-    """Return a column; of values of several types, their text."""
+    """Return a column; values of several types are converted to text."""
     kinds = {type(value) for value in values} - {type(None)}
     if kinds <= {int, float} or kinds == {bool} or kinds == {str}:
         try:
@@ -235,6 +235,6 @@ def _column(values: list[Any]) -> Any:
 
 
 def _line_numbers(data: Bytes, starts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the lines, from 0, on which rows start."""
+    """Return the line, from 0, on which each row starts."""
     ends = np.flatnonzero(data == _NEWLINE)
     return np.searchsorted(ends, starts).astype(np.int64)

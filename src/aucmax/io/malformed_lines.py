@@ -15,12 +15,11 @@ class BadLines:
     Parameters
     ----------
     policy : {"fail", "skip", "quarantine"}
-        Whether the first one is an error, or they are left out, or kept in a file.
+        Raise an error, leave the lines out, or also write them to a file.
     quarantine : Path, default=None
-        That file.
+        The file.
     kept : int, default=0
-        How many bytes of it are from the part of a run that is being resumed; what
-        follows them was written after the last checkpoint, and is dropped.
+        Bytes of the file up to the checkpoint of a resumed run; the rest is dropped.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class BadLines:
             )
         self._policy = policy
         self.count = 0
-        self.unlabelled = 0  # rows without a label, which are no fault
+        self.unlabelled = 0  # rows without a label, which are not malformed
         self.first: BadLine | None = None
         self._file = None
         if policy == "quarantine":
@@ -71,10 +70,7 @@ class BadLines:
 
     @property
     def in_place(self) -> bool:
-        """Whether outputs keep an empty place for a malformed line.
-
-        A line in a file of its own has gone.
-        """
+        """Whether outputs keep malformed lines, without a score."""
         return self._policy == "skip"
 
     def remark(self, fate: str = "skipped") -> str | None:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,13 @@ from aucmax.io.compression import STDIN
 from aucmax.io.text import Text
 from aucmax.tables.options import option
 
-FORMATS = ("svmlight", "csv", "jsonl", "parquet")
+_READERS = {
+    "svmlight": ("svmlight", "SvmlightSource"),
+    "csv": ("csv_source", "CsvSource"),
+    "jsonl": ("json_lines", "JsonLinesSource"),
+    "parquet": ("arrow_source", "ArrowSource"),
+}
+FORMATS = tuple(_READERS)
 
 _ENDINGS = {
     ".svm": "svmlight",
@@ -27,14 +34,14 @@ _ENDINGS = {
     ".arrow": "parquet",
     ".feather": "parquet",
 }
-# What one may say of data for a model that says how features are made.
+# Options that can be set when a model fixes how features are built.
 _CHANGES = {
     "svmlight": ("missing",),
     "csv": ("delimiter", "label", "missing"),
     "jsonl": ("label", "missing"),
     "parquet": ("label", "missing"),
 }
-OURS = {"keep_text", "extra", "labelled", "prompt"}  # options that are not for users
+OURS = {"keep_text", "extra", "labelled", "prompt"}  # internal options
 
 _SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
 _OTHERS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # Zip, as .xlsx is one, and old Excel
@@ -44,7 +51,7 @@ _PACKED = {".gz", ".bz2", ".xz", ".zst"}
 # A label, then only index:value pairs; a comment may follow.
 _SVMLIGHT = re.compile(rb"\s*[^\s,;:#]+(\s+(qid|[+-]?\d+):[^\s:,;]+)*\s*(#.*)?$")
 _LOOK_AT = 50  # lines
-_FEW = 4096  # bytes: what comes from a pipe at once is that much, or complete
+_FEW = 4096  # bytes: a pipe delivers that much at once, or all it has
 
 
 def open_data(
@@ -91,11 +98,10 @@ def reopen(
 ) -> Source:
     """Return a reader that builds the features of a model.
 
-    Tables may come in another format than the one trained on. With ``labelled=False``
-    nobody asks for their labels. Weights are in the column ``weight``, or in that of
-    the recipe; ``"none"`` is for no weights. ``prompt`` is as in :class:`Text`. These
-    data may be written otherwise: ``changes`` are options of their reader, of which
-    ``missing`` is for all, and the others for tables.
+    Tables may have another format than the training data. With ``labelled=False``,
+    labels are not read. Weights are in the column ``weight``, by default that of the
+    recipe; ``"none"`` for no weights. ``prompt`` is as in :class:`Text`. ``changes``
+    are reader options for these data; see ``_CHANGES``.
     """
     changes = dict(changes or {})
     if not paths:
@@ -171,10 +177,7 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
 
 
 def named_set(paths: Sequence[str]) -> str | None:
-    """Return the named set, if it is one; a file of that name has precedence.
-
-    ``aucmax datasets`` lists them, see :mod:`aucmax.io.datasets`.
-    """
+    """Return the name of a data set, if it is one; files have precedence."""
     absent = [path for path in paths if path != STDIN and not os.path.exists(path)]
     if not absent:
         return None
@@ -202,7 +205,7 @@ def _open_set(name: str, options: dict[str, Any]) -> Source:
 
 def _refuse_mixture(files: Sequence[str], known: str) -> None:
     """Raise an error if file names indicate several formats."""
-    if known == "parquet":  # of a folder, it reads its own files only
+    if known == "parquet":  # its reader selects files by their endings
         return
     first: dict[str, str] = {}
     for file in files:
@@ -219,7 +222,7 @@ def _refuse_mixture(files: Sequence[str], known: str) -> None:
 def _refuse_other_kind(path: str, known: str) -> None:
     """Raise an error if a model of columns gets svmlight data, or vice versa.
 
-    If name and content say so: who trained on svmlight data called .csv may go on.
+    Both name and content must say so: svmlight files may be called .csv.
     """
     named = _by_name(path)
     if named is None or (named == "svmlight") == (known == "svmlight"):
@@ -263,7 +266,7 @@ def _by_look(text: Text) -> str:
         raise _unreadable(text.files[0])
     if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
         return "parquet"
-    if len(start) >= _FEW:  # there is more: the last word may be cut off
+    if len(start) >= _FEW:  # the last word may be incomplete
         start = start.rsplit(maxsplit=1)[0]
     lines = [line.strip() for line in start.split(b"\n")[:_LOOK_AT]]
     lines = [line for line in lines if line and line[:1] != b"#"]
@@ -274,18 +277,6 @@ def _by_look(text: Text) -> str:
 
 
 def _reader(format: str) -> Any:
-    if format == "svmlight":
-        from aucmax.io.svmlight import SvmlightSource
-
-        return SvmlightSource
-    if format == "csv":
-        from aucmax.io.csv_source import CsvSource
-
-        return CsvSource
-    if format == "jsonl":
-        from aucmax.io.json_lines import JsonLinesSource
-
-        return JsonLinesSource
-    from aucmax.io.arrow_source import ArrowSource
-
-    return ArrowSource
+    """Import a reader: pyarrow is not needed for svmlight files."""
+    module, name = _READERS[format]
+    return getattr(import_module(f"aucmax.io.{module}"), name)

@@ -6,7 +6,7 @@ build the same features from other files, and is stored in model files.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING as REQUIRED
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -269,26 +269,17 @@ def make_schema(
     header: bool = True,
 ) -> Schema:
     """Infer the kind of each column from its first rows and the overrides."""
-
-    def positions(wanted: Iterable[str | int], what: str) -> set[int]:
-        return {find(names, one, what) for one in wanted}
-
-    label = (
-        None
-        if overrides.label is None
-        else find(names, overrides.label, "label column")
-    )
-    weight = (
-        None
-        if overrides.weight is None
-        else find(names, overrides.weight, "weight column")
-    )
+    label = weight = None
+    if overrides.label is not None:
+        label = find(names, overrides.label, "label column")
+    if overrides.weight is not None:
+        weight = find(names, overrides.weight, "weight column")
     if label is not None and label == weight:
         raise ValueError(f"column {names[label]!r} cannot be label and weight at once")
     wanted = _wanted(names, overrides)
-    dropped = positions(overrides.drop, "column to drop")
+    dropped = {find(names, one, "column to drop") for one in overrides.drop}
     if overrides.only is not None:
-        only = positions(overrides.only, "column")
+        only = {find(names, one) for one in overrides.only}
         dropped |= set(range(len(names))) - only
         if label in only or weight in only:
             raise ValueError(

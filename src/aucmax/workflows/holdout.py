@@ -1,18 +1,17 @@
 """Held-out rows, and the AUC on them or on test data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from aucmax.core.row_hashes import row_hashes
 from aucmax.io.background import prefetch
-from aucmax.io.batch import Batch, Positive, Source
+from aucmax.io.batch import Batch, Positive
 from aucmax.io.collect import join, widened
 from aucmax.io.open_data import reopen
 from aucmax.io.recipe import Judgement
 from aucmax.metrics import auc_interval
-from aucmax.tables.labels import Task
 from aucmax.workflows.run import Run
 
 
@@ -30,20 +29,17 @@ def evaluate_held_out(
     run: Run, kept: list[Batch], test: Sequence[str], recipe: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the AUC on test or held-out rows, with its confidence interval."""
-    width = run.estimator.row_width
-    if test:
-        batches = _batches(reopen(test, recipe["input"], n_features=width), run.task)
-    elif run.plan.holdout and kept:
-        batches = iter(kept)
-    elif run.plan.holdout:
-        share, seed = run.plan.holdout, run.plan.seed
-        data = reopen(run.plan.data, recipe["input"], n_features=width)
-        again = _batches(data, run.task)
-        batches = (b.where(held_out(b.rows, share, seed)) for b in again)
-    else:
+    width, share = run.estimator.row_width, run.plan.holdout
+    if not test and not share:
         return None
+    batches: Iterable[Batch] = kept
+    if test or not kept:
+        source = reopen(test or run.plan.data, recipe["input"], n_features=width)
+        batches = (b.labelled(run.task) for b in prefetch(source.batches()))
     positives, scores, weights = [], [], []
     for batch in batches:
+        if not test and not kept:
+            batch = batch.where(held_out(batch.rows, share, run.plan.seed))
         if batch.rows.shape[0]:
             rows = widened(batch.rows, width)
             scores.append(run.estimator.decision_function(rows))
@@ -64,8 +60,3 @@ def evaluate_held_out(
         weighted,
         {"value": interval.value, "low": interval.low, "high": interval.high},
     )._asdict()
-
-
-def _batches(source: Source, task: Task) -> Iterator[Batch]:
-    for batch in prefetch(source.batches()):
-        yield batch.labelled(task)

@@ -10,7 +10,7 @@ Batch learners get all rows at once.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +70,13 @@ def train(
         saver = CheckpointWriter(
             run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
         )
-        held = _learn(run, quarantine, saver, observer)
+        kept = run.progress.quarantined
+        with closing(BadLines(plan.on_bad_line, quarantine, kept)) as lines:
+            if run.streams:
+                with observer.listening() as stop:
+                    held = learn_stream(run, lines, saver, observer, stop)
+            else:
+                held = learn_at_once(run, lines, observer)
         recipe, judged = _save(run, output, held, test, saver)
         return Result(run.estimator, recipe, run.progress, judged, resumed)
 
@@ -105,20 +111,6 @@ def _check_files(
     for written in (output, quarantine):
         if written is not None:
             refuse_overwriting(written, inputs)
-
-
-def _learn(
-    run: Run, quarantine: Path | None, saver: CheckpointWriter, observer: Observer
-) -> list[Batch]:
-    """Train the learner; return held-out rows that cannot be read again."""
-    lines = BadLines(run.plan.on_bad_line, quarantine, run.progress.quarantined)
-    try:
-        if run.streams:
-            with observer.listening() as stop:
-                return learn_stream(run, lines, saver, observer, stop)
-        return learn_at_once(run, lines, observer)
-    finally:
-        lines.close()
 
 
 def _save(
