@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.influence import (
     Groups,
-    Influence,
     effective_sizes,
     influence_on_area,
+    jackknife_errors,
     read_groups,
-    shares,
     variance,
 )
 from aucmax.metrics.inputs import (
@@ -32,8 +31,6 @@ from aucmax.metrics.pair_counts import Scores, Weights
 from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
 
 Method = Literal["wilson", "logit", "wald"]
-
-_ROUNDING = 1e-13  # smaller standard errors are rounding errors
 
 
 class AUCInterval(NamedTuple):
@@ -281,13 +278,8 @@ def cv_auc_interval(
     times = 1.0 + dependence
     if len(runs) == 1:
         se = sqrt(times) * runs[0].se
-    else:  # the same rows again: their influences are averaged, not their variances
-        parts = [run.influence for run in runs]
-        mean = parts[0]._replace(
-            pos=np.mean([part.pos for part in parts], axis=0),
-            neg=np.mean([part.neg for part in parts], axis=0),
-        )
-        se = sqrt(times * variance(mean))
+    else:  # the same rows again: their errors are averaged, not their variances
+        se = sqrt(times) * float(np.linalg.norm(np.mean([r.errors for r in runs], 0)))
     m = int(np.count_nonzero(positive))
     n = positive.size - m
     return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
@@ -296,7 +288,7 @@ def cv_auc_interval(
 class _Run(NamedTuple):
     value: float  # mean over the folds
     se: float  # of independent folds
-    influence: Influence
+    errors: Weights  # of each row; their squares add up to that of the standard error
 
 
 def _one_run(
@@ -308,7 +300,7 @@ def _one_run(
     """Return the mean AUC over the folds of one cross-validation."""
     names = np.unique(fold)
     parts = []
-    influence = np.zeros(positive.size)
+    errors = np.zeros(positive.size)
     for one in names:
         here = fold == one
         if positive[here].all() or not positive[here].any():
@@ -317,13 +309,15 @@ def _one_run(
         parts.append(auc_interval(positive[here], scores[here], sample_weight=w))
         found = influence_on_area(classes(positive[here], scores[here], w))
         kept = here if weight is None else here & (weight > 0.0)
-        influence[kept & positive] = found.pos / len(names)
-        influence[kept & ~positive] = found.neg / len(names)
+        pos, neg = jackknife_errors(found)
+        if min(pos.size, neg.size) == 1:  # unknown: use the bound of the fold
+            pos = np.full(pos.size, parts[-1].se / sqrt(pos.size))
+            neg = np.zeros(neg.size)
+        errors[kept & positive] = pos / len(names)
+        errors[kept & ~positive] = neg / len(names)
     value = float(np.mean([part.value for part in parts]))
     se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
-    pos, neg = influence[positive], influence[~positive]
-    shared = Influence(pos, neg, shares(None, pos.size), shares(None, neg.size))
-    return _Run(value, se, shared)
+    return _Run(value, se, errors)
 
 
 def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
@@ -348,8 +342,6 @@ def _from_influence(
     value = area(rows)
     found = influence_on_area(rows)
     se = sqrt(min(variance(found, groups), value * (1.0 - value)))
-    if se < _ROUNDING:  # all placements are equal
-        se = 0.0
     m, n = effective_sizes(found, groups)
     return around(value, se, m, n, level, method)
 

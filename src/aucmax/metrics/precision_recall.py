@@ -3,10 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.influence import Influence, effective_sizes, shares, variance
+from aucmax.metrics.influence import (
+    Influence,
+    effective_sizes,
+    roc_rates,
+    shares,
+    variance,
+)
 from aucmax.metrics.inputs import Classes, classes, nan_if_one_class
 from aucmax.metrics.intervals import Interval, from_variance
-from aucmax.metrics.pair_counts import merge_counts, score_counts
 from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
 
 
@@ -119,9 +124,8 @@ def _influence(rows: Classes) -> Influence:
         for side, weight in ((pos, rows.w_pos), (neg, rows.w_neg))
     )
     rate = m / (m + n)
-    value, tpr, fpr = merge_counts(
-        score_counts(-pos, share_pos), score_counts(-neg, share_neg)
-    )
+    value, tpr, fpr = roc_rates(rows)
+    tpr, fpr = tpr[1:], fpr[1:]
     called = rate * tpr + (1.0 - rate) * fpr
     precision = rate * tpr / called
     slope = increments(tpr) * rate * (1.0 - rate) / called**2

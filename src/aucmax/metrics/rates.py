@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics.influence import effective_number, roc_rates
 from aucmax.metrics.inputs import Classes, classes, nan_if_one_class
 from aucmax.metrics.intervals import Interval
-from aucmax.metrics.pair_counts import Weights, merge_counts, score_counts
+from aucmax.metrics.pair_counts import Weights
 from aucmax.metrics.roc_steps import check_level, check_share, with_zero
 
 Kind = Literal["pointwise", "simultaneous"]
@@ -275,7 +276,7 @@ def roc_band(
     # Both distribution functions within their bands, each with the root of the level.
     m, n = rows.pos.size, rows.neg.size
     up, right = (float(kstwo.ppf(sqrt(level), size)) for size in (m, n))
-    curve_fpr, curve_tpr = _curve(rows)
+    _, curve_tpr, curve_fpr = roc_rates(rows)
     at = np.interp(grid, curve_fpr, curve_tpr)
     # Steps, not lines: the band is valid for the empirical distribution functions.
     low = _left_limit(curve_fpr, curve_tpr, grid - right) - up
@@ -295,23 +296,11 @@ def _right_limit(x: Weights, y: Weights, at: Weights) -> Weights:
     return np.where(place < x.size, y[np.minimum(place, x.size - 1)], 1.0)
 
 
-def _curve(rows: Classes) -> tuple[Weights, Weights]:
-    """Return rates from (0, 0)."""
-    _, tp, fp = merge_counts(
-        score_counts(-rows.pos, rows.w_pos), score_counts(-rows.neg, rows.w_neg)
-    )
-    return with_zero(fp / fp[-1]), with_zero(tp / tp[-1])
-
-
-def _effective(weight: Weights | None, n: int) -> float:
-    return float(n) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
-
-
 def _rates(rows: Classes, grid: Weights, level: float) -> list[Interval]:
     """Return the intervals of :func:`tpr_at` at several false positive rates."""
-    fpr, tpr = _curve(rows)
-    m = _effective(rows.w_pos, rows.pos.size)
-    n = _effective(rows.w_neg, rows.neg.size)
+    _, tpr, fpr = roc_rates(rows)
+    m = effective_number(rows.w_pos, rows.pos.size)
+    n = effective_number(rows.w_neg, rows.neg.size)
     # Between distinct negatives: the number of negatives above, and the rate of
     # positives, of those in between half. Ties count half, too.
     moves = np.diff(fpr) > 0.0
