@@ -200,14 +200,9 @@ def partial_auc_interval(
     0.120 in [0.063, 0.166]
     """
     check_level(level)
-    value = partial_auc(
-        y,
-        score,
-        max_fpr=max_fpr,
-        min_tpr=min_tpr,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    check_share("max_fpr", max_fpr)
+    check_share("min_tpr", min_tpr, "[", ")")
+    value = partial_area(steps(y, score, sample_weight, pos_label), max_fpr, min_tpr)
     rows = classes(y, score, sample_weight, pos_label)
     clusters = None
     if groups is not None:

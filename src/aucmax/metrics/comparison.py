@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import auc_interval
+from aucmax.metrics.delong import interval
 from aucmax.metrics.influence import (
     effective_sizes,
     influence_on_area,
@@ -209,8 +209,10 @@ def auc_test_unpaired(
     """
     check_level(level)
     _check_margin(margin)
-    a = auc_interval(y_a, score_a, level=level, pos_label=pos_label)
-    b = auc_interval(y_b, score_b, level=level, pos_label=pos_label)
+    a, b = (
+        interval(steps(y, score, pos_label=pos_label), level)
+        for y, score in ((y_a, score_a), (y_b, score_b))
+    )
     d, se = a.value - b.value, hypot(a.se, b.se)
     low = d - hypot(a.value - a.low, b.high - b.value)
     high = d + hypot(a.high - a.value, b.value - b.low)

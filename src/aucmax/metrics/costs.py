@@ -65,8 +65,8 @@ def cost_curve(
     array([0.1 , 0.25])
     """
     grid = np.linspace(0.0, 1.0, 101) if conditions is None else conditions
-    c = np.asarray(grid, np.float64)
-    for one in c:
+    c = np.atleast_1d(np.asarray(grid, np.float64))
+    for one in c.tolist():
         check_share("conditions", one, "[")
     hull = roc_hull(y, score, sample_weight=sample_weight, pos_label=pos_label)
     cost = np.outer(c, 1.0 - hull.tpr) + np.outer(1.0 - c, hull.fpr)

@@ -7,6 +7,10 @@ studies involving binormal ROC curve indices. Statistics in Medicine 16 (1997). 
 
 .. math:: \sigma^2 = \frac{e^{-a^2/2}}{8 \pi \cdot 4} \left(
           \frac{5 a^2 + 8}{m} + \frac{a^2 + 8}{n} \right).
+
+Sample sizes are mostly on the safe side: the standard error of an empirical AUC of such
+scores is about the same at A = 0.55, but for equal classes 13 % larger by the formula
+at A = 0.8 and 29 % at 0.95; for ten negatives per positive 23 % and 50 %.
 """
 
 from math import ceil, exp, sqrt

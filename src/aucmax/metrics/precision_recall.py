@@ -106,9 +106,7 @@ def average_precision_interval(
     0.88 in [0.73, 0.95]
     """
     check_level(level)
-    value = average_precision(
-        y, score, sample_weight=sample_weight, pos_label=pos_label
-    )
+    value = mean_precision(steps(y, score, sample_weight, pos_label))
     rows = classes(y, score, sample_weight, pos_label)
     found = _influence(rows)
     m, _ = effective_sizes(found)
