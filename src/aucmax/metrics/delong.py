@@ -27,8 +27,8 @@ from aucmax.metrics.intervals import (
     from_variance,
     normal_quantile,
 )
-from aucmax.metrics.pair_counts import Scores, Weights
-from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
+from aucmax.metrics.pair_counts import Scores, Weights, mid_ranks, score_counts
+from aucmax.metrics.roc_steps import Steps, check_level, increments
 
 Method = Literal["wilson", "logit", "wald"]
 
@@ -177,9 +177,9 @@ def auc_interval(
     """
     check_level(level)
     check_method(method)
-    if sample_weight is None and groups is None:
-        return interval(steps(y, score, pos_label=pos_label), level, method)
     rows = classes(y, score, sample_weight, pos_label)
+    if sample_weight is None and groups is None:
+        return _from_counts(rows, level, method)
     clusters = None
     if groups is not None:
         clusters = read_groups(groups, positives(y, pos_label), sample_weight)
@@ -333,6 +333,35 @@ def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInte
     else:
         se = sqrt(value * (1.0 - value))
     return around(value, se, float(m), float(n), level, method)
+
+
+def _from_counts(rows: Classes, level: float, method: Method) -> AUCInterval:
+    """Return :func:`interval` without sorting the larger class.
+
+    Its rows are counted by the number of rows of the other class below them, twice to
+    be an integer: ties count half.
+    """
+    pos, neg = rows.pos, rows.neg
+    fewer, more = (pos, neg) if pos.size <= neg.size else (neg, pos)
+    m, n = fewer.size, more.size
+    value, below = score_counts(fewer)
+    twice = (2.0 * mid_ranks(value, below, more)).astype(np.intp)
+    times = np.bincount(twice, minlength=2 * m + 1).astype(np.float64)
+    # A row of the smaller class has the same number as those of the other tied with it.
+    tied = (below[:-1] + below[1:]).astype(np.intp)
+    beaten = (np.cumsum(times) - 0.5 * times)[tied]
+    times_fewer = np.diff(below)
+    wins = int(2.0 * float(times_fewer @ beaten))
+    area = (wins if fewer is pos else 2 * m * n - wins) / (2 * m * n)
+    if m > 1:
+        levels = 0.5 * np.arange(2.0 * m + 1.0)
+        se = sqrt(
+            _variance(beaten, times_fewer) / n**2 / m
+            + _variance(levels, times) / m**2 / n
+        )
+    else:
+        se = sqrt(area * (1.0 - area))
+    return around(area, se, float(pos.size), float(neg.size), level, method)
 
 
 def _from_influence(
