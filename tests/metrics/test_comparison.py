@@ -158,3 +158,9 @@ def test_bad_margins(margin):
         auc_test(y, a, b, margin=margin)
     with pytest.raises(ValueError, match="expected a number from 0 to below 1"):
         auc_test_unpaired(y, a, y, b, margin=margin)
+
+
+def test_margins_of_parts_are_on_their_scale():
+    y, a, b = sample(9, 5, 5)
+    with pytest.raises(ValueError, match=r"margin=0\.3: expected .* below 0\.25"):
+        auc_test(y, a, b, max_fpr=0.5, min_tpr=0.5, margin=0.3)

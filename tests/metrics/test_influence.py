@@ -279,3 +279,11 @@ def test_the_same_cross_validation_twice_adds_nothing():
     once = cv_auc_interval(y, score, folds, dependence=0.3)
     twice = cv_auc_interval(y, [score] * 2, [folds] * 2, dependence=0.3)
     assert twice == pytest.approx(once)  # also of a fold with a single positive
+
+
+def test_average_precision_of_a_single_row():
+    for m, n in ((1, 9), (9, 1)):
+        y, score = np.repeat([1, 0], [m, n]), np.arange(10.0) % 4
+        value, low, high = average_precision_interval(y, score)
+        assert low <= value <= high
+        assert high - low > 0.8

@@ -87,7 +87,7 @@ def test_unequal_weights_widen():
 
 
 @pytest.mark.parametrize("n", [5, 40, 333])
-@pytest.mark.parametrize("rate", [0.02, 0.3, 0.9])
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.9, 0.999])
 def test_coverage_of_thresholds_is_binomial(n, rate):
     # Of falling scores n, …, 1 the interval shows its ranks.
     falling = np.arange(n, 0, -1.0)

@@ -122,8 +122,8 @@ def auc_test(
     check_level(level)
     check_share("max_fpr", max_fpr)
     check_share("min_tpr", min_tpr, "[", ")")
-    _check_margin(margin)
     largest = max_fpr * (1.0 - min_tpr)
+    _check_margin(margin, largest)
     positive = positives(y, pos_label)
     a, b = (
         as_scores(score, positive.size, name)
@@ -229,9 +229,12 @@ def auc_test_unpaired(
     return AUCTest(d, low, high, se, t, float(pvalue))
 
 
-def _check_margin(margin: float | None) -> None:
-    if margin is not None and not 0.0 <= margin < 1.0:
-        raise ValueError(f"margin={margin}: expected a number from 0 to below 1.")
+def _check_margin(margin: float | None, largest: float = 1.0) -> None:
+    if margin is not None and not 0.0 <= margin < largest:
+        raise ValueError(
+            f"margin={margin}: expected a number from 0 to below {largest:g}, the "
+            "largest possible area."
+        )
 
 
 def _win_differences(
@@ -297,8 +300,8 @@ def _test_constant(
         pvalue = min(1.0, 2.0 * (1.0 + abs(share)) ** -k)
         statistic = copysign(float(ndtri(0.5 * pvalue)), d)
     else:
-        away = max(1.0 - margin / largest, 0.0)
-        pvalue = min(1.0, (away / (1.0 + share)) ** k) if d > -margin else 1.0
+        ratio = (1.0 - margin / largest) / (1.0 + share) if d > -margin else 1.0
+        pvalue = min(1.0, ratio) ** k
         statistic = -float(ndtri(pvalue))
     low, high = (largest * (q * share + side) for side in (-rest, rest))
     return AUCTest(d, low, high, se, statistic, pvalue)

@@ -109,8 +109,8 @@ def average_precision_interval(
     value = mean_precision(steps(y, score, sample_weight, pos_label))
     rows = classes(y, score, sample_weight, pos_label)
     found = _influence(rows)
-    m, _ = effective_sizes(found)
-    return from_variance(value, variance(found), m, m, level)
+    m, n = effective_sizes(found)
+    return from_variance(value, variance(found), m, m if n > 1.0 else n, level)
 
 
 def _influence(rows: Classes) -> Influence:

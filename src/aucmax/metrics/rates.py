@@ -1,6 +1,6 @@
 """Intervals of the ROC curve: of rates, of thresholds, and bands."""
 
-from math import floor, sqrt
+from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -176,8 +176,8 @@ def threshold_interval(
     Returns
     -------
     Interval
-        Named tuple (value, low, high). An end is infinite if the rows are too few to
-        bound it.
+        Named tuple (value, low, high). The value has the median rank of the binomial
+        distribution. An end is infinite if the rows are too few to bound it.
 
     See Also
     --------
@@ -202,11 +202,10 @@ def threshold_interval(
 
     n, tail = falling.size, 0.5 * (1.0 - level)
     # Rows at or above the true threshold are binomial.
-    fewest, most = (int(binom.ppf(q, n, share)) for q in (tail, 1.0 - tail))
+    fewest, at, most = (int(binom.ppf(q, n, share)) for q in (tail, 0.5, 1.0 - tail))
     high = float(falling[fewest - 1]) if fewest >= 1 else np.inf
     low = float(falling[most]) if most < n else -np.inf
-    at = min(max(floor(share * n + 1e-9), 1), n) - 1
-    return Interval(float(falling[at]), low, high)
+    return Interval(float(falling[max(at - 1, 0)]), low, high)
 
 
 def roc_band(
