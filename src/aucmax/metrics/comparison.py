@@ -102,6 +102,13 @@ def auc_test(
     clipped at the borders of the part; the borders are those of the same rows, so their
     uncertainty is included.
 
+    Intervals of 95 % for the difference of partial areas up to a false positive rate of
+    0.2 covered in 94 % to 95 % of simulated draws with 20 or 200 positives and AUCs of
+    0.7 and 0.95. The test of non-inferiority with a margin of 0.05 rejected a true
+    hypothesis at the level of 5 % in 4 % to 6 % of the draws, but in 10 % to 11 % with
+    20 positives and an AUC of 0.95: the difference is then skewed. Use it with more
+    positives there.
+
     References
     ----------
     .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under
@@ -192,6 +199,12 @@ def auc_test_unpaired(
         Named tuple (difference, low, high, se, statistic, pvalue). The interval is that
         of Newcombe [1]_ for a difference: the distances of both AUCs to the ends of
         their own intervals are squared and added.
+
+    Notes
+    -----
+    Intervals of 95 % for AUCs of 0.70 and 0.65, or with 200 positives of 0.95 and 0.90,
+    covered the difference in 95 % of simulated draws; with 20 positives and AUCs of
+    0.95 and 0.90 in 99 %, as those of :func:`auc_interval` are wide there.
 
     References
     ----------

@@ -360,7 +360,8 @@ def net_benefit(
     DecisionCurve
         Named tuple (threshold, net_benefit, low, high, treat_all) of arrays. The
         interval is normal, with the variance of a mean over the rows; the share of
-        positives is estimated from the same rows and included.
+        positives is estimated from the same rows and included. It has no width where no
+        row is called positive.
 
     References
     ----------

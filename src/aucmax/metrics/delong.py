@@ -147,6 +147,11 @@ def auc_interval(
               + \frac{C_-}{C_- - 1} \sum_c N_c^2
               + \frac{2 C}{C - 1} \sum_c P_c N_c.
 
+    Intervals of 95 % for clusters of 2 positives and 2 or 20 negatives with a common
+    effect covered in 97 % to 99 % of simulated draws with 100 clusters, and in more
+    than 99 % with 10: the prior in N does not know that effects common to both classes
+    cancel.
+
     References
     ----------
     .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under

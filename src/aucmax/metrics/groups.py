@@ -75,6 +75,13 @@ def auc_by_group(
         Named tuple (groups, statistic, pvalue); each group has (group, rows, positives,
         auc).
 
+    Notes
+    -----
+    The test of two equal groups rejected at the level of 5 % in 4 % to 6 % of simulated
+    draws with 10 or 100 positives per group and an AUC of 0.7, or with 100 and an AUC
+    of 0.95. With 10 and an AUC of 0.95 it rejected in 2 % or less, as perfectly ranked
+    groups are not tested.
+
     Examples
     --------
     >>> from aucmax.metrics import auc_by_group

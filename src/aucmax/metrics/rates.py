@@ -75,8 +75,10 @@ def tpr_at(
     a mixture of the intervals of Jeffreys for a proportion [1]_. There are no random
     draws. In simulations of 95 % intervals with 20 or 200 positives, as many or ten
     times as many negatives, AUCs of 0.7 and 0.95 and rates from 0.05 to 0.5, coverage
-    was 95 % to 99 %; intervals from the bootstrap's variance [2]_ fell to 75 %, where
-    fewer than two rows are expected beyond the threshold.
+    was 95 % to 99 %, above 97 % with 20 negatives or a high rate, where few rows
+    decide. Intervals from the bootstrap's variance [2]_ fell to 75 %, where fewer than
+    two rows are expected beyond the threshold. ``benchmarks/intervals.py statistics``
+    prints the table.
 
     References
     ----------
@@ -243,6 +245,13 @@ def roc_band(
     -------
     ROCBand
         Named tuple (fpr, tpr, low, high) of arrays.
+
+    Notes
+    -----
+    Simultaneous bands of 95 % covered the whole curve in more than 99 % of simulated
+    draws with 20 and 200 positives. They allow for the largest deviations of both
+    classes at the same threshold, which is rare; no other band is valid for few rows
+    whatever the distribution of the scores.
 
     References
     ----------
