@@ -30,15 +30,18 @@ def small(name, **more):
 
 
 def test_all_names_of_the_papers():
-    assert len(SYSTEMS) == 39
+    assert len(SYSTEMS) == 41
     if not RESULTS.exists():
         pytest.skip(f"{RESULTS.name}, the papers' tables, is not here")
     with open(RESULTS) as file:
         rows = list(DictReader(file))
+    in_text = {"NSAM", "SVM-perf"}  # in a figure and in the text, but in no table
     for name, system in SYSTEMS.items():
+        if name in in_text:
+            continue
         papers = {row["source"] for row in rows if row["algorithm"] == name}
         assert set(system.papers) == papers, name
-    assert {row["algorithm"] for row in rows} == set(SYSTEMS)
+    assert {row["algorithm"] for row in rows} == set(SYSTEMS) - in_text
 
 
 @every

@@ -7,7 +7,16 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from aucmax import SOLAM
-from helpers.data import Coordinates, gaussian, mixed, quadratic, scaled, variable
+from aucmax.online import solam
+from helpers.data import (
+    Coordinates,
+    closed_form,
+    gaussian,
+    mixed,
+    quadratic,
+    scaled,
+    variable,
+)
 from helpers.layouts import datasets
 
 SETTINGS = [
@@ -175,7 +184,6 @@ def test_iterates_stay_in_the_ball_and_its_size_is_known(hyper, method, layout):
     X, y = mixed(400)
     X[200:] *= 3.0  # scales change under way
     norm = hyper.get("norm", "l2")
-    radius = SOLAM(**hyper)._radius()
     # As documented: up to 1 % out of the l1 ball between projections.
     slack = 1.01 if norm == "l1" else 1.0
     model = SOLAM(**hyper, random_state=0)
@@ -183,12 +191,27 @@ def test_iterates_stay_in_the_ball_and_its_size_is_known(hyper, method, layout):
         part = slice(rows - 20, rows) if method == "partial_fit" else slice(rows)
         getattr(model, method)(layout(X[part]), y[part])
         size = NORMS[norm](unit_weights(model.state_, iterate(model)))
+        radius = solam.ball_radius(model.state_.table, model._radius())
         assert size <= slack * radius * (1 + 1e-9)
         tracked = variable(model, "SIZE")
         assert_allclose(tracked if norm == "l1" else np.sqrt(tracked), size, rtol=1e-8)
         bound = radius * variable(model, "KAPPA") * (1 + 1e-12)
         a, b, alpha = (abs(variable(model, name)) for name in ("A", "B", "ALPHA"))
         assert max(a, b, alpha / 2) <= bound
+
+
+@pytest.mark.parametrize("precondition", [True, False])
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 30.0])
+def test_the_ball_of_regsolam_is_finite_and_holds_the_minimum(l2, precondition):
+    X, y = mixed(400)
+    model = SOLAM(None, l2=l2, precondition=precondition).fit(X, y)
+    table = model.state_.table
+    radius = solam.ball_radius(table, model._radius())
+    scale = table.feat[1] if precondition else np.ones(X.shape[1])
+    varies = table.feat[1] > 0.0
+    assert_allclose(radius, np.sqrt(2.0 / (l2 * scale[varies].min())))
+    least = closed_form(X, y, l2)
+    assert NORMS["l2"](unit_weights(model.state_, least)) <= radius
 
 
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)

@@ -90,6 +90,17 @@ def size_of(table: Table, scale: float, l1_ball: bool) -> float:
 
 
 @inlined
+def ball_radius(table: Table, radius: float) -> float:
+    """Return the radius; if it is zero, that of a ball that holds the minimum.
+
+    J is one at zero, so the penalty at the minimum is at most one: at unit scale,
+    ‖w‖² ≤ 2/μ, with the convexity μ of the penalty (l2, if D = 1).
+    """
+    mu = stats.convexity(table)
+    return radius if radius > 0.0 or mu <= 0.0 else np.sqrt(2.0 / mu)
+
+
+@inlined
 def saddle_gradient(
     positive: bool, s: float, a: float, b: float, alpha: float, p: float
 ) -> tuple[float, float, float]:
@@ -122,6 +133,7 @@ def update(
     t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
     kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
+    R = ball_radius(table, radius)
     for k in range(order.shape[0]):
         i = order[k]
         news = engine.learn(X, y, i, table, how)
@@ -135,6 +147,7 @@ def update(
         if news.stale:
             shift = scale * engine.renew(table, how)  # by new reference points
             a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
+            R = ball_radius(table, radius)
 
         # Gradient of F at this row: the one of w is along x.
         p = stats.class_prior(table)
@@ -178,18 +191,18 @@ def update(
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
         # Projections.
-        if l1_ball and size > slack * radius:
-            project_weights(table, radius)
+        if l1_ball and size > slack * R:
+            project_weights(table, R)
             size = size_of(table, scale, l1_ball)
-        elif not l1_ball and size > radius * radius:
-            scale *= radius / np.sqrt(size)
-            size = radius * radius
+        elif not l1_ball and size > R * R:
+            scale *= R / np.sqrt(size)
+            size = R * R
             if abs(scale) < _SMALL:
                 rebase(table, scale)
                 scale = 1.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
-        a, b = clip(a, radius * kappa), clip(b, radius * kappa)
-        alpha = clip(alpha, 2.0 * radius * kappa)
+        a, b = clip(a, R * kappa), clip(b, R * kappa)
+        alpha = clip(alpha, 2.0 * R * kappa)
 
         # The mean, and the proximal map of the penalty.
         if not printed:
@@ -227,8 +240,9 @@ class SOLAM(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=10.0
-        Radius R of the ball, for weights at unit scale. None is the smallest ball that
-        is known to hold the minimum if ``l2`` is above zero, otherwise no ball.
+        Radius R of the ball, for weights at unit scale. None is a ball that is known to
+        hold the minimum, of radius :math:`\sqrt{2/l_2}` in raw units, if ``l2`` is above
+        zero and ``norm`` is "l2"; otherwise there is no ball.
     norm : {"l2", "l1"}, default="l2"
         Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
         zeros; for those, see the ``l1`` of :class:`SPAM`.
@@ -317,9 +331,8 @@ class SOLAM(OnlineAUC):
     def _radius(self) -> float:
         if self.radius is not None:
             return float(self.radius)
-        l2 = float(self.l2)
-        if l2 > 0.0 and self.norm == "l2" and not self.precondition:
-            return float(np.sqrt(2.0 / l2))  # J(0) = 1 bounds the penalty at w*
+        if self.l2 > 0.0 and self.norm == "l2":
+            return 0.0  # see ball_radius
         return 1e150  # its square is finite
 
     def _update(
