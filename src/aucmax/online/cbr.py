@@ -87,7 +87,7 @@ class CBR(OnlineAUC):
     ``covariance="diag"`` a pair costs O(nnz) of its two rows, and memory is eleven
     numbers per feature and the buffer.
 
-    As printed: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
+    As published: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
     ``partial_fit``, with ``policy`` and ``covariance`` for the variants and
     ``step=0.5`` for chapter 5.
 

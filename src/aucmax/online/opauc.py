@@ -6,6 +6,10 @@ other class so far, depends on these only through their mean and covariance, and
 its gradient (:mod:`aucmax.online.covariance`). The paper's objective is half of J, its
 λ is l2/2.
 
+Corrected: the paper's recursion of the covariance,
+Γ_t = Γ_{t-1} + (x xᵀ - Γ_{t-1})/T + c_{t-1} c_{t-1}ᵀ - c_t c_tᵀ, lacks the term
+-c_{t-1} c_{t-1}ᵀ/T.
+
 The first pass of ``fit`` learns means and covariances row by row, as a stream does;
 with ``shuffle=False, max_iter=1`` it is the one pass of the paper. Further passes use
 the statistics of all rows.
@@ -141,7 +145,7 @@ class OPAUC(CovarianceAUC):
     2τ + 12 numbers per feature; but the minimum is then that of the sketches, which are
     off by about 1/√τ. ``fit`` makes one more pass for the scales of the features.
 
-    As printed: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",
+    As published: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2 and the
     constant step size of the paper's Theorem 2; ``rank=tau`` for OPAUCr.
 

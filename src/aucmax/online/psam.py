@@ -76,8 +76,8 @@ class SAM(PairSampler):
     -----
     The last iterate needs a smaller first step than the mean of ASAM.
 
-    As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+    As published: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
 
     References
     ----------
@@ -130,8 +130,8 @@ class ASAM(PairSampler):
 
     Notes
     -----
-    As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+    As published: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
 
     References
     ----------
@@ -196,8 +196,8 @@ class PSAM(ASAM):
     and for ``partial_fit`` up to 256 rows of each class (at most 2¹⁹ values, or one
     row). ``fit`` makes one more pass for exact class moments.
 
-    As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+    As published: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
 
     References
     ----------

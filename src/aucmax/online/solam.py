@@ -271,7 +271,7 @@ class SOLAM(OnlineAUC):
     feature. ``fit`` makes one more pass for exact class moments, ``partial_fit`` uses
     running ones. The duality gap falls like O(log t / √t) [1]_.
 
-    As printed: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
+    As published: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
     precondition=False)`` and ``partial_fit``, with ``norm`` for SOLAM-ℓ1, and with
     ``radius=None, l2=l2`` for regSOLAM. The bound κ on the norms of rows is that of the
     rows so far.

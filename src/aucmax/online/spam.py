@@ -157,7 +157,7 @@ class SPAM(OnlineAUC):
     for exact class moments, ``partial_fit`` uses running ones. The expected error falls
     like O(log t / t) under Theorem 3 of the paper.
 
-    As printed: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
+    As published: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False, max_iter=1, shuffle=False)`` and ``fit``, which
     knows p and the class means, with β = p(1 - p) l2 and β₁ = p(1 - p) l1.
 

@@ -193,8 +193,8 @@ class SVRGAUC(BatchAUC):
     ten per row. ``fit`` makes three more passes, for class moments, the gradient at
     zero and the norms of rows. The error falls by a constant factor per epoch.
 
-    As printed: ``SVRGAUC(l2, l1=l1, eta0=eta, schedule="printed", tol=0)``, with m, the
-    number of inner steps, that of the rows. These steps cost O(d).
+    As published: ``SVRGAUC(l2, l1=l1, eta0=eta, schedule="printed", tol=0)``, with m,
+    the number of inner steps, that of the rows. These steps cost O(d).
 
     References
     ----------

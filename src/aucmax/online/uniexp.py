@@ -141,7 +141,7 @@ class UniExp(OnlineAUC):
     a linear score separates the classes, the weights grow without bound, ever more
     slowly. One mislabelled outlier can outweigh all other rows.
 
-    As printed: ``UniExp(eta0=eta, schedule="printed", step="explicit",
+    As published: ``UniExp(eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False)`` and ``partial_fit``. The papers have no
     pseudo-code: they name the loss, its weights and that it was run online.
 
