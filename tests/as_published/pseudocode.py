@@ -3,7 +3,8 @@
 Each is a generator that takes rows X with labels y of +1 and -1, in the order given,
 and yields the weights that the algorithm would return after each of its steps. Step
 sizes are absolute. Misprints are corrected, with a comment that begins with "Fix";
-``literal=True`` leaves them in, to measure what a correction changes. Penalties are those of the one objective that the estimators share,
+``literal=True`` leaves them in, to measure what a correction changes. Penalties are
+those of the one objective that the estimators share,
 
     E (1 - w·(x⁺ - x⁻))² + l2/2 ‖w‖² + l1 ‖w‖₁,
 

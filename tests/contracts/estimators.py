@@ -77,6 +77,7 @@ VARIANTS = [
     BAMCV([1.0, 1e-2], cv=3, loss=["exponential"]),
     SVRGAUC(l1=0.01),
     PSAM(l2=0.1, rskip=3, askip=5, precondition=False),
+    PSAM(l1=0.01),
     SPDAM(batch_size=1.0),
     OPAUC(eta0=0.1, step="explicit", precondition=False, average=False),
     OPAUC(rank=20),

@@ -240,9 +240,9 @@ class SOLAM(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=10.0
-        Radius R of the ball, for weights at unit scale. None is a ball that is known to
-        hold the minimum, of radius :math:`\sqrt{2/l_2}` in raw units, if ``l2`` is above
-        zero and ``norm`` is "l2"; otherwise there is no ball.
+        Radius R of the ball, for weights at unit scale. None is a ball that holds the
+        minimum if ``l2`` is above zero and ``norm`` is "l2" (with
+        ``precondition=False``, :math:`R = \sqrt{2/l_2}`); otherwise there is none.
     norm : {"l2", "l1"}, default="l2"
         Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
         zeros; for those, see the ``l1`` of :class:`SPAM`.

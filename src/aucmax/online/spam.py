@@ -33,7 +33,7 @@ from aucmax.online import engine, spam_net
 from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine import statistics as stats
-from aucmax.online.engine.feature_table import penalise, soft_threshold
+from aucmax.online.engine.feature_table import penalise
 from aucmax.online.engine.step_sizes import SCHEDULES, step_at
 
 # Slots of State.z: steps; mean scores w·(m₊ - ref) and w·(m₋ - ref).
@@ -97,9 +97,7 @@ def update(
 
         # The proximal map of the penalty.
         if engine.falls_due(table, how, p * (1.0 - p) * eta):
-            if l1 > 0.0:
-                soft_threshold(table, l1 * stats.penalty_due(table))
-            engine.settle(table, how)
+            engine.settle(table, how, l1)
             a, b = engine.class_scores(table)
     z[T], z[A], z[B] = t, a, b
 
