@@ -176,8 +176,8 @@ class BAM(LinearRanker):
         Loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), the nearest to 1 - AUC, not
         convex; "exponential", exp(-m); "smoothed_hinge", ½ - m below 0 and
-        ½ max(0, 1 - m)² above; or "huber", Huber's loss of 1 - m with ½ (1 - m)² up to a
-        distance of 1 and linear beyond. "balanced_logistic" is not pairwise: it is
+        ½ max(0, 1 - m)² above; or "huber", Huber's loss of 1 - m: ½ (1 - m)² up to a
+        distance of 1, linear beyond. "balanced_logistic" is not pairwise: it is
         logistic regression with ``class_weight="balanced"`` and an unpenalised
         intercept.
     .. shared: newton
@@ -206,9 +206,9 @@ class BAM(LinearRanker):
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
     :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
     (1 + d^2/4n)`, with the difference z of a pair, the mean number d of its nonzero
-    features, and :math:`\ell''` 2, 1/4, 1/10, 1, 1/2, 1 and 1/8 for the losses above. With
-    weights, n is their sum. In text (more features than rows, less than a tenth of the
-    values nonzero) all features share
+    features, and :math:`\ell''` 2, 1/4, 1/10, 1, 1/2, 1 and 1/8 for the losses above.
+    With weights, n is their sum. In text (more features than rows, less than a tenth of
+    the values nonzero) all features share
     :math:`\lambda = \tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 
     References

@@ -193,17 +193,24 @@ class _Sum(Point):
 
     def __init__(self, *terms: tuple[float, float, Point]) -> None:
         self.terms = terms  # weight, sign of the scores, loss
-        self.value = sum(weight * point.value for weight, _, point in terms)
-        self.slope = sum(weight * sign * point.slope for weight, sign, point in terms)
+        self.value = float(sum(weight * point.value for weight, _, point in terms))
+        self.slope = np.zeros_like(terms[0][2].slope)
+        for weight, sign, point in terms:
+            self.slope += weight * sign * point.slope
 
     def product(self, v: Float) -> Float:
         """Return the (generalised) Hessian times ``v``."""
-        return sum(weight * point.product(v) for weight, _, point in self.terms)
+        out = np.zeros_like(v)
+        for weight, _, point in self.terms:
+            out += weight * point.product(v)
+        return out
 
     def diagonal(self) -> Float:
         """Return the diagonal of the (generalised) Hessian."""
-        total = sum(weight * point.diagonal() for weight, _, point in self.terms)
-        return np.maximum(total, 0.0)  # below zero is rounding: the sum is convex
+        out = np.zeros_like(self.slope)
+        for weight, _, point in self.terms:
+            out += weight * point.diagonal()
+        return np.maximum(out, 0.0)  # below zero is rounding: the sum is convex
 
 
 class SmoothedHinge(_Sum):

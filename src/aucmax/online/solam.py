@@ -331,7 +331,7 @@ class SOLAM(OnlineAUC):
     def _radius(self) -> float:
         if self.radius is not None:
             return float(self.radius)
-        if self.l2 > 0.0 and self.norm == "l2":
+        if float(self.l2) > 0.0 and self.norm == "l2":
             return 0.0  # see ball_radius
         return 1e150  # its square is finite
 
