@@ -74,6 +74,8 @@ VARIANTS = [
     LeastSquaresAUC(solver="cg", tol=1e-12),
     LeastSquaresAUCCV([1.0, 1e-2], cv=3),
     BAM(0.01, loss="logistic"),
+    BAM(l1=0.01),
+    BAM(loss="huber"),
     BAMCV([1.0, 1e-2], cv=3, loss=["exponential"]),
     SVRGAUC(l1=0.01),
     PSAM(l2=0.1, rskip=3, askip=5, precondition=False),
