@@ -56,8 +56,8 @@ def saddle_gradients(w, a, b, alpha, x, y, p):
     return d_w, d_a, d_b, d_alpha
 
 
-def spam(X, y, eta0, l2, l1=0.0):
-    """Natole, Ying, Lyu 2018, Algorithm 1 (thesis, Algorithm 20), η_t = η/√t.
+def spam(X, y, eta0, l2, l1=0.0, theta=0.5):
+    """Natole, Ying, Lyu 2018, Algorithm 1 (thesis, Algorithm 20), η_t = η/t^θ.
 
     SPAM-L2, and with l1 SPAM-NET. p and both means are known. F has the loss times
     p(1 - p), so Ω has p(1 - p) l2 for β and p(1 - p) l1 for β₁.
@@ -66,7 +66,7 @@ def spam(X, y, eta0, l2, l1=0.0):
     beta, beta1 = p * (1 - p) * l2, p * (1 - p) * l1
     w = np.zeros(X.shape[1])
     for t, (x_t, y_t) in enumerate(zip(X, y, strict=True), 1):
-        eta = eta0 / np.sqrt(t)
+        eta = eta0 / t**theta
         a, b = w @ m_pos, w @ m_neg
         w_hat = w - eta * saddle_gradients(w, a, b, b - a, x_t, y_t, p)[0]
         w = soft(w_hat, eta * beta1) / (1 + eta * beta)

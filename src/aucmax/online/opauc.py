@@ -52,7 +52,7 @@ from aucmax.online.covariance import (
     W,
 )
 from aucmax.online.engine import L2, visit
-from aucmax.online.engine.step_sizes import INVSQRT, explicit, step_size
+from aucmax.online.engine.step_sizes import INVSQRT, ROOT, explicit, step_size
 
 
 @kernel
@@ -82,7 +82,7 @@ def update(
         total = n[POS] + n[NEG]
         balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
         norm = max(z[NORM], 0.5 * trace)
-        eta = step_size(INVSQRT, eta0, norm, z[WIDTH], z[T], balance, 0.0)
+        eta = step_size(INVSQRT, eta0, ROOT, norm, z[WIDTH], z[T], balance, 0.0)
         eta = (eta0 if printed else eta) * (abs(y[i]) * z[ROWS] / total)
         if implicit:
             eta /= 1.0 + eta * x_x

@@ -45,7 +45,7 @@ from aucmax.online.engine.feature_table import (
     sum_of_iterates,
     unit_weight,
 )
-from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, step_at
+from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, ROOT, step_at
 from aucmax.online.projections import clip, project_weights
 
 _SLACK = 1.01  # factor by which the weights may exceed the l1 ball
@@ -153,7 +153,7 @@ def update(
         p = stats.class_prior(table)
         t += 1.0
         weight = stats.weight_of(y, i, table)
-        gamma = step_at(schedule, eta0, table, t) * weight
+        gamma = step_at(schedule, eta0, ROOT, table, t) * weight
         # Variables that are not weights have a pace of their own.
         pace = weight / np.sqrt(1.0 + 4.0 * p * (1.0 - p) * t)
         if printed:

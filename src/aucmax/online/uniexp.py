@@ -31,7 +31,7 @@ from aucmax.online import engine
 from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, learn, look_row, move_row, renew
 from aucmax.online.engine import statistics as stats
-from aucmax.online.engine.step_sizes import INVSQRT, step_size
+from aucmax.online.engine.step_sizes import INVSQRT, ROOT, step_size
 
 # Slots of State.z: steps; the bias b of centred rows.
 T, BIAS = range(2)
@@ -89,7 +89,7 @@ def update(
         p, sign = stats.class_prior(table), 1.0 if y[i] > 0.0 else -1.0
         balance = 4.0 * p * (1.0 - p)
         norm, width = stats.mean_norm(table) + 1.0, stats.effective_width(table)
-        eta = step_size(INVSQRT, eta0, norm, width, t, balance, 0.0)
+        eta = step_size(INVSQRT, eta0, ROOT, norm, width, t, balance, 0.0)
         eta = eta0 / balance if printed else eta
         eta *= stats.weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
         s, x_x, _, _ = look_row(X, i, table, how)
