@@ -166,7 +166,7 @@ class CBR(OnlineAUC):
         reservoir, printed = self.policy == "reservoir", self.schedule == "printed"
         self._algorithm().update(X, y, order, state, how, *rule, reservoir, printed)
 
-    def _again(self, state: Any) -> None:
+    def _again(self, rows: Rows, signed: Float, state: Any) -> None:
         if self.policy == "reservoir":
             restart(state.z[SEEN], self.buffer_size)
 
