@@ -65,7 +65,7 @@ def reference(X, y, weight, model, passes):
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
     w = np.zeros(X.shape[1])
-    iterates, gammas = [], []
+    iterates, shares = [], []
     a = b = alpha = kappa = due = since = 0.0
     for i in here * (passes or 1):
         positive = y[i] == 1
@@ -121,13 +121,13 @@ def reference(X, y, weight, model, passes):
         a, b = np.clip([a, b], -bound, bound)
         alpha = np.clip(alpha, -2 * bound, 2 * bound)
         iterates.append(w)
-        gammas.append(gamma)
+        shares.append(len(iterates) * relative)
         due += p * (1 - p) * gamma
         since += 1
         if since >= max(256, len(w)) or due * table.hardest > 0.5:
             w = w / (1 + due * table.ridge * table.D)
             due = since = 0.0
-    mean = np.average(iterates, axis=0, weights=gammas)
+    mean = np.average(iterates, axis=0, weights=shares)
     if norm == "l1":
         unit = np.sqrt(np.where(table.D > 0, table.D, 1.0))
         mean = unit * project(mean / unit, radius, norm)
@@ -223,8 +223,8 @@ def test_the_average_is_the_weighted_mean_of_the_iterates(hyper):
     total, weighted_sum, before = 0.0, 0.0, 0.0
     for i in range(len(y)):
         model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
-        gamma = variable(model, "SUM_GAMMA") - before
-        before = variable(model, "SUM_GAMMA")
+        gamma = variable(model, "SUM_WEIGHT") - before
+        before = variable(model, "SUM_WEIGHT")
         total += gamma
         weighted_sum = weighted_sum + gamma * iterate(model)
     expected = weighted_sum / total
@@ -315,3 +315,14 @@ def test_without_a_ball_nothing_is_cut():
     free = SOLAM(None, random_state=0).fit(X, y)
     large = SOLAM(1e6, random_state=0).fit(X, y)
     assert_allclose(free.coef_, large.coef_, rtol=1e-12)
+
+
+def test_a_feature_that_wakes_up_after_half_of_a_stream():
+    rng, w = np.random.default_rng(0), np.r_[0.7, 0.2, 0.2, 0.2, np.zeros(6)]
+    X = rng.standard_normal((25_000, 10))
+    y = X @ w + rng.standard_normal(25_000) > 1.0
+    X[:10_000, 0] = 0.0
+    train, test = slice(0, 20_000), slice(20_000, None)
+    stream = SOLAM().partial_fit(X[train], y[train])
+    awake = SOLAM(random_state=0).fit(X[10_000:20_000], y[10_000:20_000])
+    assert stream.score(X[test], y[test]) > awake.score(X[test], y[test]) - 0.01

@@ -19,6 +19,8 @@ Deviations from the papers:
   for standardised features is nearly ‖w‖ ≤ R. A radius in raw units could have no
   default and would not be a projection in the metric of the steps.
   ``precondition=False`` gives D = 1;
+* iterates are averaged with weights t, where the papers have γ_t. Then a feature that
+  was constant for half of a stream has lost a quarter of its weight, not 7/10;
 * the thesis' Algorithm 10 prints the step in α as descent; it is ascent;
 * the l1 ball may be exceeded by 1 % between projections, which cost O(d); the weights
   returned are inside;
@@ -52,8 +54,9 @@ _SLACK = 1.01  # factor by which the weights may exceed the l1 ball
 _SMALL = 0.1  # a factor of the weights below this is multiplied out
 
 # Slots of State.z: steps; the variables a, b and α; the factor s of the weights,
-# w = s W; their size Σ w²/D (l1 ball: Σ |w|/√D); the largest norm of a row; Σ γ.
-T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
+# w = s W; their size Σ w²/D (l1 ball: Σ |w|/√D); the largest norm of a row; sum
+# of the weights of the average.
+T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_WEIGHT = range(8)
 
 
 class State(NamedTuple):
@@ -131,7 +134,7 @@ def update(
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, z = state
     t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
-    kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
+    kappa, sum_weight = z[KAPPA], z[SUM_WEIGHT]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
     R = ball_radius(table, radius)
     for k in range(order.shape[0]):
@@ -141,7 +144,7 @@ def update(
         if not news.ready:
             if printed:  # no step, but zero enters the mean
                 t += 1.0
-                sum_gamma += eta0 / np.sqrt(t) * stats.weight_of(y, i, table)
+                sum_weight += eta0 / np.sqrt(t) * stats.weight_of(y, i, table)
                 kappa = max(kappa, np.sqrt(engine.look_row(X, i, table, how)[1]))
             continue
         if news.stale:
@@ -158,7 +161,7 @@ def update(
         pace = weight / np.sqrt(1.0 + 4.0 * p * (1.0 - p) * t)
         if printed:
             pace = gamma
-            sum_gamma += gamma  # the mean takes the weights before their step
+            sum_weight += gamma  # the mean takes the weights before their step
             stats.add_to_average(table, gamma * scale)
         v, x_x, _, _ = engine.look_row(X, i, table, how)
         s = scale * v
@@ -206,21 +209,21 @@ def update(
 
         # The mean, and the proximal map of the penalty.
         if not printed:
-            sum_gamma += gamma
-            stats.add_to_average(table, gamma * scale)
+            sum_weight += t * weight
+            stats.add_to_average(table, t * weight * scale)
         if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
             engine.settle(table, how)
             size = size_of(table, scale, l1_ball)
     z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE] = t, a, b, alpha, scale, size
-    z[KAPPA], z[SUM_GAMMA] = kappa, sum_gamma
+    z[KAPPA], z[SUM_WEIGHT] = kappa, sum_weight
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
-    """Return the γ-weighted mean of the iterates and the intercept."""
+    """Return the weighted mean of the iterates and the intercept."""
     table, z = state
-    if z[SUM_GAMMA] == 0.0 or not table.n.all():
+    if z[SUM_WEIGHT] == 0.0 or not table.n.all():
         return np.zeros(len(table.ref)), 0.0
-    w = sum_of_iterates(table) / z[SUM_GAMMA]
+    w = sum_of_iterates(table) / z[SUM_WEIGHT]
     if l1_ball:
         mean = table._replace(feat=table.feat.copy())
         engine.weights(mean)[:] = w
