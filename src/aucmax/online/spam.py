@@ -138,7 +138,7 @@ class SPAM(OnlineAUC):
         "printed" is :math:`\eta_t = \eta / t^\theta` with ``eta0`` for :math:`\eta`, a
         plain number, and a proximal map of O(d) after each step.
     power_t : float, default=0.5
-        Exponent :math:`\theta` in (0, 1) of the step sizes (Theorem 2 of the paper),
+        Exponent :math:`\theta` in (0, 1] of the step sizes (Theorem 2 of the paper),
         for the schedules "invsqrt" and "printed".
     average : bool, default=True
         Return an average of the iterates, weighted by t, or the last iterate. With
@@ -183,7 +183,7 @@ class SPAM(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
         "schedule": [StrOptions(set(SCHEDULES))],
-        "power_t": [Interval(Real, 0, 1, closed="neither")],
+        "power_t": [Interval(Real, 0, 1, closed="right")],
     }
 
     def __init__(
