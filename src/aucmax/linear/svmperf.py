@@ -199,8 +199,8 @@ class SVMPerf(LinearRanker):
     rounds. A constant feature has weight zero. The penalty of ``l2="auto"`` is that of
     :class:`BAM` with :math:`\ell'' = 1/2`: the hinge has no curvature, its mean has.
     The penalty is at least 1e-10 for features of unit scale, as planes alone have no
-    minimum. A plane of F1 costs O(n₊ n₋), of the other measures O(n log n). These bounds
-    are loose where classes overlap much: the minimum can then be at weights of zero.
+    minimum. A plane of F1 costs O(n₊ n₋), of the other measures O(n log n). Their
+    hinges are loose where classes overlap much: the minimum can then be at zero.
 
     References
     ----------
