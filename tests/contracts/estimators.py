@@ -33,7 +33,6 @@ from aucmax import (
     LeastSquaresAUCCV,
     Projection,
     RandomFourier,
-    SVMPerf,
 )
 from aucmax.base.ranker import LinearRanker
 from aucmax.blend.boosting import BoostedTrees
@@ -79,7 +78,6 @@ VARIANTS = [
     BAM(l1=0.01),
     BAM(loss="huber"),
     BAMCV([1.0, 1e-2], cv=3, loss=["exponential"]),
-    SVMPerf(loss="f1"),
     SVRGAUC(l1=0.01),
     SVRGAUC(update_frequency=50),
     PSAM(l2=0.1, rskip=3, askip=5, precondition=False),

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.metrics import f1_score
 
-from aucmax import BAM, SVMPerf
+from aucmax import BAM, SVMPerf, load
 from aucmax.core.rows import as_rows
 from aucmax.linear.solvers.cutting_planes import Planes, maximise
 from aucmax.linear.solvers.matrix import LocalMatrix
@@ -227,12 +227,16 @@ def test_other_measures_are_minimised(loss):
             assert tried > model.objective_ - 2e-6
 
 
-def test_f1_learns_the_threshold():
+def test_f1_learns_the_threshold(tmp_path):
     rng = np.random.default_rng(0)
     y = (rng.random(2000) < 0.1).astype(int)
     X = rng.standard_normal((2000, 3)) + y[:, None] * [3.0, 1.0, 0.0] + 20.0
     area, f1 = (SVMPerf(loss=loss).fit(X, y) for loss in ("auc", "f1"))
     assert f1_score(y, f1.predict(X)) > f1_score(y, area.predict(X)) + 0.05
+    f1.save(tmp_path / "model.aucmax")
+    loaded = load(tmp_path / "model.aucmax")
+    assert loaded.loss == "f1"
+    assert_array_equal(loaded.decision_function(X), f1.decision_function(X))
 
 
 def test_other_measures_need_equal_weights_and_enough_rows():
