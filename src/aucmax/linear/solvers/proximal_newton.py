@@ -49,9 +49,7 @@ class L1Objective:
 
     def residual(self, at: Iterate) -> float:
         """Return the norm of a proximal gradient step, at unit scale."""
-        move = self._proximal(at, 1.0) - at.w
-        unit = np.divide(move, self.unit, out=np.zeros_like(move), where=self.unit > 0)
-        return float(np.sqrt(np.sum(unit * unit)))
+        return float(np.sqrt(self._squared(self._proximal(at, 1.0) - at.w)))
 
     def gradient_step(self, here: Iterate) -> Iterate:
         """Take a proximal gradient step that does not raise J."""
@@ -61,10 +59,7 @@ class L1Objective:
             w = self._proximal(here, self.curvature)
             there = self.at(w, self.smooth.X.times(w))
             move = w - here.w
-            unit = np.divide(
-                move, self.unit, out=np.zeros_like(move), where=self.unit > 0
-            )
-            bound = np.sum(slope * move) + 0.5 * self.curvature * np.sum(unit * unit)
+            bound = np.sum(slope * move) + 0.5 * self.curvature * self._squared(move)
             if self._part(there) <= base + bound + _ROUNDING * abs(base):
                 return there
             self.curvature *= 2.0
@@ -94,6 +89,11 @@ class L1Objective:
     def _part(self, at: Iterate) -> float:
         """Return J without the l1 penalty."""
         return at.point.value + self.smooth.ridge(at.w)
+
+    def _squared(self, move: Float) -> float:
+        """Return the squared norm of a move, at unit scale."""
+        unit = np.divide(move, self.unit, out=np.zeros_like(move), where=self.unit > 0)
+        return float(np.sum(unit * unit))
 
     def _proximal(self, at: Iterate, curvature: float) -> Float:
         step = self.unit * self.unit / curvature
