@@ -144,7 +144,8 @@ class UniExp(OnlineAUC):
     Notes
     -----
     A row costs O(nnz); memory is ten numbers per feature. ``fit`` makes one more pass
-    for exact class moments, ``partial_fit`` uses running ones. There is no penalty: if
+    for exact class moments, and one before each further pass for the curvature of the
+    loss; ``partial_fit`` uses running moments. There is no penalty: if
     a linear score separates the classes, the weights grow without bound, ever more
     slowly. One mislabelled outlier can outweigh all other rows.
 
