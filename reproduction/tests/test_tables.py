@@ -34,11 +34,10 @@ def test_markdown_has_the_command_the_cells_and_the_reasons(report):
     text = tables.as_markdown(report)
     for words in (
         "At most 2 runs of a cell, 3 values of a parameter, 1,000 rows to train on.",
-        "Our defaults, nothing tuned: 2 of 3 cells reproduced (0 above), 0 within "
-        "error, 1 below.",
+        "Our defaults, nothing tuned: 2 of 3 cells the same, 0 above, 1 below.",
         "aucmax_reproduction toy2024 --table 1 --forms ours --runs 2 --grid 3",
-        "| set | algorithm | printed | ours |",
-        "| pair | LS-SVM | 0.8000 ± 0.0200 | 0.8200 ± 0.0141 (+0.0200) = |",
+        "| set | algorithm | published | ours |",
+        "| pair | LS-SVM | 0.8000 ± 0.0200 | 0.8200 ± 0.0141 (+0.0200) same |",
         "| pair | Uni-Exp | 0.8000 ± 0.0200 | 0.7050 ± 0.0071 (-0.0950) below |",
         "- nowhere (LS-SVM): the data set is not in the registry.",
         "| 1 | Uni-Exp | ours | 1/0/0 | 1/0/0 | 1 of 1 |",
@@ -47,10 +46,25 @@ def test_markdown_has_the_command_the_cells_and_the_reasons(report):
         assert words in text
 
 
+def test_failed_runs_are_shown_in_the_cell(report):
+    one = next(v for v in report.verdicts if v.printed.algorithm == "LS-SVM")
+    one = one._replace(verdict="failed", runs=17, failures=("DivergenceError: x",) * 8)
+    assert tables.box_text(one) == "0.8200 ± 0.0141 (+0.0200) 17 of 25, 8 diverged"
+    other = one._replace(failures=("MemoryError: x", "DivergenceError: x"))
+    assert tables.box_text(other).endswith("17 of 19, 2 failed")
+    none = one._replace(mean=None, std=None, runs=0, failures=("DivergenceError",))
+    assert tables.box_text(none) == "0 of 1, 1 diverged"
+    text = tables.verdict_text([one, one._replace(verdict="below", chance=True)])
+    assert text == (
+        "0 of 2 cells the same, 0 above, 1 below (0 explained, 1 within chance), 1 "
+        "with failed runs"
+    )
+
+
 def test_html_is_a_page_with_the_same_cells(report):
     page = tables.as_html(report)
     assert page.startswith("<!doctype html>")
-    assert "0.8200 ± 0.0141 (+0.0200) =" in page
+    assert "0.8200 ± 0.0141 (+0.0200) same" in page
     assert "http" not in page
     assert page.count("<tr>") == sum(
         len(section.rows) + 1 for section in tables.sections(report) if section.rows

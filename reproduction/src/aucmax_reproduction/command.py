@@ -24,9 +24,9 @@ from aucmax_reproduction.reproduce import (
     why_not_run,
 )
 from aucmax_reproduction.tables import Section
-from aucmax_reproduction.verdict import BELOW, FAILED, WITHIN, Report
+from aucmax_reproduction.verdict import BELOW, FAILED, Report
 
-_STYLES = {BELOW: "red", WITHIN: "yellow", FAILED: "yellow"}
+_STYLES = {BELOW: "red", FAILED: "yellow"}
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
     else:
         _show(report, screen)
         screen.print(f"Written: {', '.join(map(str, written))}", wrap=False)
-    return int(any("error" in line for line in lines))
+    return int(fits and any("error" in line for line in lines))
 
 
 def _do(
@@ -76,15 +76,15 @@ def show_plan(wanted: Wanted, effort: Effort, as_json: bool) -> None:
         fits.setdefault((job.table, job.form), []).append(trainings(job, effort))
     if as_json:
         rows = [
-            {"table": name, "form": form, "fits": len(mine), "models": sum(mine)}
-            for (name, form), mine in fits.items()
+            {"table": name, "form": form, "fits": len(models), "models": sum(models)}
+            for (name, form), models in fits.items()
         ]
         print(json.dumps(rows, indent=2))
         return
     screen = Screen()
     grid = table("table", "form", "fits", "models trained")
-    for (name, form), mine in fits.items():
-        grid.add_row(name, form, f"{len(mine):,}", f"{sum(mine):,}")
+    for (name, form), models in fits.items():
+        grid.add_row(name, form, f"{len(models):,}", f"{sum(models):,}")
     screen.show(grid)
     skipped: dict[str, list[str]] = {}
     for cell in wanted.cells:
@@ -163,8 +163,8 @@ def _show(report: Report, screen: Screen) -> None:
     if failed:
         cell = failed[0].printed
         screen.warn(
-            f"Failed cells: {len(failed)}; first {cell.dataset} {cell.algorithm}: "
-            f"{failed[0].reason}"
+            f"Cells with failed runs: {len(failed)}; first {cell.dataset} "
+            f"{cell.algorithm}: {failed[0].failures[0]}"
         )
 
 

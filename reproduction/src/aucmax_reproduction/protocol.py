@@ -17,9 +17,9 @@ from aucmax_reproduction.splits import Split
 
 OURS, TUNED, PRINTED = "ours", "tuned", "printed"
 FORMS = {
+    PRINTED: "as published, with corrections",
     OURS: "our defaults, nothing tuned",
     TUNED: "ours, tuned around the defaults",
-    PRINTED: "as printed, tuned over the paper's grid",
 }
 
 PLAIN, SHARE, PAIRS = "plain", "share", "pairs"

@@ -227,10 +227,12 @@ def near_rules(
     return sorted(near, key=lambda rule: off[rule])[:most]
 
 
-def best_printed(source: str, table: str, dataset: str) -> Printed:
-    """Return the cell with the highest AUC on a set that was not copied."""
-    mine = papers.cells(source, [table], [dataset])
-    own = [cell for cell in mine if not cell.copied and cell.metric == papers.AUC]
+def best_printed(
+    source: str, table: str, dataset: str, metric: str = papers.AUC
+) -> Printed:
+    """Return the cell with the highest value on a set that was not copied."""
+    cells = papers.cells(source, [table], [dataset])
+    own = [cell for cell in cells if not cell.copied and cell.metric == metric]
     return max(own, key=lambda cell: cell.mean)
 
 
