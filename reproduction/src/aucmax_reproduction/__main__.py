@@ -58,6 +58,14 @@ def main(
     rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum training rows (0: all).")
     ] = 20_000,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="Read a set of the paper from your file, svmlight or CSV with a label "
+            "(repeatable; a second file of a set is its test file).",
+        ),
+    ] = None,
     search: Annotated[
         bool,
         typer.Option("--search", help="Search class groups that the paper omits."),
@@ -103,6 +111,7 @@ def main(
             forms=names(forms),
             runs=runs or None,
             search=search,
+            data=tuple(data or ()),
         )
         effort = Effort(grid or None, tune_rows or None, rows or None, seed)
         if dry_run:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from aucmax.cli.terminal import Screen, fits_bar, table
 from aucmax.storage.atomic import write_atomically
-from aucmax_reproduction import tables
+from aucmax_reproduction import tables, user_data
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.lines import Line
 from aucmax_reproduction.papers import SECONDS
@@ -102,7 +102,8 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _check(wanted: Wanted) -> None:
-    """Raise an error for unknown names, before hours of work."""
+    """Use the user's files; raise an error for unknown names, before hours of work."""
+    user_data.use(wanted.source, wanted.data)
     _ = wanted.cells  # raises an error for unknown tables, sets and algorithms
     if unknown := [form for form in wanted.forms if form not in FORMS]:
         raise ValueError(f"Unknown form {unknown[0]!r}. Use one of {', '.join(FORMS)}.")

@@ -83,7 +83,7 @@ class Recipe(NamedTuple):
 class Subject(NamedTuple):
     """A data set as a paper used it."""
 
-    name: str | None  # in the registry; None: not available
+    name: str | None  # in the registry; None: not there
     part: str | None = None  # of the set
     rule: Rule | None = None  # None: two labels
     unknown: bool = False  # the paper does not state the class groups
@@ -92,6 +92,7 @@ class Subject(NamedTuple):
     merged: bool = False  # training and test file are merged
     note: str = ""  # differences from the paper
     cannot: str = ""  # reason why it cannot be compared
+    files: tuple[str, ...] = ()  # of the user: training file, and test file if any
 
 
 class Plan(NamedTuple):

@@ -145,6 +145,7 @@ def command_of(report: Report, table: str | None = None) -> str:
     numbers |= {"tune-rows": effort.tune_rows or 0, "rows": effort.rows or 0}
     numbers |= {"seed": effort.seed}
     words += [f"--{name} {value}" for name, value in numbers.items()]
+    words += [f"--data {text}" for text in wanted.data]
     return " ".join([*words, *(["--search"] if wanted.search else [])])
 
 

@@ -30,7 +30,7 @@ from scipy.stats import ttest_ind_from_stats, ttest_rel
 
 from aucmax.registry import SYSTEMS
 from aucmax_reproduction import papers
-from aucmax_reproduction.fitting import CEILINGS, EXACT, Effort, given_rows
+from aucmax_reproduction.fitting import CEILINGS, EXACT, Effort, has_test_file
 from aucmax_reproduction.lines import Line
 from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import PRINTED, Plan
@@ -363,7 +363,7 @@ def _limit(cell: Printed, plan: Plan, exact: Mapping[str, _Fits | None]) -> str:
 def _by_rows(one: Verdict, plan: Plan, mine: _Fits) -> str:
     """Return a note if other test rows explain the difference."""
     errors: list[Any] = [line.get("auc_se") for line in mine.fits.values()]
-    once = plan.split.once(given_rows(plan.subjects[one.printed.dataset]))
+    once = plan.split.once(has_test_file(plan.subjects[one.printed.dataset]))
     if one.printed.metric != papers.AUC or not once or None in errors:
         return ""
     error = float(np.mean(errors))
