@@ -92,7 +92,13 @@ def test_figures_are_drawn(paper):
     )
     assert result.exit_code == 0
     drawn = sorted(path.name for path in (paper / "figures").iterdir())
-    assert drawn == [f"{toy_paper.SOURCE}-{k}-pair.png" for k in (1, 2)]
+    names = ["1-pair", "2-pair", "3", "4-pair"]
+    assert drawn == [f"{toy_paper.SOURCE}-{name}.png" for name in names]
+    only = invoke(paper / "only", "--no-fits", "--figure", "3")
+    assert only.exit_code == 1  # no fits there
+    (paper / "figures" / drawn[2]).unlink()
+    assert invoke(paper, "--no-fits", "--figure", "3").exit_code == 0
+    assert (paper / "figures" / drawn[2]).exists()
 
 
 @pytest.mark.parametrize(
@@ -100,6 +106,7 @@ def test_figures_are_drawn(paper):
     [
         (["--table", "9"], "toy2024 has no table '9'. Use one of 1, 2."),
         (["--forms", "best"], "Unknown form 'best'. Use one of printed, ours, tuned."),
+        (["--figure", "9"], "toy2024 has no figure '9'. Use one of 1, 2, 3, 4."),
         (["--forms", ","], "--forms is empty. Use one of printed, ours, tuned."),
     ],
 )

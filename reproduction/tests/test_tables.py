@@ -10,7 +10,7 @@ import toy_paper
 from aucmax.metrics import auc
 from aucmax_reproduction import curves, fitting, tables
 from aucmax_reproduction.fitting import Effort, Ready
-from aucmax_reproduction.protocol import OURS, Picture, Recipe
+from aucmax_reproduction.protocol import OURS, TIMES, Picture, Recipe
 from aucmax_reproduction.reproduce import Wanted
 from aucmax_reproduction.verdict import Report
 from helpers.data import gaussian
@@ -126,6 +126,39 @@ def test_a_parameter_that_diverges_has_no_area(ready):
     curve = curves.parameter_curve("LS-SVM", Recipe("LS-SVM"), picture, ready, 0)
     assert np.isfinite(curve.auc[0])
     assert np.isnan(curve.auc[1])
+
+
+def test_seconds_are_means_by_set_and_algorithm():
+    picture = Picture("1", "2", "", ("A", "B"), form="printed", kind=TIMES)
+
+    def line(dataset, name, seconds, **more):
+        place = {"table": "2", "form": "printed", "dataset": dataset}
+        return {**place, "algorithm": name, "train_seconds": seconds, **more}
+
+    lines = [line("x", "A", 1.0), line("x", "A", 3.0), line("y", "B", 5.0)]
+    lines += [line("x", "C", 9.0), line("x", "B", 9.0, form="ours")]
+    failed = line("y", "A", 0.0)
+    del failed["train_seconds"]
+    found = curves.mean_seconds(picture, [*lines, failed])
+    assert found == {"x": {"A": 2.0}, "y": {"B": 5.0}}
+    pytest.importorskip("matplotlib", reason="pictures need aucmax[plot]")
+    from aucmax_reproduction.figures import time_figure
+
+    (axes,) = time_figure(found, "title").axes
+    assert axes.get_yscale() == "log"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["x", "y"]
+
+
+def test_imbalance_harms_accuracy_but_not_that_of_the_ranking():
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 2 == 0
+    X = rng.normal(size=(2000, 3)) + y[:, None]
+    many = Ready(X[:1000], y[:1000], X[1000:], y[1000:])
+    ranked, plain = curves.imbalance_curves((1, 50), many, 0)
+    assert ranked.at == plain.at == [1, 50]
+    assert ranked.auc[0] == pytest.approx(plain.auc[0], abs=0.02)
+    assert ranked.auc[1] > ranked.auc[0] - 0.05
+    assert plain.auc[1] < plain.auc[0] - 0.1
 
 
 def test_figures_draw_the_curves(tmp_path):

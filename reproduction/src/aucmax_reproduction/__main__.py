@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from aucmax.cli.errors import errors_in_one_line
-from aucmax_reproduction.command import names, run, show_plan
+from aucmax_reproduction.command import names, pictures_of, run, show_plan
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.reproduce import Wanted
 
@@ -73,6 +73,10 @@ def main(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the paper's figures too.")
     ] = False,
+    figure: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Draw these figures only, by number."),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the fits and stop.")
     ] = False,
@@ -117,8 +121,9 @@ def main(
         if dry_run:
             show_plan(wanted, effort, as_json)
             return
-        how = {"fits": not no_fits, "figures": figures, "as_json": as_json}
-        code = run(wanted, effort, output, jobs, **how)
+        pictures = pictures_of(source, names(figure)) if figures or figure else []
+        how = {"fits": not no_fits, "as_json": as_json}
+        code = run(wanted, effort, output, jobs, pictures, **how)
         if code:
             raise typer.Exit(code)
 

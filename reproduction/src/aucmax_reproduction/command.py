@@ -1,7 +1,9 @@
 """Run the tables of a paper, show them and write them to files."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +14,7 @@ from aucmax_reproduction import tables, user_data
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.lines import Line
 from aucmax_reproduction.papers import SECONDS
-from aucmax_reproduction.protocol import FORMS
+from aucmax_reproduction.protocol import FORMS, IMBALANCE, TIMES, Picture
 from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.reproduce import (
     Wanted,
@@ -34,9 +36,9 @@ def run(
     effort: Effort,
     folder: Path,
     workers: int,
+    pictures: Sequence[Picture],
     *,
     fits: bool,
-    figures: bool,
     as_json: bool,
 ) -> int:
     """Run the fits, or read existing ones; write and show the tables."""
@@ -48,7 +50,7 @@ def run(
     else:
         wanted, effort, lines = recorded(wanted, results)
     report = Report.of(wanted, effort, lines)
-    written = _write(report, folder) + (_draw(report, folder) if figures else [])
+    written = _write(report, folder) + _draw(report, lines, pictures, folder)
     if as_json:
         print(json.dumps(report.summary(), indent=2))
     else:
@@ -124,28 +126,63 @@ def _write(report: Report, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw(report: Report, folder: Path) -> list[Path]:
-    """Draw the figures of the paper for the available sets."""
+def pictures_of(source: str, numbers: Sequence[str]) -> list[Picture]:
+    """Return the figures of a paper with these numbers; none given: all."""
+    known = {picture.number: picture for picture in protocol(source).pictures}
+    if unknown := [number for number in numbers if number not in known]:
+        raise ValueError(
+            f"{source} has no figure {unknown[0]!r}. Use one of {', '.join(known)}."
+        )
+    return [known[number] for number in numbers or known]
+
+
+def _draw(
+    report: Report, lines: list[Line], pictures: Sequence[Picture], folder: Path
+) -> list[Path]:
+    """Draw figures of the paper for the available sets."""
+    if not pictures:
+        return []
     from aucmax.report.roc import save_figure
-    from aucmax_reproduction.curves import curves, drawable
-    from aucmax_reproduction.figures import learning_figure, parameter_figure
 
     wanted, paths = report.wanted, []
     (folder / "figures").mkdir(exist_ok=True)
-    for picture in protocol(wanted.source).pictures:
+    for picture in pictures:
         if wanted.tables and picture.table not in wanted.tables:
             continue
-        for name in drawable(wanted.source, picture, wanted.datasets):
-            found = curves(wanted.source, picture, name, report.effort)
-            title = f"{picture.title}: {name}"
-            if picture.parameter:
-                figure = parameter_figure(found, title, picture.parameter)
-            else:
-                figure = learning_figure(found, title)
-            path = folder / "figures" / f"{wanted.source}-{picture.number}-{name}.png"
+        for name, figure in _figures(report, lines, picture):
+            ending = f"-{name}" if name else ""
+            path = folder / "figures" / f"{wanted.source}-{picture.number}{ending}.png"
             save_figure(figure, path)
             paths.append(path)
     return paths
+
+
+def _figures(
+    report: Report, lines: list[Line], picture: Picture
+) -> Iterator[tuple[str, Any]]:
+    """Yield the figures of a picture with the set that each is for."""
+    from aucmax_reproduction.curves import curves, drawable, mean_seconds
+    from aucmax_reproduction.figures import (
+        learning_figure,
+        parameter_figure,
+        time_figure,
+    )
+
+    wanted = report.wanted
+    if picture.kind == TIMES:
+        if seconds := mean_seconds(picture, lines):
+            yield "", time_figure(seconds, picture.title)
+        return
+    for name in drawable(wanted.source, picture, wanted.datasets):
+        found = curves(wanted.source, picture, name, report.effort)
+        title = f"{picture.title}: {name}"
+        if picture.kind == IMBALANCE:
+            ratio = "Negatives per positive in training"
+            yield name, parameter_figure(found, title, ratio, "Accuracy")
+        elif picture.parameter:
+            yield name, parameter_figure(found, title, picture.parameter)
+        else:
+            yield name, learning_figure(found, title)
 
 
 def _show(report: Report, screen: Screen) -> None:

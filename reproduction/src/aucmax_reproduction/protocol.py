@@ -109,8 +109,16 @@ class Plan(NamedTuple):
     means: int | None = None  # number of means behind a published deviation; None: runs
 
 
+CURVE, TIMES, IMBALANCE = "curve", "times", "imbalance"
+
+
 class Picture(NamedTuple):
-    """A figure of a paper: learning curves, or AUC against a parameter."""
+    """A figure of a paper.
+
+    ``CURVE``: AUC against training rows and seconds, or against a parameter.
+    ``TIMES``: seconds to train of all sets of a table. ``IMBALANCE``: accuracy against
+    the ratio of the classes.
+    """
 
     number: str
     table: str  # whose plan is used
@@ -119,6 +127,7 @@ class Picture(NamedTuple):
     parameter: str = ""  # empty: AUC against training rows and seconds
     values: tuple[Any, ...] = ()
     form: str = OURS
+    kind: str = CURVE
 
 
 class Protocol(NamedTuple):

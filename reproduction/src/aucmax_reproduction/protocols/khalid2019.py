@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aucmax.registry import SYSTEMS
 from aucmax_reproduction.groupings import Rule
 from aucmax_reproduction.protocol import (
+    IMBALANCE,
     PAIRS,
+    PRINTED,
+    TIMES,
     Grid,
     Picture,
     Plan,
@@ -302,14 +306,22 @@ _CHAPTER_7_WORDS = _CHAPTER_6_WORDS._replace(
     ),
 )
 
+_SECONDS = "Seconds to train, as published"
+_TIMES: dict[str, Any] = {"form": PRINTED, "kind": TIMES}
+_STOCHASTIC = tuple(n for n in ("NSAM", "NASAM", "NSOLAM") if n in SYSTEMS)
 _COMPONENTS = (50, 100, 200, 400, 800)
-_EPOCHS = (1, 2, 4, 8, 16)
+_EPOCHS = (1, 2, 4, 8, 16, 32, 64)
+# The halves of the letters have about the published numbers of rows.
+_FIGURE_1_2 = Plan(
+    "standardised", Given(0.2, 1), 3, {}, {"letter": Subject("letter", rule=_up_to(13))}
+)
 
 PROTOCOL = Protocol(
     "khalid2019-dissertation",
     "M. Khalid Alnnfai: Scalable Large Margin Pairwise Learning Algorithms. "
     "Dissertation, Colorado State University, 2019.",
     {
+        "1.2": _FIGURE_1_2,
         "3.2": _CHAPTER_3,
         "4.3": _CHAPTER_4,
         "4.5": _CHAPTER_4_WORDS,
@@ -341,6 +353,16 @@ PROTOCOL = Protocol(
     ),
     pictures=(
         Picture(
+            "1.2",
+            "1.2",
+            "Accuracy under imbalance",
+            (),
+            values=(1, 2, 5, 10, 20, 50, 100),
+            kind=IMBALANCE,
+        ),
+        Picture("4.1", "4.3", _SECONDS, tuple(_CHAPTER_4.recipes), **_TIMES),
+        Picture("4.2", "4.5", _SECONDS, tuple(_CHAPTER_4_WORDS.recipes), **_TIMES),
+        Picture(
             "5.1",
             "5.2",
             "Number of random features",
@@ -349,7 +371,7 @@ PROTOCOL = Protocol(
             (25, 50, 100, 150, 200),
         ),
         Picture("6.1", "6.3", "Epochs", ("SAM", "ASAM", "SOLAM"), "max_iter", _EPOCHS),
-        Picture("6.2", "6.5", "Epochs", ("NASAM", "NSOLAM"), "max_iter", _EPOCHS),
+        Picture("6.2", "6.5", "Epochs", _STOCHASTIC, "max_iter", _EPOCHS),
         Picture(
             "6.3",
             "6.6",
@@ -358,7 +380,9 @@ PROTOCOL = Protocol(
             "n_components",
             _COMPONENTS,
         ),
-        Picture("7.1", "7.3", "Epochs", ("PSAM", "ASAM"), "max_iter", _EPOCHS),
-        Picture("7.2", "7.5", "Epochs", ("NPSAM", "NASAM"), "max_iter", _EPOCHS),
+        Picture("7.1", "7.3", "Epochs", ("PSAM", "ASAM", "SOLAM"), "max_iter", _EPOCHS),
+        Picture(
+            "7.2", "7.5", "Epochs", ("NPSAM", "NASAM", "NSOLAM"), "max_iter", _EPOCHS
+        ),
     ),
 )
