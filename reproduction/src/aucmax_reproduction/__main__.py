@@ -41,7 +41,9 @@ def main(
     algorithms: _Names = "",
     forms: Annotated[
         str,
-        typer.Option(metavar="A,B", help="Forms: ours (defaults), tuned, printed."),
+        typer.Option(
+            metavar="A,B", help="Forms: printed (as published), ours (defaults), tuned."
+        ),
     ] = "ours,printed",
     runs: Annotated[
         int,

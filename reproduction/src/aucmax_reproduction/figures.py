@@ -81,13 +81,15 @@ def time_figure(seconds: Mapping[str, Seconds], title: str) -> Any:
     matplotlib.figure.Figure
         The figure, with a logarithmic axis.
     """
-    algorithms = list(dict.fromkeys(name for its in seconds.values() for name in its))
+    algorithms = list(
+        dict.fromkeys(name for times in seconds.values() for name in times)
+    )
     figure = Figure(figsize=(11.0, 4.9), layout="constrained")
     headline(figure, title)
     axes = figure.subplots()
     width = 0.8 / len(algorithms)
     for k, (name, colour) in enumerate(zip(algorithms, cycle(COLOURS), strict=False)):
-        heights = [its.get(name, np.nan) for its in seconds.values()]
+        heights = [times.get(name, np.nan) for times in seconds.values()]
         places = np.arange(len(seconds)) + (k - (len(algorithms) - 1) / 2) * width
         axes.bar(places, heights, width, color=colour, label=name)
     axes.set_xticks(range(len(seconds)), list(seconds))

@@ -143,7 +143,7 @@ def fit_model(
     y: Classes,
     seed: int,
 ) -> Any:
-    """Return a fitted model; in the printed form, online learners get a stream."""
+    """Return a fitted model; as published, online learners get a stream."""
     model = seeded(recipe.model(form, choice), seed)
     if form != PRINTED or recipe.passes is None:
         return model.fit(X, y)

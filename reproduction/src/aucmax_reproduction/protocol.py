@@ -55,8 +55,8 @@ class Recipe(NamedTuple):
     system: str  # name for aucmax.named
     grid: Mapping[str, Grid] = {}
     settings: Mapping[str, Any] = {}  # for all forms
-    printed: Mapping[str, Any] = {}  # for the printed form only
-    passes: int | None = None  # over a stream, in the printed form; None: as ``fit``
+    printed: Mapping[str, Any] = {}  # for the form as published only
+    passes: int | None = None  # over a stream, as published; None: use ``fit``
     most_rows: int | None = None  # maximum number of training rows
     runs: int | None = None  # if fewer than the other algorithms
     tried: Mapping[str, tuple[Any, ...]] = {}  # further parameters to tune our form by

@@ -115,9 +115,9 @@ def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Lin
     user_data.use(wanted.source, data)
     found = list({key(line): line for line in lines.read(path)}.values())
     there = {line["table"] for line in found}
-    mine = protocol(wanted.source)
+    paper = protocol(wanted.source)
     tables = dict.fromkeys(cell.table for cell in papers.cells(wanted.source))
-    has = tuple(name for name in tables if mine.plan(name)[0] in there)
+    has = tuple(name for name in tables if paper.plan(name)[0] in there)
     forms = tuple(form for form in FORMS if any(f["form"] == form for f in found))
     has = wanted.tables or has
     wanted = wanted._replace(tables=has, forms=forms, runs=None, data=data)

@@ -59,7 +59,7 @@ def sections(report: Report) -> list[Section]:
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for one in report.verdicts:
         groups.setdefault((one.printed.table, one.printed.metric), []).append(one)
-    tables = [_table(report, *place, mine) for place, mine in groups.items()]
+    tables = [_table(report, *place, verdicts) for place, verdicts in groups.items()]
     return tables + ([_tests(report.matches)] if report.matches else [])
 
 
@@ -67,9 +67,11 @@ def counts(report: Report) -> list[str]:
     """Return the number of cells per verdict of each form, as text."""
     texts = []
     for form, description in FORMS.items():
-        mine = [v for v in report.verdicts if v.form == form and v.verdict in COMPARED]
-        if mine:
-            texts.append(f"{description.capitalize()}: {verdict_text(mine)}.")
+        compared = [
+            v for v in report.verdicts if v.form == form and v.verdict in COMPARED
+        ]
+        if compared:
+            texts.append(f"{description.capitalize()}: {verdict_text(compared)}.")
     cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
     number = sum(cell.metric != papers.SECONDS for cell in cannot)
     return texts + ([f"{number} cells are not comparable."] if number else [])
@@ -102,8 +104,8 @@ def effort_of(report: Report) -> str:
         "rows to tune by": effort.tune_rows,
         "rows to train on": effort.rows,
     }
-    said = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
-    return f"At most {', '.join(said)}." if said else "The paper's whole effort."
+    parts = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
+    return f"At most {', '.join(parts)}." if parts else "The paper's whole effort."
 
 
 def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
@@ -213,10 +215,10 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
             Box(cell.dataset),
             Box(cell.algorithm),
             Box(published_text(cell)),
-            *([Box(_runs(mine.values()))] if uneven else []),
-            *(_box(mine.get(form)) for form in forms),
+            *([Box(_runs(by_form.values()))] if uneven else []),
+            *(_box(by_form.get(form)) for form in forms),
         ]
-        for cell, mine in cells.items()
+        for cell, by_form in cells.items()
     ]
     rules = dict.fromkeys((v.printed.dataset, v.rule) for v in found if v.rule)
     notes = [f"{name}: the rule that fits is “{rule}”." for name, rule in rules]
@@ -239,18 +241,20 @@ def _tests(found: list[Match]) -> Section:
     rivals = dict.fromkeys((one.table, one.algorithm, one.form) for one in found)
     rows = []
     for table, algorithm, form in rivals:
-        mine = [
+        tests = [
             m
             for m in found
             if (m.table, m.algorithm, m.form) == (table, algorithm, form)
         ]
-        agree = sum(one.ours == one.printed for one in mine)
+        agree = sum(one.ours == one.printed for one in tests)
         boxes = [table, algorithm, _heading(form)]
         boxes += [
-            "/".join(str(sum(one.printed == k for one in mine)) for k in (1, 0, -1))
+            "/".join(str(sum(one.printed == k for one in tests)) for k in (1, 0, -1))
         ]
-        boxes += ["/".join(str(sum(one.ours == k for one in mine)) for k in (1, 0, -1))]
-        rows.append([Box(text) for text in (*boxes, f"{agree} of {len(mine)}")])
+        boxes += [
+            "/".join(str(sum(one.ours == k for one in tests)) for k in (1, 0, -1))
+        ]
+        rows.append([Box(text) for text in (*boxes, f"{agree} of {len(tests)}")])
     return Section(
         title="Win/tie/loss of the paper's own algorithm (pairwise t-tests at 95 %)",
         command="",
@@ -329,4 +333,6 @@ def _listed(places: list[str]) -> str:
     for place in places:
         name, _, algorithm = place.partition(" ")
         sets.setdefault(name, []).append(algorithm)
-    return "; ".join(f"{name} ({', '.join(mine)})" for name, mine in sets.items())
+    return "; ".join(
+        f"{name} ({', '.join(algorithms)})" for name, algorithms in sets.items()
+    )

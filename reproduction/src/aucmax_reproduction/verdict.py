@@ -165,15 +165,19 @@ def verdicts(wanted: Wanted, lines: Sequence[Line]) -> list[Verdict]:
             if cell.metric != papers.SECONDS:
                 reason = "" if rule else _joined(reason, tried)
         for form in forms_of(plan, cell.algorithm, wanted.forms):
-            mine = fits.get((table, cell.dataset, rule, cell.algorithm, form))
-            one = _verdict(cell, form, rule, mine or _Fits({}, {}), reason, note)
-            if mine and one.verdict in (SAME, ABOVE, BELOW):
-                one = one._replace(welch=_welch(cell, plan, mine.areas(cell.metric)))
-            if mine and one.verdict == BELOW:
+            cell_fits = fits.get((table, cell.dataset, rule, cell.algorithm, form))
+            one = _verdict(cell, form, rule, cell_fits or _Fits({}, {}), reason, note)
+            if cell_fits and one.verdict in (SAME, ABOVE, BELOW):
+                one = one._replace(
+                    welch=_welch(cell, plan, cell_fits.areas(cell.metric))
+                )
+            if cell_fits and one.verdict == BELOW:
                 place = table, cell.dataset, rule
                 exact = {by: fits.get((*place, by, EXACT)) for by in CEILINGS}
                 limit = _limit(cell, plan, exact)
-                chance = _by_rows(one, plan, mine) or _by_runs(cell, plan, mine)
+                chance = _by_rows(one, plan, cell_fits) or _by_runs(
+                    cell, plan, cell_fits
+                )
                 one = one._replace(
                     reason=_joined(note, limit, chance),
                     explained=bool(limit),
@@ -189,9 +193,9 @@ def without_easier(found: Sequence[Verdict]) -> list[Verdict]:
     for one in found:
         if one.verdict in (SAME, ABOVE, BELOW) and one.mean is not None:
             forms = means.setdefault(_task(one.printed), {})
-            mine = forms.setdefault(one.form == PRINTED, {})
+            highest = forms.setdefault(one.form == PRINTED, {})
             name = one.printed.algorithm
-            mine[name] = max(one.mean, mine.get(name, one.mean))
+            highest[name] = max(one.mean, highest.get(name, one.mean))
     reasons = {task: _easier(task, forms) for task, forms in means.items()}
     return [
         one._replace(verdict=INCOMPARABLE, reason=reason, explained=False, chance=False)
@@ -228,11 +232,11 @@ def fitting_rules(
         if cell.metric == papers.AUC and not cell.copied
     }
     means: dict[str, dict[str, float]] = {}
-    for (at, name, rule, algorithm, form), mine in _by_cell(lines).items():
-        ran = rule and mine.fits and form != EXACT
+    for (at, name, rule, algorithm, form), cell_fits in _by_cell(lines).items():
+        ran = rule and cell_fits.fits and form != EXACT
         if ran and (at, name) == (table, dataset):
             best = means.setdefault(rule, {})
-            mean = float(np.mean(mine.areas(papers.AUC)))
+            mean = float(np.mean(cell_fits.areas(papers.AUC)))
             best[algorithm] = max(mean, best.get(algorithm, -np.inf))  # of its forms
     highest = best_printed(source, table, dataset)
     off = {
@@ -274,13 +278,17 @@ def matches(wanted: Wanted, lines: Sequence[Line]) -> list[Match]:
             continue
         rule = rules.get((table, cell.dataset), "")
         for form in forms_of(plan, cell.algorithm, wanted.forms):
-            mine = fits.get((table, cell.dataset, rule, cell.algorithm, form))
+            cell_fits = fits.get((table, cell.dataset, rule, cell.algorithm, form))
             rival = fits.get((table, cell.dataset, rule, plan.reference, form))
-            runs = sorted(set(mine.fits) & set(rival.fits)) if mine and rival else []
-            if mine and rival and len(runs) > 1:
+            runs = (
+                sorted(set(cell_fits.fits) & set(rival.fits))
+                if cell_fits and rival
+                else []
+            )
+            if cell_fits and rival and len(runs) > 1:
                 first, second = (
                     np.array([one.fits[run][papers.AUC] for run in runs])
-                    for one in (rival, mine)
+                    for one in (rival, cell_fits)
                 )
                 ours, theirs = paired_t(first, second), cell.significance
                 place = cell.table, cell.dataset, cell.algorithm
@@ -292,8 +300,8 @@ def verdict_counts(found: Iterable[Verdict]) -> dict[str, dict[str, int]]:
     """Return the number of cells per verdict, by form."""
     counts: dict[str, dict[str, int]] = {}
     for one in found:
-        mine = counts.setdefault(one.form, {})
-        mine[one.verdict] = mine.get(one.verdict, 0) + 1
+        count = counts.setdefault(one.form, {})
+        count[one.verdict] = count.get(one.verdict, 0) + 1
     return counts
 
 
@@ -313,11 +321,11 @@ def _by_cell(lines: Iterable[Line]) -> Mapping[tuple[str, ...], _Fits]:
         place = tuple(
             line[name] for name in ("table", "dataset", "rule", "algorithm", "form")
         )
-        mine = found.setdefault(place, _Fits({}, {}))
+        cell_fits = found.setdefault(place, _Fits({}, {}))
         if "error" in line:
-            mine.errors[line["run"]] = line["error"]
+            cell_fits.errors[line["run"]] = line["error"]
         else:
-            mine.fits[line["run"]] = line
+            cell_fits.fits[line["run"]] = line
     return found
 
 
@@ -333,22 +341,22 @@ def _searched(
         _, plan = protocol(wanted.source).plan(table)
         if plan.subjects[dataset].unknown:
             rules = fitting_rules(wanted.source, table, dataset, lines)
-            mine = [
+            own = [
                 line
                 for line in lines
                 if (line["table"], line["dataset"]) == (table, dataset)
             ]
-            tried = len({line["rule"] for line in mine if line["form"] == EXACT})
-            near = len({line["rule"] for line in mine if line["form"] != EXACT})
-            said = f"{tried} plausible rules tried, {near} come near"
-            said += f", under {len(rules)} do all algorithms fit"
+            tried = len({line["rule"] for line in own if line["form"] == EXACT})
+            near = len({line["rule"] for line in own if line["form"] != EXACT})
+            text = f"{tried} plausible rules tried, {near} come near"
+            text += f", under {len(rules)} do all algorithms fit"
             rule = rules[0] if rules else ""
-            yield (table, dataset), (rule, said if tried else "--search tries rules")
+            yield (table, dataset), (rule, text if tried else "--search tries rules")
 
 
 def _limit(cell: Printed, plan: Plan, exact: Mapping[str, _Fits | None]) -> str:
     """Return a note if the best linear models are below too."""
-    areas = {by: its.areas(cell.metric) for by, its in exact.items() if its}
+    areas = {by: fits.areas(cell.metric) for by, fits in exact.items() if fits}
     means = {by: float(np.mean(values)) for by, values in areas.items() if values}
     system = SYSTEMS[plan.recipes[cell.algorithm].system]
     linear = system.map is None and not system.name.startswith("RBF")
@@ -360,9 +368,9 @@ def _limit(cell: Printed, plan: Plan, exact: Mapping[str, _Fits | None]) -> str:
     return f"the best linear models on the same rows are below too: {values}"
 
 
-def _by_rows(one: Verdict, plan: Plan, mine: _Fits) -> str:
+def _by_rows(one: Verdict, plan: Plan, cell_fits: _Fits) -> str:
     """Return a note if other test rows explain the difference."""
-    errors: list[Any] = [line.get("auc_se") for line in mine.fits.values()]
+    errors: list[Any] = [line.get("auc_se") for line in cell_fits.fits.values()]
     once = plan.split.once(has_test_file(plan.subjects[one.printed.dataset]))
     if one.printed.metric != papers.AUC or not once or None in errors:
         return ""
@@ -372,9 +380,9 @@ def _by_rows(one: Verdict, plan: Plan, mine: _Fits) -> str:
     return f"within two standard errors of the AUC on our test rows, {error:.4f}"
 
 
-def _by_runs(cell: Printed, plan: Plan, mine: _Fits) -> str:
+def _by_runs(cell: Printed, plan: Plan, cell_fits: _Fits) -> str:
     """Return a note if the two means do not differ by a t-test."""
-    values = _draws(plan, mine, cell.metric)
+    values = _draws(plan, cell_fits, cell.metric)
     if len(values) < max(2, (plan.means or plan.split.runs) / 2):
         return ""
     p_value = _welch(cell, plan, values, fewest=2)
@@ -394,26 +402,26 @@ def _welch(
     return float(ttest_ind_from_stats(*ours, *printed, equal_var=False).pvalue)
 
 
-def _draws(plan: Plan, mine: _Fits, metric: str) -> list[float]:
+def _draws(plan: Plan, cell_fits: _Fits, metric: str) -> list[float]:
     """Return independent values for a t-test; empty if there are none."""
     if isinstance(plan.split, Holdout):
-        return mine.areas(metric)
+        return cell_fits.areas(metric)
     if not isinstance(plan.split, Folds) or plan.means is None:
         return []  # the same test rows in every run, or folds of one partition
     whole: dict[int, list[float]] = {}
-    for run, line in mine.fits.items():
+    for run, line in cell_fits.fits.items():
         whole.setdefault(run // plan.split.folds, []).append(line[metric])
     folds = plan.split.folds
     return [float(np.mean(areas)) for areas in whole.values() if len(areas) == folds]
 
 
 def _verdict(
-    cell: Printed, form: str, rule: str, mine: _Fits, reason: str, note: str
+    cell: Printed, form: str, rule: str, cell_fits: _Fits, reason: str, note: str
 ) -> Verdict:
-    values = mine.areas(cell.metric)
+    values = cell_fits.areas(cell.metric)
     mean = float(np.mean(values)) if values else None
     std = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    errors = tuple(error for _, error in sorted(mine.errors.items()))
+    errors = tuple(error for _, error in sorted(cell_fits.errors.items()))
     if reason:
         verdict = INCOMPARABLE
     elif errors:
