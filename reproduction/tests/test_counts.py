@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from aucmax_reproduction.protocols import protocol
 from test_command import call
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "results"
 
 
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+def tool(name, folder="tools"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -142,3 +143,22 @@ def test_stored_fits_are_rounded_and_the_last_file_counts(kept, tmp_path):
     assert gzip.decompress(again.read_bytes()) == content
     with pytest.raises(ValueError, match="grid=4"):
         kept.keep("both", [first, written("third.jsonl", fit(3), grid=4)], tmp_path)
+
+
+def test_the_experiment_on_passes_is_documented(capsys, monkeypatch):
+    passes = tool("passes", "experiments")
+    monkeypatch.setattr("sys.argv", ["passes.py"])
+    passes.main()
+    text = capsys.readouterr().out
+    written = DOCS / "experiments" / "passes.md"
+    assert text == written.read_text(encoding="utf-8")
+    assert text.split("\n\n")[1].strip() in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_only_the_passes_of_online_learners_change():
+    passes = tool("passes", "experiments")
+    before = protocol("natole2020-thesis").plans["6.3"].recipes
+    changed = passes.with_passes(protocol("natole2020-thesis"), 1).plans["6.3"].recipes
+    assert changed["SPDAM"] == before["SPDAM"]
+    assert (before["regSOLAM"].passes, changed["regSOLAM"].passes) == (15, 1)
+    assert changed["SPAM-L2"].printed == {"max_iter": 1, "shuffle": True}

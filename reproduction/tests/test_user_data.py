@@ -129,3 +129,10 @@ def test_several_labels_need_a_stated_rule(tmp_path):
     with pytest.raises(ValueError, match="has 7 labels, and the paper does not say"):
         user_data.positives(changed.plans["6.3"].subjects["w8a"], labels)
     assert not paper.plans["5.2"].subjects["segment"].files  # the original is unchanged
+
+
+def test_a_table_without_labels_is_named(tmp_path):
+    path = tmp_path / "my.csv"
+    path.write_text("a,b\n1.5,2\n2.5,1\n")
+    with pytest.raises(ValueError, match="has no labels: a table needs a column named"):
+        user_data.load((str(path),))

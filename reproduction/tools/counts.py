@@ -138,8 +138,8 @@ def coverage(found: Found) -> list[list[str]]:
 
 
 def by_table(found: Found) -> list[list[str]]:
-    """Return same / above / below / failed by table."""
-    rows = [["table", "cells", *HEADINGS.values()]]
+    """Return same / above / below / failed by table, and the runs as published."""
+    rows = [["table", "cells", *HEADINGS.values(), "runs as published"]]
     groups: dict[tuple[str, str], list[dict[str, Verdict]]] = {}
     for cell, forms in found.items():
         if any(one.verdict in COMPARED for one in forms.values()):
@@ -150,7 +150,11 @@ def by_table(found: Found) -> list[list[str]]:
             mine = Counter(forms[form].verdict for forms in cells if form in forms)
             counts = [mine[name] for name in COMPARED]
             boxes += [" / ".join(map(str, counts)) if any(counts) else "–"]
-        rows.append([f"{source} {table}", str(len(cells)), *boxes])
+        printed = [forms[PRINTED] for forms in cells if PRINTED in forms]
+        runs = sorted({one.runs + len(one.failures) for one in printed})
+        ends = dict.fromkeys([runs[0], runs[-1]] if runs else [])
+        span = " to ".join(map(str, ends))
+        rows.append([f"{source} {table}", str(len(cells)), *boxes, span])
     return rows
 
 

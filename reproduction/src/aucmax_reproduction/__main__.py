@@ -64,8 +64,8 @@ def main(
         list[str] | None,
         typer.Option(
             metavar="NAME=FILE",
-            help="Read a set of the paper from your file, svmlight or CSV with a label "
-            "(repeatable; a second file of a set is its test file).",
+            help="Read a set of the paper from your file, svmlight or CSV with a "
+            "column 'label' (repeatable; a second file of a set is its test file).",
         ),
     ] = None,
     search: Annotated[

@@ -1,6 +1,6 @@
 """Data sets of a paper from the user's own files: ``--data NAME=FILE``.
 
-A file is svmlight or a table (CSV, Parquet) with a label column, compressed or not. A
+A file is svmlight or a table (CSV, Parquet) with a column "label", compressed or not. A
 second file for the same name is the test file. If the labels are two, the larger one is
 positive; otherwise the paper's rule is used, if it states one.
 """
@@ -75,7 +75,9 @@ def load(files: tuple[str, ...]) -> tuple[Any, NDArray[Any], int]:
     labels = []
     for file, (X, y, _) in zip(files, rows, strict=True):
         if y is None:
-            raise ValueError(f"{file} has no labels.")
+            raise ValueError(
+                f"{file} has no labels: a table needs a column named 'label'."
+            )
         if X.shape[1] != width and isinstance(X, np.ndarray):
             raise ValueError(f"{file} has {X.shape[1]} columns, not {width}.")
         labels.append(y)
