@@ -98,6 +98,21 @@ def test_the_command_of_a_table_names_what_is_in_it(report):
     )
 
 
+def test_the_commands_of_a_table_rerun_what_is_in_it(report):
+    first, second = (
+        next(v for v in report.verdicts if v.printed[2:4] == ("pair", name))
+        for name in ("LS-SVM", "Uni-Exp")
+    )
+    tuned = first._replace(form="tuned", runs=1)
+    failed = second._replace(form="tuned", runs=1, failures=("x", "y"))
+    found = [first, second, tuned, failed._replace(printed=first.printed)]
+    texts = tables.commands_of(report, "1", found).splitlines()
+    assert [text.split("--table 1 ")[1].split(" --grid")[0] for text in texts] == [
+        "--forms ours --runs 2",
+        "--algorithms LS-SVM --forms tuned --runs 3",
+    ]
+
+
 @pytest.fixture(scope="module")
 def ready():
     X, y = gaussian(200, 4)

@@ -16,6 +16,7 @@ from aucmax_reproduction.verdict import (
     FAILED,
     INCOMPARABLE,
     LEVEL,
+    NOT_RUN,
     SAME,
     Match,
     Report,
@@ -109,24 +110,32 @@ def effort_of(report: Report) -> str:
 
 
 def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
-    """Return the commands for a table: several if sets differ in runs."""
-    runs: dict[str, int] = {}
+    """Return the commands that rerun a table, one for each selection in it."""
+    ran: dict[tuple[str, str], list[Verdict]] = {}  # by set and form
     for one in found:
-        name = one.printed.dataset
-        runs[name] = max(one.runs + len(one.failures), runs.get(name, 0))
-    sets: dict[int, list[str]] = {}
-    for name, most in runs.items():
-        sets.setdefault(most, []).append(name)
-    sets.pop(0, None)
-    if report.wanted.runs is not None or len(sets) < 2:
-        only = report.wanted.runs or next(iter(sets), None)
-        wanted = report.wanted._replace(runs=only)
-        return command_of(report._replace(wanted=wanted), table)
-    reports = (
-        report._replace(wanted=report.wanted._replace(runs=most, datasets=tuple(names)))
-        for most, names in sets.items()
-    )
-    return "\n".join(command_of(one, table) for one in reports)
+        if one.runs or one.failures:
+            ran.setdefault((one.printed.dataset, one.form), []).append(one)
+    forms: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
+    for (dataset, form), verdicts in ran.items():
+        algorithms = tuple(dict.fromkeys(one.printed.algorithm for one in verdicts))
+        runs = max(one.runs + len(one.failures) for one in verdicts)
+        forms.setdefault((dataset, algorithms, runs), []).append(form)
+    sets: dict[tuple[tuple[str, ...], int, tuple[str, ...]], list[str]] = {}
+    for (dataset, algorithms, runs), names in forms.items():
+        sets.setdefault((algorithms, runs, tuple(names)), []).append(dataset)
+    could = [v.printed for v in found if v.runs or v.failures or v.verdict == NOT_RUN]
+    every = {cell.dataset for cell in could}, {cell.algorithm for cell in could}
+    reports = [
+        report.wanted._replace(
+            datasets=() if set(names) == every[0] else tuple(names),
+            algorithms=() if set(algorithms) == every[1] else algorithms,
+            forms=which,
+            runs=runs,
+        )
+        for (algorithms, runs, which), names in sets.items()
+    ]
+    commands = [report._replace(wanted=one) for one in reports or [report.wanted]]
+    return "\n".join(command_of(one, table) for one in commands)
 
 
 def command_of(report: Report, table: str | None = None) -> str:
