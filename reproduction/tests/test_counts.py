@@ -78,7 +78,7 @@ def test_verdicts_of_stored_fits_are_counted(counts, tmp_path):
     assert row("our defaults", "all") == ["1", "0 (0%)", "1", "0", "0", "0"]
     cells = counts.below(counts.stored(tmp_path))
     assert [line[2:4] + line[5:] for line in cells[1:]] == [
-        ["Uni-Exp", "0.7908 ± 0.0367", "unexplained"]
+        ["Uni-Exp", "0.7908 ± 0.0367", "unexplained; the paper's whole effort"]
     ]
     experiments.write_text(f"{head}{','.join(CELL)},Uni-Exp,printed ours,why,run it\n")
     assert row("as published") == ["3", "2 (67%)", "0", "1", "1", "0"]

@@ -17,10 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aucmax_reproduction import papers
+from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import FORMS, OURS, PRINTED, TUNED
 from aucmax_reproduction.reproduce import Wanted, why_not_comparable
-from aucmax_reproduction.tables import box_text, published_text
+from aucmax_reproduction.tables import box_text, effort_text, published_text
 from aucmax_reproduction.verdict import (
     ABOVE,
     BELOW,
@@ -47,9 +48,12 @@ def stored(folder: Path = FOLDER) -> Found:
     found: dict[tuple[Printed, str], Verdict] = {}
     for path in sorted((folder / "lines").glob("*.gz"), key=lambda path: path.stem):
         head, *fits = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+        limits = effort_text(Effort(*(head.get(name) for name in Effort._fields)))
         for one in verdicts(Wanted(head["source"], forms=tuple(FORMS)), fits):
             if one.mean is not None or one.failures:
-                found[one.printed, one.form] = one
+                known = one.explained or one.chance
+                reason = one.reason if known else f"unexplained; {limits}"
+                found[one.printed, one.form] = one._replace(reason=reason)
     cells: Found = {}
     for one in explained(without_easier(list(found.values())), folder):
         if one.printed.metric != papers.SECONDS:
@@ -165,9 +169,9 @@ def below(found: Found) -> list[list[str]]:
         one = forms.get(PRINTED)
         if one is None or one.verdict not in (BELOW, FAILED):
             continue
-        kind = reason(one) if one.verdict == BELOW else one.failures[0].split(". ")[0]
-        if kind in ("explained", "within chance"):
-            kind = f"{kind}: {one.reason}"
+        kind = one.reason if one.verdict == BELOW else one.failures[0].split(". ")[0]
+        if one.explained or one.chance:
+            kind = f"{reason(one)}: {kind}"
         what = "" if cell.metric == papers.AUC else ", accuracy"
         place = f"{short(cell.source)} {cell.table}{what}", cell.dataset, cell.algorithm
         rows.append([*place, published_text(cell), box_text(one), kind])

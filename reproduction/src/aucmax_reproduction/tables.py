@@ -7,6 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from aucmax_reproduction import papers
+from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.protocol import FORMS
 from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.verdict import (
@@ -97,8 +98,13 @@ def verdict_text(found: list[Verdict]) -> str:
 
 
 def effort_of(report: Report) -> str:
-    """Return the limits on the effort, as text."""
-    effort, runs = report.effort, report.wanted.runs
+    """Return the limits on the effort, as a sentence."""
+    text = effort_text(report.effort, report.wanted.runs)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def effort_text(effort: Effort, runs: int | None = None) -> str:
+    """Return the limits on the effort."""
     limits = {
         "runs of a cell": runs,
         "values of a parameter": effort.grid,
@@ -106,7 +112,7 @@ def effort_of(report: Report) -> str:
         "rows to train on": effort.rows,
     }
     parts = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
-    return f"At most {', '.join(parts)}." if parts else "The paper's whole effort."
+    return f"at most {', '.join(parts)}" if parts else "the paper's whole effort"
 
 
 def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
