@@ -74,14 +74,14 @@ def test_verdicts_of_stored_fits_are_counted(counts, tmp_path):
         rows = counts.headline(counts.stored(tmp_path))
         return next(row[2:8] for row in rows if row[:2] == [form, source])
 
-    assert row("as published") == ["3", "2 (67%)", "0", "1", "0", "0"]
-    assert row("our defaults", "all") == ["1", "0 (0%)", "1", "0", "0", "0"]
+    assert row("as published") == ["3", "2 (67 %)", "0", "1", "0", "0"]
+    assert row("our defaults", "all") == ["1", "0 (0 %)", "1", "0", "0", "0"]
     cells = counts.below(counts.stored(tmp_path))
     assert [line[2:4] + line[5:] for line in cells[1:]] == [
         ["Uni-Exp", "0.7908 ± 0.0367", "unexplained; the paper's whole effort"]
     ]
     experiments.write_text(f"{head}{','.join(CELL)},Uni-Exp,printed ours,why,run it\n")
-    assert row("as published") == ["3", "2 (67%)", "0", "1", "1", "0"]
+    assert row("as published") == ["3", "2 (67 %)", "0", "1", "1", "0"]
     (cell,) = counts.below(counts.stored(tmp_path))[1:]
     assert cell[-1] == "explained: why (`run it`)"
     # With a task that is too easy, nothing is compared.

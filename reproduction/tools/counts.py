@@ -103,7 +103,7 @@ def numbers(found: list[Verdict]) -> list[str]:
     reasons = Counter(reason(one) for one in found if one.verdict == BELOW)
     tested = [one.welch for one in found if one.welch is not None]
     equal = sum(p_value >= LEVEL for p_value in tested)
-    share = f" ({count[SAME] / len(found):.0%})" if found else ""
+    share = f" ({100 * count[SAME] / len(found):.0f} %)" if found else ""
     return [
         str(len(found)),
         f"{count[SAME]}{share}",
