@@ -67,7 +67,7 @@ def test_verdicts_of_stored_fits_are_counted(counts, tmp_path):
     head = "source,table,dataset,algorithm,forms,found,command\n"
     experiments.write_text(head)
     store(tmp_path, "a", {"OPAUC": 0.80, "OAMseq": 0.82, "Uni-Exp": 0.6})
-    store(tmp_path, "b", {"OAMseq": 0.78})
+    store(tmp_path, "a-all", {"OAMseq": 0.78})  # later than "a"
     store(tmp_path, "c", {"OPAUC": 0.84}, form="ours")
 
     def row(form, source="gao2013"):

@@ -46,7 +46,7 @@ Found = dict[Printed, dict[str, Verdict]]  # by cell and form
 def stored(folder: Path = FOLDER) -> Found:
     """Return the verdicts on all stored fits; later files replace earlier ones."""
     found: dict[tuple[Printed, str], Verdict] = {}
-    for path in sorted((folder / "lines").glob("*.gz"), key=lambda path: path.stem):
+    for path in sorted((folder / "lines").glob("*.gz"), key=_run):
         head, *fits = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
         limits = effort_text(Effort(*(head.get(name) for name in Effort._fields)))
         for one in verdicts(Wanted(head["source"], forms=tuple(FORMS)), fits):
@@ -59,6 +59,10 @@ def stored(folder: Path = FOLDER) -> Found:
         if one.printed.metric != papers.SECONDS:
             cells.setdefault(one.printed, {})[one.form] = one
     return cells
+
+
+def _run(path: Path) -> str:
+    return path.name.removesuffix(".jsonl.gz")  # else "a-all" would precede "a"
 
 
 def explained(found: Iterable[Verdict], folder: Path) -> list[Verdict]:
