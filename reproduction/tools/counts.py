@@ -97,7 +97,9 @@ def headline(found: Found) -> list[list[str]]:
         every = [v for v in every if v.verdict in COMPARED]
         for source in [*papers.sources(), ""]:
             mine = [v for v in every if source in ("", v.printed.source)]
-            rows.append([heading, short(source) if source else "all", *numbers(mine)])
+            if mine:
+                name = short(source) if source else "all"
+                rows.append([heading, name, *numbers(mine)])
     return rows
 
 
@@ -107,10 +109,9 @@ def numbers(found: list[Verdict]) -> list[str]:
     reasons = Counter(reason(one) for one in found if one.verdict == BELOW)
     tested = [one.welch for one in found if one.welch is not None]
     equal = sum(p_value >= LEVEL for p_value in tested)
-    share = f" ({100 * count[SAME] / len(found):.0f} %)" if found else ""
     return [
         str(len(found)),
-        f"{count[SAME]}{share}",
+        f"{count[SAME]} ({100 * count[SAME] / len(found):.0f} %)",
         *(str(count[name]) for name in (ABOVE, BELOW)),
         *(str(reasons[name]) for name in ("explained", "within chance", "unexplained")),
         str(count[FAILED]),
