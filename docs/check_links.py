@@ -26,7 +26,8 @@ class Page(HTMLParser):
 
 def main(folder: Path) -> int:
     """Print broken links; return 1 if there are any."""
-    pages = {path.resolve(): Page(path) for path in folder.rglob("*.html")}
+    files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
+    pages = {path.resolve(): Page(path) for path in files}
     broken, n_links = [], 0
     for path, page in pages.items():
         for link in page.links:

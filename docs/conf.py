@@ -27,6 +27,7 @@ extensions = [
     "generated_pages",
 ]
 exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
+default_role = "literal"
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -61,7 +62,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

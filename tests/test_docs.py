@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -46,28 +47,28 @@ def names():
     """Return what the examples assume."""
     from aucmax import AUCStream
 
-    X, y = make_classification(  # as wide as the data set of python.md
-        900, 30, weights=[0.7], flip_y=0.1, class_sep=0.7, random_state=0
-    )
-    model = AUCStream(random_state=0).fit(X[:500], y[:500])
-    p = model.predict_proba(X[500:])[:, 1]
+    X, y = load_breast_cancer(return_X_y=True)
+    X += np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0)
+    X, X_test, y, y_test = train_test_split(X, 1 - y, stratify=y, random_state=0)
+    model = AUCStream(random_state=0).fit(X, y)
+    p = model.predict_proba(X_test)[:, 1]
     return {
-        "X": X[:500],
-        "y": y[:500],
-        "X_test": X[500:],
-        "y_test": y[500:],
-        "X_here": X[:250],
-        "y_here": y[:250],
-        "X_there": X[250:],
-        "y_there": y[250:],
-        "chunks": [(X[i : i + 100], y[i : i + 100]) for i in range(0, 900, 100)],
+        "X": X,
+        "y": y,
+        "X_test": X_test,
+        "y_test": y_test,
+        "X_here": X[:200],
+        "y_here": y[:200],
+        "X_there": X[200:],
+        "y_there": y[200:],
+        "chunks": [(X[:200], y[:200]), (X[200:], y[200:])],
         "model": model,
         "scores": p,
         "probability": p,
-        "other_scores": X[500:, 0],
-        "fold_scores": X[:500, 0],
-        "folds": np.arange(500) % 5,
-        "month": np.repeat(["2024-01", "2024-02"], 200),
+        "other_scores": X_test[:, 0],
+        "fold_scores": X[:, 0],
+        "folds": np.arange(len(y)) % 5,
+        "month": np.where(np.arange(len(p)) % 2, "2024-01", "2024-02"),
     }
 
 

@@ -217,8 +217,10 @@ def generate(app: Any, config: Any) -> None:
 def escape_names(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Escape names with a last underscore in types, which reST takes for links."""
-    lines[:] = [line.replace("(n_features_in_,)", r"(n_features_in\_,)") for line in lines]
+    """Protect names that reST takes for links: ``coef_``, and goals as addresses."""
+    for k, line in enumerate(lines):
+        line = line.replace("(n_features_in_,)", r"(n_features_in\_,)")
+        lines[k] = re.sub(r'"(\w+@[^"]+)"', r"``\1``", line)
 
 
 def setup(app: Any) -> dict[str, bool]:
