@@ -2,7 +2,7 @@
 Partial AUC: when only low false positive rates count
 =====================================================
 
-Two models with the same AUC can differ where it matters. The partial AUC looks at false
+Two models with nearly the same AUC can differ where it matters. The partial AUC looks at false
 positive rates up to a limit; standardised, it is 0.5 for chance and 1 for a perfect
 ranking.
 """

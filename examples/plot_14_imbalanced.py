@@ -3,8 +3,7 @@ Imbalanced classification as ranking
 ====================================
 
 With one positive in a hundred rows, accuracy and a threshold of 0.5 say nothing.
-Resampling does not help a ranking either: it changes the scale of the scores, not their
-order. Rank the rows first, then choose a threshold with a promise.
+Resampling changes the scale of the scores and hardly their order. Rank the rows first, then choose a threshold with a promise.
 """
 
 import matplotlib.pyplot as plt
