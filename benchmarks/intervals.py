@@ -1,4 +1,4 @@
-"""Coverage of 95 % confidence intervals of the AUC, by simulation.
+"""Coverage of 95 % confidence intervals, by simulation.
 
 ``python benchmarks/intervals.py scores --repeat 2000``: ``metrics.auc_interval`` of
 scores with a known AUC. Negatives are standard normal. Positives of "normal" have the
@@ -13,30 +13,41 @@ noise, else measured on 20,000 new rows. "folds" treats folds as independent (th
 default of ``cv_auc_interval``). "line" has one column whose mean differs by class,
 "xor" two columns whose product does.
 
-The constants of both intervals were chosen by simulations of the same kinds with other
-seeds, except "mixed", which was only evaluated afterwards.
+``python benchmarks/intervals.py statistics --repeat 2000``: the other intervals and
+tests of ``aucmax.metrics`` on normal scores, whose true values are known. Columns are
+the AUC and the numbers of positives and negatives. Probabilities are the true ones.
+Rows of tests show how often a true hypothesis is not rejected at the level of 5 %.
+
+The constants of the first two intervals were chosen by simulations of the same kinds
+with other seeds, except "mixed", which was only evaluated afterwards.
 
 The standard error of a share p of R draws is sqrt(p (1 - p) / R): 0.5 % for 2,000.
 """
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import product
 from math import hypot, log
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.special import ndtri
+from scipy.integrate import quad
+from scipy.special import expit, ndtr, ndtri
 
-from aucmax import BAM, AUCClassifier
+from aucmax import BAM, AUCClassifier, metrics
 from aucmax.blend import uncertainty
-from aucmax.blend.trees import BoostedTrees, RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
+from aucmax.blend.trees import RandomizedTrees
 from aucmax.metrics import auc, auc_interval, cv_auc_interval
 
 AREAS = (0.5, 0.7, 0.95, 0.98)
 SIZES = ((5, 100), (10, 100), (10, 1000), (20, 200), (20, 2000), (50, 500), (50, 5000))
 LEAST = 92.0  # percent; lower coverage is marked
+GOOD = (93.0, 97.0)  # percent; other coverage of statistics is marked
 
 Draw = Callable[[np.random.Generator, int, int, float], np.ndarray]
 
@@ -137,6 +148,7 @@ TASKS = (
     Task("line", 300, 8, 0.05, TEAM, 1.5),
     Task("xor", 400, 6, 0.3, TEAM, 1.2),
 )
+STEP = 0.05  # difference of two compared AUCs
 FEWEST, NEW = 6, 20_000  # positives of a table; rows to measure the true AUC
 
 
@@ -175,12 +187,188 @@ def cover_classifier(repeat: int) -> Iterator[tuple[list[str], list[float]]]:
         )
 
 
+class Setting:
+    """Normal scores with a given AUC, and the true values of the statistics."""
+
+    def __init__(self, area: float, m: int, n: int) -> None:
+        self.area, self.m, self.n = area, m, n
+        self.shift = self.shift_of(area)
+        self.rate = m / (m + n)
+        self.y = np.repeat([1, 0], [m, n])
+
+    @staticmethod
+    def shift_of(area: float) -> float:
+        """Return the distance of the class means."""
+        return float(hypot(1.0, 1.0) * ndtri(area))
+
+    def roc(self, fpr: Any, area: float | None = None) -> Any:
+        """Return the true ROC curve."""
+        shift = self.shift if area is None else self.shift_of(area)
+        return ndtr(shift + ndtri(fpr))
+
+    @cached_property
+    def true_fpr(self) -> float:
+        """Return the false positive rate at a true positive rate of 0.8."""
+        return float(ndtr(ndtri(0.8) - self.shift))
+
+    @cached_property
+    def partial(self) -> float:
+        """Return the area up to a false positive rate of 0.1."""
+        return float(quad(self.roc, 0.0, 0.1)[0])
+
+    @cached_property
+    def two_way(self) -> float:
+        """Return the area up to FPR 0.3 and from TPR 0.5."""
+        start = float(ndtr(-self.shift))
+        return float(quad(lambda u: self.roc(u) - 0.5, start, 0.3)[0])
+
+    @cached_property
+    def partial_difference(self) -> float:
+        """Return the difference of areas up to FPR 0.2 of this AUC and a lower one."""
+        lower = quad(self.roc, 0.0, 0.2, args=(self.area - STEP,))[0]
+        return float(quad(self.roc, 0.0, 0.2)[0] - lower)
+
+    @cached_property
+    def average_precision(self) -> float:
+        """Return the mean precision at the score of a positive."""
+        x = np.linspace(-8.0, 8.0, 100_001) + self.shift
+        tp, fp = self.rate * ndtr(self.shift - x), (1.0 - self.rate) * ndtr(-x)
+        density = np.exp(-0.5 * (x - self.shift) ** 2)
+        return float(density @ (tp / (tp + fp)) / density.sum())
+
+    @cached_property
+    def net_benefit(self) -> float:
+        """Return the net benefit if the threshold is the share of positives."""
+        tpr, fpr = ndtr(0.5 * self.shift), ndtr(-0.5 * self.shift)
+        return float(self.rate * (tpr - fpr))
+
+    @cached_property
+    def clustered(self) -> float:
+        """Return the AUC of all pairs, of which 2 / m are within a cluster."""
+        within = float(ndtr(self.shift))
+        return self.area + 2.0 / self.m * (within - self.area)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Return scores of both classes, positives first."""
+        return rng.standard_normal(self.y.size) + self.shift * self.y
+
+    def pair(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores of this AUC, and correlated ones of a lower AUC."""
+        common, one, two = np.sqrt(0.5) * rng.standard_normal((3, self.y.size))
+        lower = self.shift_of(self.area - STEP)
+        return common + one + self.shift * self.y, common + two + lower * self.y
+
+    def probabilities(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return labels and true probabilities of rows drawn from both classes."""
+        y = rng.random(self.y.size) < self.rate
+        score = rng.standard_normal(y.size) + self.shift * y
+        prior = log(self.rate / (1.0 - self.rate))
+        return y, expit(prior + self.shift * (score - 0.5 * self.shift))
+
+    def clusters(
+        self, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return labels, scores and clusters with 2 positives each."""
+        rows = np.concatenate([np.arange(self.m), np.arange(self.n)])
+        cluster = rows % (self.m // 2)
+        effect = rng.standard_normal(self.m // 2)[cluster]
+        noise = rng.standard_normal(self.y.size)
+        return self.y, self.shift * self.y + np.sqrt(0.5) * (effect + noise), cluster
+
+
+def curve_hits(at: Setting, rng: np.random.Generator) -> Iterator[tuple[str, bool]]:
+    """Yield which intervals of one sample of scores cover."""
+    y, s = at.y, at.draw(rng)
+
+    def within(found: Any, truth: float) -> bool:
+        return bool(found.low <= truth <= found.high)
+
+    yield "tpr_at 0.1", within(metrics.tpr_at(y, s, 0.1), at.roc(0.1))
+    yield "tpr_at 0.5", within(metrics.tpr_at(y, s, 0.5), at.roc(0.5))
+    yield "fpr_at 0.8", within(metrics.fpr_at(y, s, 0.8), at.true_fpr)
+    found: Any = metrics.threshold_interval(y, s, fpr=0.1)
+    yield "threshold, fpr 0.1", within(found, -ndtri(0.1))
+    found = metrics.threshold_interval(y, s, tpr=0.8)
+    yield "threshold, tpr 0.8", within(found, at.shift - ndtri(0.8))
+    found = metrics.partial_auc_interval(y, s, max_fpr=0.1)
+    yield "partial, fpr 0.1", within(found, at.partial)
+    found = metrics.partial_auc_interval(y, s, max_fpr=0.3, min_tpr=0.5)
+    yield "two-way, fpr 0.3, tpr 0.5", within(found, at.two_way)
+    found = metrics.average_precision_interval(y, s)
+    yield "average precision", within(found, at.average_precision)
+    grid = np.linspace(0.01, 0.99, 99)
+    band = metrics.roc_band(y, s, kind="simultaneous", fpr=grid)
+    truth = at.roc(grid)
+    yield "simultaneous band", bool(((band.low <= truth) & (truth <= band.high)).all())
+
+
+def other_hits(at: Setting, rng: np.random.Generator) -> Iterator[tuple[str, bool]]:
+    """Yield which intervals of other designs cover, and which tests do not reject."""
+
+    def within(found: Any, truth: float) -> bool:
+        return bool(found.low <= truth <= found.high)
+
+    y, s, cluster = at.clusters(rng)
+    yield "clusters", within(auc_interval(y, s, groups=cluster), at.clustered)
+    a, b = at.pair(rng)
+    found: Any = metrics.auc_test_unpaired(at.y, at.draw(rng), at.y, b)
+    yield "unpaired difference", within(found, STEP)
+    found = metrics.auc_test(at.y, a, b, max_fpr=0.2)
+    yield "paired partial difference", within(found, at.partial_difference)
+    found = metrics.auc_test(at.y, b, a, margin=STEP)
+    yield "test of non-inferiority", found.pvalue > 0.05
+    group = np.concatenate([np.arange(at.m) % 2, np.arange(at.n) % 2])
+    # NaN, if both groups are ranked perfectly, does not reject.
+    rejected = metrics.auc_by_group(at.y, a, group).pvalue <= 0.05
+    yield "test of 2 groups", not rejected
+    sizes = (at.m, at.m, at.n)
+    y = np.repeat([0, 1, 2], sizes)
+    scores = rng.standard_normal((y.size, 3)) + at.shift * np.eye(3)[y]
+    for average in ("hand_till", "ovr"):
+        found = metrics.multiclass_auc(y, scores, average=average)
+        yield f"three classes, {average}", within(found, at.area)
+    y, p = at.probabilities(rng)
+    benefit = metrics.net_benefit(y, p, thresholds=[at.rate])
+    covered = benefit.low <= at.net_benefit, at.net_benefit <= benefit.high
+    yield "net benefit", bool(np.all(covered))
+    line = metrics.calibration_line(y, p)
+    yield "calibration slope", within(line.slope, 1.0)
+    yield "calibration intercept", within(line.intercept, 0.0)
+    yield "expected AUC", within(metrics.expected_auc(p), auc(y, p))
+
+
+def cover_statistics(repeat: int) -> Table:
+    """Return the table of the coverage of each statistic in percent."""
+    settings = [
+        Setting(area, m, m * ratio)
+        for area, m, ratio in product((0.7, 0.95), (20, 200), (1, 10))
+    ]
+    hits: dict[str, list[int]] = {}
+    for j, at in enumerate(settings):
+        rng = np.random.default_rng(0)
+        for _ in range(repeat):
+            for name, hit in (*curve_hits(at, rng), *other_hits(at, rng)):
+                hits.setdefault(name, [0] * len(settings))[j] += hit
+    heads = [f"{at.area:.2f}\n{at.m} +\n{at.n}" for at in settings]
+    table = Table("statistic", *heads)
+    for name, counts in hits.items():
+        covered = [100.0 * count / repeat for count in counts]
+        marks = ["" if GOOD[0] <= c <= GOOD[1] else " !" for c in covered]
+        cells = [f"{c:.1f}{mark}" for c, mark in zip(covered, marks, strict=True)]
+        table.add_row(name, *cells)
+    return table
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["scores", "classifier"])
+    parser.add_argument("what", choices=["scores", "classifier", "statistics"])
     parser.add_argument("--repeat", type=int, default=500, help="draws per cell")
     chosen = parser.parse_args()
+    if chosen.what == "statistics":
+        warnings.filterwarnings("ignore", message="expected_auc trusts")
+        Console(width=110).print(cover_statistics(chosen.repeat))
+        return
     if chosen.what == "scores":
         table = Table("scores", "AUC", "rows", "mean width", "wilson %", "logit %")
         lines = cover_scores(chosen.repeat)

@@ -44,8 +44,8 @@ Scores = np.ndarray
 Model = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, list[str]], Scores]
 
 
-def load(about: Any, seed: int) -> Any:
-    """Return X, X_test, y, y_test."""
+def labelled_table(about: Any) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the columns and the labels of a table."""
     markers = [marker for marker in about.missing_markers.split("|") if marker]
     frame = pd.read_csv(
         FOLDER / about.file,
@@ -65,7 +65,12 @@ def load(about: Any, seed: int) -> Any:
         if about.positive_rule.startswith("every value except"):
             y = ~y
     dropped = [name for name in about.drop_.split("|") if name in frame]
-    frame = frame.drop(columns=[about.label, *dropped])
+    return frame.drop(columns=[about.label, *dropped]), y
+
+
+def load(about: Any, seed: int) -> Any:
+    """Return X, X_test, y, y_test."""
+    frame, y = labelled_table(about)
     n = min(MOST_TRAIN, int(0.6 * len(y)))
     rest = min(MOST_TEST, len(y) - n)
     return train_test_split(

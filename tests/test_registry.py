@@ -30,15 +30,18 @@ def small(name, **more):
 
 
 def test_all_names_of_the_papers():
-    assert len(SYSTEMS) == 39
+    assert len(SYSTEMS) == 41
     if not RESULTS.exists():
         pytest.skip(f"{RESULTS.name}, the papers' tables, is not here")
     with open(RESULTS) as file:
         rows = list(DictReader(file))
+    in_text = {"NSAM", "SVM-perf"}  # in a figure and in the text, but in no table
     for name, system in SYSTEMS.items():
+        if name in in_text:
+            continue
         papers = {row["source"] for row in rows if row["algorithm"] == name}
         assert set(system.papers) == papers, name
-    assert {row["algorithm"] for row in rows} == set(SYSTEMS)
+    assert {row["algorithm"] for row in rows} == set(SYSTEMS) - in_text
 
 
 @every
@@ -94,9 +97,9 @@ def test_the_published_form_differs_or_is_stated_to_be_the_same(name):
 
 
 def as_published(kind):
-    """Return the constants in the settings that the docstring calls "As printed"."""
+    """Return the constants in the settings that the docstring calls "As published"."""
     text = " ".join((getattr(aucmax, kind).__doc__ or "").split())
-    found = re.search(rf"As printed: ``{kind}\((.*?)\)``", text)
+    found = re.search(rf"As published: ``{kind}\((.*?)\)``", text)
     settings = {}
     for key, value in re.findall(r"(\w+)=([^,)]+)", found[1] if found else ""):
         with suppress(ValueError, SyntaxError):  # a letter of the paper: to be tuned
@@ -107,7 +110,7 @@ def as_published(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_the_published_form_is_that_of_the_docstring(kind):
     expected = as_published(kind)
-    problem = f'Notes of {kind}: "As printed: …" is for what is not in SAME'
+    problem = f'Notes of {kind}: "As published: …" is for what is not in SAME'
     assert bool(expected) == (kind not in SAME), problem
     names = [name for name in SYSTEMS if SYSTEMS[name].learner[0] == kind]
     for name in [kind, *(names if expected else [])]:

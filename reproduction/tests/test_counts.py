@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from aucmax_reproduction.protocols import protocol
 from test_command import call
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "results"
 
 
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+def tool(name, folder="tools"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -30,45 +31,65 @@ def kept():
     return tool("keep_lines")
 
 
-def test_the_documented_counts_are_those_of_the_files(counts, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["counts.py", "--below"])
+def test_the_documented_counts_are_those_of_the_stored_fits(counts, capsys):
     counts.main()
-    printed = capsys.readouterr().out.splitlines()
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "\n".join(line for line in printed if line.startswith("|")) in text
-    for line in printed:
-        if not line.startswith("|"):
-            *_, dataset, algorithm = line.split()
-            assert f"{dataset} ({algorithm})" in text
+    for table in capsys.readouterr().out.strip().split("\n\n"):
+        assert table in text
+    counts.main("below")
+    assert capsys.readouterr().out == (DOCS / "below.md").read_text(encoding="utf-8")
 
 
-def test_signs_and_notes_are_read(counts, tmp_path):
-    rows = [
-        "| set | algorithm | printed | runs | ours | as printed |",
-        "|---|---|---|---|---|---|",
-        "| a | X | 0.8 | 3 | 0.8100 (+0.0100) = | 0.9 ± 0.1 (+0.1) + |",
-        "| a | Y | 0.8 | 3 | 0.7000 (-0.1000) below | 0.7 (-0.1) ≈ |",
-        "| b | Y | 0.8 | 3 | 0.7000 (-0.1000) below |  |",
+def test_all_published_values_are_accounted_for(counts):
+    head, *rows = counts.coverage(counts.stored())
+    assert int(head[1]) == sum(int(number) for _, number in rows) == 1696
+
+
+CELL = ("gao2013-opauc", "2", "german")
+
+
+def store(folder, name, means, form="printed", **more):
+    fits = [
+        {"table": CELL[1], "dataset": CELL[2], "rule": "", "algorithm": algorithm}
+        | {"form": form, "run": run, "auc": mean, "accuracy_optroc": 0.7}
+        | {"train_seconds": 0.1, **more}
+        for algorithm, mean in means.items()
+        for run in range(3)
     ]
-    notes = f"- a (X, Y); c (Y): {counts.LIMIT}: 0.7.\n- b (Y): {counts.ERROR}."
-    head = "# paper\n\n## Table 2, AUC\n\n"
-    path = tmp_path / "one.md"
-    path.write_text(head + "\n".join(rows) + f"\n\n{notes}\n", encoding="utf-8")
-    found = {
-        (place.dataset, place.algorithm): forms for place, forms in counts.cells(path)
-    }
-    assert found == {
-        ("a", "X"): {"ours": "met", "printed": "above"},
-        ("a", "Y"): {"ours": "explained", "printed": "within"},
-        ("b", "Y"): {"ours": "within"},
-    }
-    path.write_text(path.read_text(encoding="utf-8") + "1 within error", "utf-8")
-    found = {
-        (place.dataset, place.algorithm): forms for place, forms in counts.cells(path)
-    }
-    assert found["b", "Y"] == {"ours": "below"}  # the sign says it all
-    assert counts.best({"ours": "below", "tuned": "met"}) == "met"
-    assert counts.counted(["met", "above", "below"]) == "2 / 0 / 0 / 1"
+    text = "\n".join(json.dumps(line) for line in ({"source": CELL[0]}, *fits))
+    (folder / "lines").mkdir(exist_ok=True)
+    (folder / "lines" / f"{name}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def test_verdicts_of_stored_fits_are_counted(counts, tmp_path):
+    # Published: OPAUC 0.7978 ± 0.0347, OAMseq 0.7747 ± 0.0411, Uni-Exp 0.7908 ± 0.0367.
+    experiments = tmp_path / "experiments.csv"
+    head = "source,table,dataset,algorithm,forms,found,command\n"
+    experiments.write_text(head)
+    store(tmp_path, "a", {"OPAUC": 0.80, "OAMseq": 0.82, "Uni-Exp": 0.6})
+    store(tmp_path, "a-all", {"OAMseq": 0.78})  # later than "a"
+    store(tmp_path, "c", {"OPAUC": 0.84}, form="ours")
+
+    def row(form, source="gao2013"):
+        rows = counts.headline(counts.stored(tmp_path))
+        return next(row[2:8] for row in rows if row[:2] == [form, source])
+
+    assert row("as published") == ["3", "2 (67 %)", "0", "1", "0", "0"]
+    assert row("our defaults", "all") == ["1", "0 (0 %)", "1", "0", "0", "0"]
+    cells = counts.below(counts.stored(tmp_path))
+    assert [line[2:4] + line[5:] for line in cells[1:]] == [
+        ["Uni-Exp", "0.7908 ± 0.0367", "unexplained; the paper's whole effort"]
+    ]
+    experiments.write_text(f"{head}{','.join(CELL)},Uni-Exp,printed ours,why,run it\n")
+    assert row("as published") == ["3", "2 (67 %)", "0", "1", "1", "0"]
+    (cell,) = counts.below(counts.stored(tmp_path))[1:]
+    assert cell[-1] == "explained: why (`run it`)"
+    # With a task that is too easy, nothing is compared.
+    store(tmp_path, "d", {"OPAUC": 0.87})
+    assert counts.headline(counts.stored(tmp_path))[1:] == []
+    assert ["our task is easier than the paper's", "3"] in counts.coverage(
+        counts.stored(tmp_path)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "lines").glob("*.gz")))
@@ -114,9 +135,30 @@ def test_stored_fits_are_rounded_and_the_last_file_counts(kept, tmp_path):
     lines = [fit(run, **dict.fromkeys(numbers, 0.666667) | short) for run in (0, 1)]
     for line in lines:
         line["chosen"]["eta0"] = 0.66667
-    assert [json.loads(line) for line in content.splitlines()] == [head, *lines]
-    assert "0.6667 ± 0.0000" in (tmp_path / "both.md").read_text(encoding="utf-8")
+    found = [json.loads(line) for line in content.splitlines()]
+    assert found == [head, *lines, failed]
+    table = (tmp_path / "both.md").read_text(encoding="utf-8")
+    assert "0.6667 ± 0.0000 (-0.1311) 2 of 3, 1 failed" in table
     kept.keep("both", [again], tmp_path)
     assert gzip.decompress(again.read_bytes()) == content
     with pytest.raises(ValueError, match="grid=4"):
         kept.keep("both", [first, written("third.jsonl", fit(3), grid=4)], tmp_path)
+
+
+def test_the_experiment_on_passes_is_documented(capsys, monkeypatch):
+    passes = tool("passes", "experiments")
+    monkeypatch.setattr("sys.argv", ["passes.py"])
+    passes.main()
+    text = capsys.readouterr().out
+    written = DOCS / "experiments" / "passes.md"
+    assert text == written.read_text(encoding="utf-8")
+    assert text.split("\n\n")[1].strip() in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_only_the_passes_of_online_learners_change():
+    passes = tool("passes", "experiments")
+    before = protocol("natole2020-thesis").plans["6.3"].recipes
+    changed = passes.with_passes(protocol("natole2020-thesis"), 1).plans["6.3"].recipes
+    assert changed["SPDAM"] == before["SPDAM"]
+    assert (before["regSOLAM"].passes, changed["regSOLAM"].passes) == (15, 1)
+    assert changed["SPAM-L2"].printed == {"max_iter": 1, "shuffle": True}

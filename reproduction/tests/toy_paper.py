@@ -9,7 +9,16 @@ import numpy as np
 from aucmax.io import datasets as registry
 from aucmax_reproduction import fitting, papers
 from aucmax_reproduction.papers import Printed
-from aucmax_reproduction.protocol import Grid, Picture, Plan, Protocol, Recipe, Subject
+from aucmax_reproduction.protocol import (
+    IMBALANCE,
+    TIMES,
+    Grid,
+    Picture,
+    Plan,
+    Protocol,
+    Recipe,
+    Subject,
+)
 from aucmax_reproduction.protocols import PROTOCOLS
 from aucmax_reproduction.splits import Folds
 from helpers.data import gaussian, registry_line
@@ -60,6 +69,8 @@ PROTOCOL = Protocol(
     pictures=(
         Picture("1", "1", "While it learns", ("Uni-Exp", "SPDAM")),
         Picture("2", "1", "A parameter", ("LS-SVM",), "l2", (1e-3, 1.0)),
+        Picture("3", "1", "Seconds", ("LS-SVM", "Uni-Exp"), kind=TIMES),
+        Picture("4", "1", "Imbalance", (), values=(1, 2), kind=IMBALANCE),
     ),
 )
 

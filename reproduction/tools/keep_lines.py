@@ -3,8 +3,8 @@
 ``python reproduction/tools/keep_lines.py NAME FILE…`` reads files that ``python -m
 aucmax_reproduction`` wrote with the same limits (``FOLDER/SOURCE.jsonl``, or a stored
 one). It writes the fits to ``lines/NAME.jsonl.gz`` and their table to ``NAME.md``. If
-several files have a fit, the last one is kept; failed fits are left out. Numbers are
-rounded to keep the files small, and the table is made from the rounded numbers.
+several files have a fit, the last one is kept; a failed fit is a line with its error.
+Numbers are rounded to keep the files small, and the table is made from them.
 """
 
 import gzip
@@ -29,7 +29,9 @@ DECIMALS = {
 
 
 def rounded(line: lines.Line) -> lines.Line:
-    """Return a fit with rounded numbers."""
+    """Return a fit with rounded numbers; a failed one has none."""
+    if "error" in line:
+        return line
     numbers = {name: round(line[name], DECIMALS[name]) for name in DECIMALS}
     chosen = {name: _short(value) for name, value in line["chosen"].items()}
     return {**line, **numbers, "chosen": chosen}
@@ -49,7 +51,7 @@ def merged(files: list[Path], folder: Path) -> Path:
         plain.write_bytes(gzip.decompress(raw) if file.suffix == ".gz" else raw)
         head = head or lines.head_of(plain)
         fits = lines.read(plain, head)  # raises an error for other limits
-        found |= {key(line): rounded(line) for line in fits if "error" not in line}
+        found |= {key(line): rounded(line) for line in fits}
     path = folder / f"{head['source']}.jsonl"
     with lines.Writer(path, head) as writer:
         for line in found.values():

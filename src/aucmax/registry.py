@@ -1,10 +1,11 @@
 """Registry of the published systems and of all estimators by name.
 
-Each of the 39 systems that the five papers report on is a class of this library with
+Each of the 41 systems that the five papers name is a class of this library with
 settings, or a chain of two. Buffer sizes, ranks, numbers of landmarks and the rule for
 the kernel width are those of the papers; penalties and step sizes are our defaults,
-which need no tuning. ``printed=True`` gives the pseudo-code as published, where it
-differs; its penalties and step sizes are plain numbers, which the papers tune.
+which need no tuning. ``printed=True`` gives the pseudo-code as published, with
+corrections, where it differs; its penalties and step sizes are plain numbers, which the
+papers tune. docs/algorithms.md lists the corrections.
 """
 
 from difflib import get_close_matches
@@ -109,6 +110,7 @@ SYSTEMS = {
         System("Uni-Log", (GAO,), "logistic loss of rows, classes balanced", "O(n d) a Newton step", ("BAM", {"loss": "balanced_logistic"})),
         System("LS-SVM", (GAO, NATOLE, THESIS), _SQUARE, "O(n d²)", ("LeastSquaresAUC", {})),
         System("SVM-OR", (GAO, THESIS), _HINGE, "O(n d) a cutting plane", ("SVMPerf", {})),
+        System("SVM-perf", (GAO, THESIS), _HINGE, "O(n d) a cutting plane", ("SVMPerf", {})),
         System("SPDAM", (THESIS,), _SQUARE, "O(n d) a pass", ("SPDAM", {}), printed={"l2": 1e-3, "schedule": "printed"}),
         System("ASAM", (KHALID,), _HINGE, "O(d) a pair", ("ASAM", {}), printed=_SAM_PRINTED),
         System("PSAM", (KHALID,), _HINGE, "O(d) a pair", ("PSAM", {}), printed=_SAM_PRINTED),
@@ -121,6 +123,7 @@ SYSTEMS = {
         System("NSOLAM", (KHALID,), _SQUARE, "O(m²) a row, m = 1600", ("SOLAM", {"l2": 1e-5}), _LANDMARKS, {**_SOLAM_PRINTED, "l2": 0.0}),
         System("NOAMseq", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("seq", **_RAW), _LANDMARKS, _OAM_PRINTED),
         System("NOAMgra", (KHALID,), _HINGE, "O(m²) a row, m = 1600", _oam("gra", **_RAW), _LANDMARKS, _OAM_PRINTED),
+        System("NSAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("SAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("NASAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("ASAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("NPSAM", (KHALID,), _HINGE, "O(m²) a row, m = 1600", ("PSAM", {"max_iter": 15}), _LANDMARKS, _SAM_PRINTED),
         System("FASAM", (KHALID,), _HINGE, "O(m d) a row, m = 1600", ("ASAM", {"max_iter": 15}), _COSINES, _SAM_PRINTED),
@@ -148,7 +151,8 @@ _SAMPLE = "The steps are those of the paper; only penalty and number of pairs di
 _NO_PAPER = "It has no published pseudo-code."
 # Names whose published form equals the default one, and why.
 SAME = {
-    **dict.fromkeys(("Uni-Log", "LS-SVM", "SVM-OR", "BAM", "RankSVM"), _MINIMUM),
+    **dict.fromkeys(("Uni-Log", "LS-SVM", "SVM-OR", "SVM-perf"), _MINIMUM),
+    **dict.fromkeys(("BAM", "RankSVM"), _MINIMUM),
     **dict.fromkeys(("RBF-RankSVM", "RBF-RankSVM-sub", "NBAM", "FBAM"), _MINIMUM),
     **dict.fromkeys(("SVMPerf", "LeastSquaresAUC", "KernelBAM"), _MINIMUM),
     "MBA": _SAMPLE,
@@ -166,9 +170,11 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
         A name from the papers, such as "NPSAM", "OPAUCr" or "CBR-diag-FIFO", or a
         class of this library. Case is ignored. ``aucmax algorithms`` lists all names.
     printed : bool, default=False
-        Take the steps of the published pseudo-code: no internal scaling, and plain
-        numbers for penalties and step sizes, which have to be tuned. It makes no
-        difference for the names in ``aucmax.registry.SAME``, which gives the reasons.
+        Take the steps of the published pseudo-code, with corrections (listed in
+        docs/algorithms.md): the learner does not scale features, and penalties and step
+        sizes are plain numbers, which have to be tuned. A feature map still scales its
+        input, unless ``scale="none"``. It makes no difference for the names in
+        ``aucmax.registry.SAME``, which gives the reasons.
     **parameters
         Parameters of the estimator or of its parts: ``n_components=400`` and
         ``map__n_components=400`` are the same.

@@ -2,8 +2,9 @@
 
 Each is a generator that takes rows X with labels y of +1 and -1, in the order given,
 and yields the weights that the algorithm would return after each of its steps. Step
-sizes are absolute. Misprints are corrected, with a comment that begins with
-"Fix". Penalties are those of the one objective that the estimators share,
+sizes are absolute. Misprints are corrected, with a comment that begins with "Fix";
+``literal=True`` leaves them in, to measure what a correction changes. Penalties are
+those of the one objective that the estimators share,
 
     E (1 - w·(x⁺ - x⁻))² + l2/2 ‖w‖² + l1 ‖w‖₁,
 
@@ -55,8 +56,8 @@ def saddle_gradients(w, a, b, alpha, x, y, p):
     return d_w, d_a, d_b, d_alpha
 
 
-def spam(X, y, eta0, l2, l1=0.0):
-    """Natole, Ying, Lyu 2018, Algorithm 1 (thesis, Algorithm 20), η_t = η/√t.
+def spam(X, y, eta0, l2, l1=0.0, theta=0.5):
+    """Natole, Ying, Lyu 2018, Algorithm 1 (thesis, Algorithm 20), η_t = η/t^θ.
 
     SPAM-L2, and with l1 SPAM-NET. p and both means are known. F has the loss times
     p(1 - p), so Ω has p(1 - p) l2 for β and p(1 - p) l1 for β₁.
@@ -65,14 +66,14 @@ def spam(X, y, eta0, l2, l1=0.0):
     beta, beta1 = p * (1 - p) * l2, p * (1 - p) * l1
     w = np.zeros(X.shape[1])
     for t, (x_t, y_t) in enumerate(zip(X, y, strict=True), 1):
-        eta = eta0 / np.sqrt(t)
+        eta = eta0 / t**theta
         a, b = w @ m_pos, w @ m_neg
         w_hat = w - eta * saddle_gradients(w, a, b, b - a, x_t, y_t, p)[0]
         w = soft(w_hat, eta * beta1) / (1 + eta * beta)
         yield w
 
 
-def solam(X, y, zeta, R, l2=0.0, project=onto_l2_ball):
+def solam(X, y, zeta, R, l2=0.0, project=onto_l2_ball, literal=False):
     """Ying, Wen, Lyu 2016 (thesis, Algorithm 10), γ_t = ζ/√t; with l2 Algorithm 18.
 
     With ``onto_l1_ball`` it is SOLAM-ℓ1. κ is the largest norm so far: the paper has it
@@ -87,13 +88,14 @@ def solam(X, y, zeta, R, l2=0.0, project=onto_l2_ball):
         d_w, d_a, d_b, d_alpha = saddle_gradients(w, a, b, alpha, x_t, y_t, p)
         # Fix (eq. 3.16): the loss in F is p(1 - p) times that of eq. 3.3, and so has
         # to be its penalty, whose λ is l2.
-        d_w = d_w + p * (1 - p) * l2 * w
+        d_w = d_w + (1 if literal else p * (1 - p)) * l2 * w
         gamma_bar += gamma
         w_bar = w_bar + gamma / gamma_bar * (w - w_bar)  # v_t, from before the step
         w = project(w - gamma * d_w, R)
         a = np.clip(a - gamma * d_a, -R * kappa, R * kappa)
         b = np.clip(b - gamma * d_b, -R * kappa, R * kappa)
         # Fix (Algorithm 10): the step in α is ascent.
+        d_alpha = -d_alpha if literal and l2 == 0 else d_alpha
         alpha = np.clip(alpha + gamma * d_alpha, -2 * R * kappa, 2 * R * kappa)
         yield w_bar
 
@@ -144,7 +146,8 @@ def fsauc(X, y, eta1, R):
 class Opposite:
     """Means and covariances of the classes so far, and OPAUC's gradient with them."""
 
-    def __init__(self, d):
+    def __init__(self, d, literal=False):
+        self.literal = literal
         self.T, self.c, self.S = [0, 0], np.zeros((2, d)), np.zeros((2, d, d))
 
     def add(self, x, side):
@@ -155,6 +158,8 @@ class Opposite:
         # Fix: Γ_t = Γ_{t-1} + (x xᵀ - Γ_{t-1})/T + c_{t-1} c_{t-1}ᵀ - c_t c_tᵀ lacks
         # - c_{t-1} c_{t-1}ᵀ / T; it is the covariance with it. The same is this:
         self.S[side] += (np.outer(x - c, x - self.c[side]) - self.S[side]) / T
+        if self.literal:
+            self.S[side] += np.outer(c, c) / T
 
     def gradient(self, w, x, side, lam):
         """Gao et al. 2013, equations 4 and 5."""
@@ -163,9 +168,9 @@ class Opposite:
         return lam * w - sign * (x - c) + (x - c) * ((x - c) @ w) + S @ w
 
 
-def opauc(X, y, eta, l2):
+def opauc(X, y, eta, l2, literal=False):
     """Gao et al. 2013, Algorithm 1, with the constant η of Theorem 2; λ is l2/2."""
-    w, seen = np.zeros(X.shape[1]), Opposite(X.shape[1])
+    w, seen = np.zeros(X.shape[1]), Opposite(X.shape[1], literal)
     for x_t, y_t in zip(X, y, strict=True):
         side = int(y_t < 0)
         seen.add(x_t, side)
@@ -174,7 +179,7 @@ def opauc(X, y, eta, l2):
         yield w
 
 
-def opaucr(X, y, eta, l2, tau):
+def opaucr(X, y, eta, l2, tau, literal=False):
     """Gao et al. 2013, Algorithm 1 with equations 8 to 11; λ is l2/2."""
     d = X.shape[1]
     w, seen = np.zeros(d), Opposite(d)
@@ -191,6 +196,8 @@ def opaucr(X, y, eta, l2, tau):
             other = 1 - side
             centred = Z[other] - np.outer(seen.c[other], rho[other])
             seen.S[other] = centred @ centred.T / seen.T[other]
+            if literal:
+                seen.S[other] /= tau
             w = w - eta * seen.gradient(w, x_t, side, l2 / 2)
         yield w
 
@@ -224,13 +231,15 @@ def adaoam(X, y, eta, l2, delta):
         yield w
 
 
-def oam(X, y, C, N, policy, update):
+def oam(X, y, C, N, policy, update, literal=False):
     """Zhao et al. 2011 (thesis, Algorithms 4 to 7)."""
     w, buffer = np.zeros(X.shape[1]), Buffer(N, policy)
     for x_t, y_t in zip(X, y, strict=True):
         side = int(y_t < 0)
         # Fix: max(1, N_t, N) is printed; what each buffered row stands for is N_t/N.
         C_t = C * max(1.0, buffer.seen[1 - side] / N)
+        if literal:
+            C_t = C * max(1.0, buffer.seen[1 - side], N)
         w_t = w
         for x in buffer.rows[1 - side]:
             z = y_t * (x_t - x)
@@ -245,7 +254,7 @@ def oam(X, y, C, N, policy, update):
         yield w
 
 
-def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False):
+def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False, literal=False):
     """Khalid 2019, Algorithms 4 to 6; ``part=0.5`` is Proposition 3 of chapter 5."""
     phi = ndtri(eta)
     psi, zeta = 1 + phi**2 / 2, 1 + phi**2
@@ -256,6 +265,8 @@ def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False):
         for x in buffer.rows[1 - side]:
             z = x_t - x
             v, m = z @ Sigma @ z, y_t * (mu @ z)
+            if literal and diagonal:
+                v = np.sum(z**2 / (1 / np.diag(Sigma) + C))
             if v == 0 or phi * np.sqrt(v) - m <= 0:  # no loss
                 continue
             root = np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
@@ -264,11 +275,14 @@ def cbr(X, y, C, eta, M, policy, part=1.0, diagonal=False):
             mu = mu + part * alpha * y_t * (Sigma @ z)
             if diagonal:
                 # Fix: G is Σ⁻¹, v is Σ z²/G without C, and G grows by αφ/√u z².
-                G = 1 / np.diag(Sigma) + alpha * phi / np.sqrt(u) * z**2
+                grow = alpha * phi / np.sqrt(u + (v * alpha * phi if literal else 0))
+                G = 1 / np.diag(Sigma) + grow * z**2
                 Sigma = np.diag(1 / G)
             else:
                 # Fix: the root is over u alone.
                 beta = alpha * phi / (np.sqrt(u) + v * alpha * phi)
+                if literal:
+                    beta = alpha * phi / np.sqrt(u + v * alpha * phi)
                 Sigma = Sigma - beta * np.outer(Sigma @ z, Sigma @ z)
         buffer.offer(side, x_t)
         yield mu
@@ -339,7 +353,7 @@ def svrg(X, y, eta, l2, l1, w_tilde, picked):
         yield w
 
 
-def spdam(X, y, l2, m, batches):
+def spdam(X, y, l2, m, batches, literal=False):
     """Thesis, Algorithm 21, from zero, with σ, τ and θ of Theorem 5.1.
 
     Half of the objective, so λ/2 ‖w‖² is l2/4 ‖w‖². Yields σ, τ, θ as well.
@@ -355,6 +369,8 @@ def spdam(X, y, l2, m, batches):
     lam, kappa2 = l2 / 2, np.max(np.sum(x_bar**2, axis=1))
     root = np.sqrt((n - m) ** 2 + 4 * n * kappa2 * m / lam)
     sigma = lam * (n - m + root) / (4 * m * kappa2)
+    if literal:
+        sigma /= 2 * lam
     tau, theta = 1 / (4 * sigma * kappa2), 1 - lam / (lam + 2 * sigma * kappa2)
     w = w_bar = u = np.zeros(X.shape[1])
     beta = np.zeros(n)

@@ -245,16 +245,17 @@ def test_fsauc(seed, start, layout, R, eta1):
 
 
 @seeds
+@pytest.mark.parametrize("theta", [0.5, 0.8])
 @pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (0.5, 0.0), (0.5, 0.1)])
-def test_spam(seed, layout, l2, l1):
+def test_spam(seed, layout, l2, l1, theta):
     X, y = rows_of(seed)
     settings = {"max_iter": 1, "shuffle": False, **PLAIN, **EXPLICIT}
-    model = aucmax.SPAM(l2, l1, eta0=0.7, **settings)
+    model = aucmax.SPAM(l2, l1, eta0=0.7, power_t=theta, **settings)
     last = model.fit(layout(X), y).coef_[0]
     rows, signed, known = model._rows_and_moments(layout(X), y, None)
     state = model._begin(rows, known)
     how = model._visit(rows, state, learn=False)
-    for k, expected in enumerate(pseudocode.spam(X, y, 0.7, l2, l1)):
+    for k, expected in enumerate(pseudocode.spam(X, y, 0.7, l2, l1, theta)):
         model._update(rows, signed, np.array([k]), state, how)
         assert_same(model._weights(state)[0], expected)
     assert_same(last, expected)
@@ -311,8 +312,9 @@ def known_state(module, X, y, l2):
 
 
 @seeds
+@pytest.mark.parametrize("m", [100, 30])
 @pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (0.5, 0.0), (0.5, 0.1)])
-def test_svrg(seed, layout, l2, l1):
+def test_svrg(seed, layout, l2, l1, m):
     X, y = rows_of(seed)
     rng, w = generator(seed), np.zeros(X.shape[1])
     rows, signed, share, state = known_state(svrg, layout(X), y, l2)
@@ -321,10 +323,11 @@ def test_svrg(seed, layout, l2, l1):
     how = engine.visit(rows, state.table, False, True)
     hyper = 0.3 / curvature, ridge, l1
     settings = {"schedule": "printed", "tol": 0.0, "random_state": seed}
+    settings["update_frequency"] = None if m == len(y) else m
     for epoch in range(3):
         snapshot = points.take(rows, share, state.table, how)
         svrg.start_at(snapshot, state)
-        picked = svrg_rows.draw_evenly(chance, rng)
+        picked = svrg_rows.draw_evenly(chance, m, rng)
         for k, expected in enumerate(pseudocode.svrg(X, y, 0.3, l2, l1, w, picked)):
             svrg.update(rows, signed, picked[k : k + 1], state, how, *hyper)
             assert_same(state.table.feat[W], expected)

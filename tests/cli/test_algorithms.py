@@ -30,7 +30,7 @@ def test_algorithms_lists_all_systems():
     assert "NPSAM" in result.stdout
     assert "KMeansNystroem(n_components=1600)" in result.stdout
     found = json.loads(invoke("algorithms", "--json").stdout)
-    assert len(found) == 39
+    assert len(found) == 41
     assert {"name", "papers", "minimises", "cost", "settings"} == found[0].keys()
 
 

@@ -23,6 +23,7 @@ KERNELS = [
     KMeansNystroem(20, linear=True, random_state=0),
     RandomFourier(20, random_state=0),
     RandomFourier(20, kind="sincos", linear=True, random_state=0),
+    RandomFourier(20, kernel="laplacian", random_state=0),
 ]
 MAPS = [
     *KERNELS,
@@ -76,14 +77,18 @@ def test_more_landmarks_come_nearer():
     assert errors[-1] < 1e-4
 
 
+@pytest.mark.parametrize("shape", ["gaussian", "laplacian"])
 @pytest.mark.parametrize("kind", ["cos", "sincos"])
-def test_fourier_features_have_the_kernel_as_their_mean(kind):
+def test_fourier_features_have_the_kernel_as_their_mean(kind, shape):
     X, _ = gaussian(12, 3)
     Z = standardised(X)
     expected = kernel(Z, Z, np.sqrt(3.0))
+    if shape == "laplacian":
+        expected = np.exp(-np.abs(Z[:, None] - Z).sum(axis=2) / 3.0)
     draws, total, squares = 400, 0.0, 0.0
     for seed in range(draws):
-        features = RandomFourier(10, kind=kind, random_state=seed).fit_transform(X)
+        model = RandomFourier(10, kind=kind, kernel=shape, random_state=seed)
+        features = model.fit_transform(X)
         product = features @ features.T
         total, squares = total + product, squares + product**2
     mean = total / draws
@@ -115,6 +120,10 @@ def test_sigma_and_width():
     half = RandomFourier(4, width=0.5, random_state=0).fit(X)
     given = RandomFourier(4, sigma=0.5 * np.sqrt(5.0), random_state=0).fit(X)
     assert_allclose(half.transform(X), given.transform(X), rtol=1e-12)
+    laplacian = RandomFourier(4, kernel="laplacian", random_state=0).fit(X)
+    assert laplacian.sigma_ == pytest.approx(5.0)
+    given = RandomFourier(4, kernel="laplacian", sigma=5.0, random_state=0).fit(X)
+    assert_allclose(laplacian.transform(X), given.transform(X), atol=1e-5)
 
 
 def test_another_width_of_the_same_landmarks():

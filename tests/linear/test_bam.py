@@ -27,6 +27,14 @@ LOSSES = {
     "logistic": lambda m: (np.logaddexp(0, -m), -expit(-m)),
     "sigmoid": lambda m: (expit(-m), -expit(m) * expit(-m)),
     "exponential": lambda m: (np.exp(-m), -np.exp(-m)),
+    "smoothed_hinge": lambda m: (
+        np.where(m < 0, 0.5 - m, 0.5 * np.maximum(1 - m, 0) ** 2),
+        -np.clip(1 - m, 0, 1),
+    ),
+    "huber": lambda m: (
+        np.where(abs(1 - m) <= 1, 0.5 * (1 - m) ** 2, abs(1 - m) - 0.5),
+        -np.clip(1 - m, -1, 1),
+    ),
 }
 every = pytest.mark.parametrize("loss", LOSSES)
 

@@ -1,17 +1,21 @@
 """SVMPerf against the quadratic programme over all pairs written out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.metrics import f1_score
 
-from aucmax import BAM, SVMPerf
+from aucmax import BAM, SVMPerf, load
 from aucmax.core.rows import as_rows
 from aucmax.linear.solvers.cutting_planes import Planes, maximise
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Objective
 from aucmax.linear.svmperf import minimise
+from aucmax.losses.contingency import F1Hinge, PrecisionHinge
 from aucmax.losses.pairwise import Hinge, shares
 from helpers.data import constant, gaussian, mixed, scaled, scattered, wide
 
@@ -192,3 +196,56 @@ def test_rows_that_are_not_there_may_hold_anything():
     for layout in (np.asarray, sparse.csr_array):
         model = SVMPerf().fit(layout(X), y, sample_weight=weight)
         assert_array_equal(model.coef_, SVMPerf().fit(layout(X[here]), y[here]).coef_)
+
+
+@pytest.mark.parametrize("loss", ["f1", "prbep", "precision_at_k"])
+def test_other_measures_are_minimised(loss):
+    X, y = mixed(60)
+    k = 10 if loss == "precision_at_k" else None
+    model = SVMPerf(0.1, loss=loss, k=k, tol=1e-6).fit(X, y)
+    hinge = F1Hinge if loss == "f1" else partial(PrecisionHinge, k=k)
+    share = shares(np.where(y == 1, 1.0, -1.0))
+    middle = (X[y == 1].mean(axis=0) + X[y == 0].mean(axis=0)) / 2
+
+    def objective(w, bias=0.0):
+        light = 0.01 * 0.1 / np.max(pair_squares)
+        penalty = 0.05 * w @ w + (light / 2 * bias**2 if loss == "f1" else 0.0)
+        return hinge((X - middle) @ w + bias, share).value + penalty
+
+    Z, pair = all_pairs(X, y)
+    pair_squares = pair @ Z**2
+    w = model.coef_[0]
+    bias = model.intercept_[0] + w @ middle
+    assert objective(w, bias) == pytest.approx(model.objective_, rel=1e-9)
+    assert model.gap_ <= 1e-6
+    # J is convex: no lower point near, in any direction.
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1e-2, 0.1):
+        for _ in range(50):
+            move = scale * rng.standard_normal(len(w) + 1) * np.append(np.abs(w), 1.0)
+            tried = objective(w + move[:-1], bias + move[-1] * (loss == "f1"))
+            assert tried > model.objective_ - 2e-6
+
+
+def test_f1_learns_the_threshold(tmp_path):
+    rng = np.random.default_rng(0)
+    y = (rng.random(2000) < 0.1).astype(int)
+    X = rng.standard_normal((2000, 3)) + y[:, None] * [3.0, 1.0, 0.0] + 20.0
+    area, f1 = (SVMPerf(loss=loss).fit(X, y) for loss in ("auc", "f1"))
+    assert f1_score(y, f1.predict(X)) > f1_score(y, area.predict(X)) + 0.05
+    f1.save(tmp_path / "model.aucmax")
+    loaded = load(tmp_path / "model.aucmax")
+    assert loaded.loss == "f1"
+    assert_array_equal(loaded.decision_function(X), f1.decision_function(X))
+
+
+def test_other_measures_need_equal_weights_and_enough_rows():
+    X, y = gaussian(30)
+    weight = np.where(np.arange(30) % 3 == 0, 0.0, 2.0)
+    model = SVMPerf(0.1, loss="prbep")
+    expected = model.fit(X[weight > 0], y[weight > 0]).coef_
+    assert_allclose(model.fit(X, y, sample_weight=weight).coef_, expected)
+    with pytest.raises(ValueError, match="equal weights, not from 1 to 30"):
+        model.fit(X, y, sample_weight=np.arange(30) + 1)
+    with pytest.raises(ValueError, match="k=31 exceeds the number of rows, 30"):
+        SVMPerf(loss="precision_at_k", k=31).fit(X, y)

@@ -21,11 +21,17 @@ SETTINGS = [
     ASAM(l2=0.05, rskip=1, askip=1),
     ASAM(eta0=0.3, precondition=False),
     SAM(l2=0.05, rskip=7),
+    PSAM(l1=0.02, rskip=3),
+    SAM(l2=0.05, l1=0.1, precondition=False, eta0=0.5),
 ]
 every = pytest.mark.parametrize("model", SETTINGS, ids=lambda m: str(m).split("\n")[0])
 layouts = pytest.mark.parametrize(
     "layout", [np.asarray, sparse.csr_array], ids=["dense", "CSR"]
 )
+
+
+def soft(w, threshold):
+    return np.sign(w) * np.maximum(np.abs(w) - threshold, 0.0)
 
 
 def weighted(n):
@@ -51,6 +57,7 @@ class Slow:
         self.length = 2 * np.sum(self.table.D * (self.table.spread() - product))
 
     def shrink(self):
+        self.w = soft(self.w, self.due * self.hyper["l1"] * self.table.D)
         self.w = self.w / (1 + self.due * self.table.ridge * self.table.D)
         self.due = self.since = 0
 
@@ -192,16 +199,17 @@ def test_a_step_is_the_proximal_map(seed):
     assert_allclose(w, expected, rtol=1e-5)
 
 
-def hinge(w, Z, l2, share):
-    return share @ np.maximum(0.0, 1.0 - Z @ w) + l2 / 2 * w @ w
+def hinge(w, Z, l2, share, l1=0.0):
+    loss = share @ np.maximum(0.0, 1.0 - Z @ w)
+    return loss + l2 / 2 * w @ w + l1 * np.abs(w).sum()
 
 
-def hinge_minimum(Z, l2, share):
+def hinge_minimum(Z, l2, share, l1=0.0):
     """Return the minimum by ascent in the coordinates of the dual, and a lower bound.
 
-    J(w) ≥ Σ α - ‖Σ α z‖²/(2 l2) for all 0 ≤ α ≤ share, with w = Σ α z / l2.
+    J(w) ≥ Σ α - l2 ‖w‖²/2 for all 0 ≤ α ≤ share, with w = soft(Σ α z, l1) / l2.
     """
-    alpha, w = np.zeros(len(Z)), np.zeros(Z.shape[1])
+    alpha, w, total = np.zeros(len(Z)), np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
     squares = np.sum(Z**2, axis=1) / l2
     rng = np.random.default_rng(0)
     for _ in range(400):
@@ -209,11 +217,12 @@ def hinge_minimum(Z, l2, share):
             change = (1.0 - Z[k] @ w) / squares[k]
             change = min(max(alpha[k] + change, 0.0), share[k]) - alpha[k]
             alpha[k] += change
-            w += change * Z[k] / l2
+            total += change * Z[k]
+            w = soft(total, l1) / l2
         bound = alpha.sum() - l2 / 2 * w @ w
-        if hinge(w, Z, l2, share) - bound < 1e-6:
+        if hinge(w, Z, l2, share, l1) - bound < 1e-6:
             break
-    return hinge(w, Z, l2, share), bound
+    return hinge(w, Z, l2, share, l1), bound
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "weighted"])
@@ -240,6 +249,17 @@ def test_the_minimum_of_the_hinge_loss_is_reached(kind, layout, problem):
         gaps.append((hinge(w, Z, 0.02, share) - least) / (1.0 - least))
     assert gaps[1] < 0.3 * gaps[0]
     assert gaps[1] < 1e-3
+
+
+@pytest.mark.parametrize("kind", [ASAM, PSAM])
+def test_the_minimum_with_an_l1_penalty_is_reached(kind, problem):
+    X, y, weight, Z, share, _ = problem
+    l2, l1 = 0.02, 0.05
+    least, bound = hinge_minimum(Z, l2, share, l1)
+    assert least - bound < 1e-4
+    model = kind(l2, l1=l1, max_iter=10_000, random_state=0)
+    w = model.fit(X, y, sample_weight=weight).coef_[0]
+    assert hinge(w, Z, l2, share, l1) - least < 1e-3 * (1.0 - least)
 
 
 def test_weights_change_that_minimum():

@@ -7,7 +7,16 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from aucmax import SOLAM
-from helpers.data import Coordinates, gaussian, mixed, quadratic, scaled, variable
+from aucmax.online import solam
+from helpers.data import (
+    Coordinates,
+    closed_form,
+    gaussian,
+    mixed,
+    quadratic,
+    scaled,
+    variable,
+)
 from helpers.layouts import datasets
 
 SETTINGS = [
@@ -56,7 +65,7 @@ def reference(X, y, weight, model, passes):
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
     w = np.zeros(X.shape[1])
-    iterates, gammas = [], []
+    iterates, shares = [], []
     a = b = alpha = kappa = due = since = 0.0
     for i in here * (passes or 1):
         positive = y[i] == 1
@@ -112,13 +121,13 @@ def reference(X, y, weight, model, passes):
         a, b = np.clip([a, b], -bound, bound)
         alpha = np.clip(alpha, -2 * bound, 2 * bound)
         iterates.append(w)
-        gammas.append(gamma)
+        shares.append(len(iterates) * relative)
         due += p * (1 - p) * gamma
         since += 1
         if since >= max(256, len(w)) or due * table.hardest > 0.5:
             w = w / (1 + due * table.ridge * table.D)
             due = since = 0.0
-    mean = np.average(iterates, axis=0, weights=gammas)
+    mean = np.average(iterates, axis=0, weights=shares)
     if norm == "l1":
         unit = np.sqrt(np.where(table.D > 0, table.D, 1.0))
         mean = unit * project(mean / unit, radius, norm)
@@ -175,7 +184,6 @@ def test_iterates_stay_in_the_ball_and_its_size_is_known(hyper, method, layout):
     X, y = mixed(400)
     X[200:] *= 3.0  # scales change under way
     norm = hyper.get("norm", "l2")
-    radius = SOLAM(**hyper)._radius()
     # As documented: up to 1 % out of the l1 ball between projections.
     slack = 1.01 if norm == "l1" else 1.0
     model = SOLAM(**hyper, random_state=0)
@@ -183,12 +191,27 @@ def test_iterates_stay_in_the_ball_and_its_size_is_known(hyper, method, layout):
         part = slice(rows - 20, rows) if method == "partial_fit" else slice(rows)
         getattr(model, method)(layout(X[part]), y[part])
         size = NORMS[norm](unit_weights(model.state_, iterate(model)))
+        radius = solam.ball_radius(model.state_.table, model._radius())
         assert size <= slack * radius * (1 + 1e-9)
         tracked = variable(model, "SIZE")
         assert_allclose(tracked if norm == "l1" else np.sqrt(tracked), size, rtol=1e-8)
         bound = radius * variable(model, "KAPPA") * (1 + 1e-12)
         a, b, alpha = (abs(variable(model, name)) for name in ("A", "B", "ALPHA"))
         assert max(a, b, alpha / 2) <= bound
+
+
+@pytest.mark.parametrize("precondition", [True, False])
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 30.0])
+def test_the_ball_of_regsolam_is_finite_and_holds_the_minimum(l2, precondition):
+    X, y = mixed(400)
+    model = SOLAM(None, l2=l2, precondition=precondition).fit(X, y)
+    table = model.state_.table
+    radius = solam.ball_radius(table, model._radius())
+    scale = table.feat[1] if precondition else np.ones(X.shape[1])
+    varies = table.feat[1] > 0.0
+    assert_allclose(radius, np.sqrt(2.0 / (l2 * scale[varies].min())))
+    least = closed_form(X, y, l2)
+    assert NORMS["l2"](unit_weights(model.state_, least)) <= radius
 
 
 @pytest.mark.parametrize("hyper", SETTINGS, ids=str)
@@ -200,8 +223,8 @@ def test_the_average_is_the_weighted_mean_of_the_iterates(hyper):
     total, weighted_sum, before = 0.0, 0.0, 0.0
     for i in range(len(y)):
         model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
-        gamma = variable(model, "SUM_GAMMA") - before
-        before = variable(model, "SUM_GAMMA")
+        gamma = variable(model, "SUM_WEIGHT") - before
+        before = variable(model, "SUM_WEIGHT")
         total += gamma
         weighted_sum = weighted_sum + gamma * iterate(model)
     expected = weighted_sum / total
@@ -292,3 +315,14 @@ def test_without_a_ball_nothing_is_cut():
     free = SOLAM(None, random_state=0).fit(X, y)
     large = SOLAM(1e6, random_state=0).fit(X, y)
     assert_allclose(free.coef_, large.coef_, rtol=1e-12)
+
+
+def test_a_feature_that_wakes_up_after_half_of_a_stream():
+    rng, w = np.random.default_rng(0), np.r_[0.7, 0.2, 0.2, 0.2, np.zeros(6)]
+    X = rng.standard_normal((25_000, 10))
+    y = X @ w + rng.standard_normal(25_000) > 1.0
+    X[:10_000, 0] = 0.0
+    train, test = slice(0, 20_000), slice(20_000, None)
+    stream = SOLAM().partial_fit(X[train], y[train])
+    awake = SOLAM(random_state=0).fit(X[10_000:20_000], y[10_000:20_000])
+    assert stream.score(X[test], y[test]) > awake.score(X[test], y[test]) - 0.01

@@ -24,6 +24,7 @@ SETTINGS = [
     {"l2": 0.5},
     {"l2": 0.0},
     {"average": False},
+    {"power_t": 0.75},
     {"schedule": "inv", "l2": 0.1},
     {"schedule": "constant", "eta0": 0.3},
     {"step": "explicit", "eta0": 0.1},
@@ -32,11 +33,11 @@ SETTINGS = [
 ]
 
 
-def step_length(schedule, eta0, norm, width, t, p, convexity):
+def step_length(schedule, eta0, norm, width, t, p, convexity, power=0.5):
     """Return the step size; p(1 - p) makes rows effective rows and l2 the paper's β."""
     effective = 4 * p * (1 - p) * t
     if schedule == "invsqrt":
-        return eta0 / norm / np.sqrt(1 + effective / width)
+        return eta0 / norm / (1 + effective / width) ** power
     if schedule == "inv":
         return 1 / (norm / eta0 + p * (1 - p) * convexity * t)
     return eta0 / norm
@@ -88,6 +89,7 @@ def reference(X, y, weight, model, passes):
             len(iterates) + 1,
             table.p,
             table.mildest,
+            hyper["power_t"],
         )
         eta *= weight[i] * table.rows / table.n.sum()
         c = -eta * residual(w, x, positive, table.p, *table.means)
@@ -233,16 +235,19 @@ def leader(X, y, weight, model, passes):
                 table.renew()
         p = table.p
         if renew or t == 0 or (since >= 16 and touched >= d):
+            kept = now()
+            active = np.sum((table.D * table.spread())[kept != 0])
+            share = min(max(active / table.norm, 1 / table.width), 1.0) if t else 1.0
             new = step_length(
                 hyper["schedule"],
                 hyper["eta0"],
-                table.norm,
-                table.width,
+                table.norm * share,
+                table.width * share,
                 t + 1,
                 p,
                 table.mildest,
+                hyper["power_t"],
             )
-            kept = now()
             if t:
                 scaled = np.divide(kept, table.D, out=np.zeros(d), where=table.D > 0)
                 g = g + (1 / new - 1 / eta) * scaled
@@ -256,7 +261,7 @@ def leader(X, y, weight, model, passes):
         goal = kept @ m_neg + 1 if positive else kept @ m_pos - 1
         c = (goal - kept @ x) * pace
         if hyper["step"] == "implicit":
-            c /= 1 + pace * x @ (table.D * x)
+            c /= 1 + pace * np.sum((table.D * x**2)[kept != 0])
         t += 1
         paid += p * (1 - p) * relative
         g = g + c / eta * x
@@ -274,6 +279,7 @@ def leader(X, y, weight, model, passes):
         {"l1": 0.02, "l2": 0.1},
         {"l1": 0.05, "step": "explicit", "eta0": 0.1},
         {"l1": 0.05, "l2": 0.0, "precondition": False},
+        {"l1": 0.05, "power_t": 0.75},
     ],
     ids=str,
 )
@@ -318,7 +324,8 @@ def objective(w, X, y, l2, l1):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "within"), [(1000, 30, 0.01), (1000, 200, 0.01), (1000, 600, 0.03)]
+    ("n", "d", "within"),
+    [(1000, 30, 0.01), (1000, 200, 0.01), (1000, 600, 0.03), (1000, 3000, 0.08)],
 )
 @pytest.mark.parametrize("l1", [0.1, 0.2, 0.5])
 def test_spam_net_comes_near_the_minimum_in_its_default_passes(n, d, within, l1):

@@ -326,3 +326,20 @@ def test_steps_that_are_too_long_are_taken_back(monkeypatch):
     monkeypatch.setattr(spdam_batches, "_SAFETY", 1e-4)  # κ² is far too small
     model = SPDAM(max_iter=300, random_state=0).fit(X, y)
     assert model.residual_ <= 1e-4
+
+
+@pytest.mark.parametrize("m", [1, 7, 50])
+def test_batches_as_published_are_uniform_and_without_replacement(m):
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    y[::6] = 0.0  # 50 rows with weight
+    rng, counts = np.random.RandomState(0), np.zeros(60)
+    for _ in range(400):
+        order, ends = spdam_batches.draw(y, m, rng)
+        batches = order.reshape(-1, m)
+        assert_array_equal(ends, m * np.arange(1, len(batches) + 1))
+        assert len(batches) == -(-50 // m)
+        assert (np.diff(batches, axis=1) > 0).all()  # sorted, no row twice
+        counts += np.bincount(order, minlength=60)
+    assert (counts[y == 0.0] == 0).all()
+    expected = counts.sum() / 50
+    assert_allclose(counts[y != 0.0], expected, atol=4 * np.sqrt(expected))

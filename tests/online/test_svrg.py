@@ -95,7 +95,7 @@ def reference(X, y, weight, model):
 
     for epoch in range((hyper["max_iter"] + 1) // 2):
         w, mu = snapshot, problem.mean_gradient(snapshot)
-        for i in draw(problem.chance, rng):
+        for i in draw(problem.chance, np.count_nonzero(problem.chance), rng):
             direction, over = problem.direction(w, snapshot, mu, i)
             ahead = w - eta * problem.D * direction
             share = eta * problem.D * over
@@ -153,7 +153,10 @@ def test_rows_are_drawn_as_often_as_they_should():
     chance[::7] = 0.0
     expected = chance / chance.sum() * np.count_nonzero(chance)
     rng = np.random.RandomState(0)
-    counts = [np.bincount(draw(chance, rng), minlength=50) for _ in range(4000)]
+    counts = [
+        np.bincount(draw(chance, np.count_nonzero(chance), rng), minlength=50)
+        for _ in range(4000)
+    ]
     assert np.all(np.abs(np.array(counts) - expected) < 2)
     assert_allclose(np.mean(counts, axis=0), expected, atol=0.05)
     assert np.all(np.array(counts)[:, ::7] == 0)
@@ -288,3 +291,12 @@ def test_with_more_features_than_rows_it_stops_at_the_noise(solver):
     assert early.n_iter_ < solver(1e-8, tol=1e-4, random_state=0).fit(X, y).n_iter_
     # Otherwise it does not.
     assert solver(random_state=0).fit(*gaussian(300, 5)).residual_ <= 1e-4
+
+
+@pytest.mark.parametrize("m", [40, 1000])
+def test_the_minimum_is_reached_with_any_number_of_steps_per_epoch(m):
+    X, y = gaussian(200, 5)
+    model = SVRGAUC(0.1, update_frequency=m, max_iter=400, tol=1e-8, random_state=0)
+    assert_allclose(model.fit(X, y).coef_[0], closed_form(X, y, 0.1), rtol=1e-6)
+    model.set_params(max_iter=7, tol=0.0).fit(X, y)
+    assert model.n_iter_ == 7

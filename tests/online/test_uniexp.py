@@ -7,9 +7,10 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import lambertw, logsumexp
 
-from aucmax import UniExp
+from aucmax import BAM, UniExp
 from aucmax.core.jit import kernel
 from aucmax.online import uniexp
+from aucmax.online.engine.feature_table import NORM, WIDTH, D
 from helpers.data import Coordinates, gaussian, mixed, scaled, variable
 
 layouts = pytest.mark.parametrize(
@@ -24,6 +25,23 @@ def weighted(n):
     return weight
 
 
+def follow_the_curvature(table, X, y, weight, w, bias):
+    """Scale steps by the second derivative of the loss at the weights so far."""
+    sign, off = np.where(y == 1, 1, -1), X - table.ref
+    bent = weight * np.minimum(np.exp(-sign * (off @ w + bias)), 1.0)
+    second = sum(
+        0.5 * bent[side] @ off[side] ** 2 / weight[side].sum()
+        for side in (y == 1, y == 0)
+    )
+    varies = table.D > 0
+    if np.count_nonzero(weight) < 10 * varies.sum():
+        return
+    usual = table.spread()
+    table.D = np.where(varies, 1 / np.maximum(second, usual / 1000 + 1e-300), 0.0)
+    table.norm = np.sum(second * table.D)
+    table.width = table.norm / np.max(second * table.D)
+
+
 def reference(X, y, weight, eta0, passes):
     """Return the weights after ``passes`` over the rows; None is one pass of a stream.
 
@@ -35,8 +53,10 @@ def reference(X, y, weight, eta0, passes):
         for i in here:
             table.add(X[i], y[i] == 1, weight[i])
         table.known()
-    w, bias, iterates = np.zeros(X.shape[1]), 0.0, []
+    w, bias, iterates, first = np.zeros(X.shape[1]), 0.0, [], here[0]
     for i in here * (passes or 1):
+        if passes and i == first and iterates:
+            follow_the_curvature(table, X, y, weight, w, bias)
         if passes is None:
             table.add(X[i], y[i] == 1, weight[i])
             if not table.n.all():
@@ -102,6 +122,34 @@ def test_the_minimum_of_the_pairwise_exponential_loss_is_reached(heavy, layout):
     assert best.fun < -0.3
     assert gaps[1] < 0.2 * gaps[0]
     assert gaps[1] < 1e-3
+
+
+def laboratory(n=7200, d=6):
+    """Return lab values: heavy tails, 7 % positives, one of them mostly far above."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < 0.07).astype(int)
+    X = np.exp(0.6 * rng.standard_normal((n, d)))
+    k = np.count_nonzero(y)
+    X[y == 1, 0] = np.exp(2.7 + 1.3 * rng.standard_normal(k))
+    X[y == 1, 2] *= np.exp(0.4 * rng.standard_normal(k) - 0.6)
+    X[y == 1, 4] *= 0.6
+    return X, y
+
+
+@layouts
+def test_large_values_that_are_right_do_not_make_steps_small(layout):
+    X, y = laboratory()
+    exact = BAM(1e-6, loss="exponential").fit(X[::2], y[::2])
+    model = UniExp(random_state=0).fit(layout(X[::2]), y[::2])
+    found = model.score(layout(X[1::2]), y[1::2])
+    assert found > exact.score(X[1::2], y[1::2]) - 0.015
+    # A stream goes on with the scales of the features alone.
+    table = model.state_.table
+    usual = UniExp(max_iter=1).fit(X[::2], y[::2]).state_.table
+    assert_allclose(table.feat[D], usual.feat[D])
+    assert_allclose(table.stats[[NORM, WIDTH]], usual.stats[[NORM, WIDTH]])
+    before = model.score(X, y)
+    assert model.partial_fit(layout(X[1::2]), y[1::2]).score(X, y) > before - 0.01
 
 
 def test_a_row_far_on_the_wrong_side_does_no_harm():

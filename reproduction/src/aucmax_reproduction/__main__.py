@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from aucmax.cli.errors import errors_in_one_line
-from aucmax_reproduction.command import names, run, show_plan
+from aucmax_reproduction.command import names, pictures_of, run, show_plan
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.reproduce import Wanted
 
@@ -41,7 +41,9 @@ def main(
     algorithms: _Names = "",
     forms: Annotated[
         str,
-        typer.Option(metavar="A,B", help="Forms: ours (defaults), tuned, printed."),
+        typer.Option(
+            metavar="A,B", help="Forms: printed (as published), ours (defaults), tuned."
+        ),
     ] = "ours,printed",
     runs: Annotated[
         int,
@@ -58,6 +60,14 @@ def main(
     rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum training rows (0: all).")
     ] = 20_000,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="Read a set of the paper from your file, svmlight or CSV with a "
+            "column 'label' (repeatable; a second file of a set is its test file).",
+        ),
+    ] = None,
     search: Annotated[
         bool,
         typer.Option("--search", help="Search class groups that the paper omits."),
@@ -65,6 +75,10 @@ def main(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the paper's figures too.")
     ] = False,
+    figure: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Draw these figures only, by number."),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the fits and stop.")
     ] = False,
@@ -103,13 +117,15 @@ def main(
             forms=names(forms),
             runs=runs or None,
             search=search,
+            data=tuple(data or ()),
         )
         effort = Effort(grid or None, tune_rows or None, rows or None, seed)
         if dry_run:
             show_plan(wanted, effort, as_json)
             return
-        how = {"fits": not no_fits, "figures": figures, "as_json": as_json}
-        code = run(wanted, effort, output, jobs, **how)
+        pictures = pictures_of(source, names(figure)) if figures or figure else []
+        how = {"fits": not no_fits, "as_json": as_json}
+        code = run(wanted, effort, output, jobs, pictures, **how)
         if code:
             raise typer.Exit(code)
 

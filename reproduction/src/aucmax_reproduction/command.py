@@ -1,18 +1,20 @@
 """Run the tables of a paper, show them and write them to files."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from aucmax.cli.terminal import Screen, fits_bar, table
 from aucmax.storage.atomic import write_atomically
-from aucmax_reproduction import tables
+from aucmax_reproduction import tables, user_data
 from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.lines import Line
 from aucmax_reproduction.papers import SECONDS
-from aucmax_reproduction.protocol import FORMS
+from aucmax_reproduction.protocol import FORMS, IMBALANCE, TIMES, Picture
 from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.reproduce import (
     Wanted,
@@ -24,9 +26,9 @@ from aucmax_reproduction.reproduce import (
     why_not_run,
 )
 from aucmax_reproduction.tables import Section
-from aucmax_reproduction.verdict import BELOW, FAILED, WITHIN, Report
+from aucmax_reproduction.verdict import BELOW, FAILED, Report
 
-_STYLES = {BELOW: "red", WITHIN: "yellow", FAILED: "yellow"}
+_STYLES = {BELOW: "red", FAILED: "yellow"}
 
 
 def run(
@@ -34,9 +36,9 @@ def run(
     effort: Effort,
     folder: Path,
     workers: int,
+    pictures: Sequence[Picture],
     *,
     fits: bool,
-    figures: bool,
     as_json: bool,
 ) -> int:
     """Run the fits, or read existing ones; write and show the tables."""
@@ -48,13 +50,13 @@ def run(
     else:
         wanted, effort, lines = recorded(wanted, results)
     report = Report.of(wanted, effort, lines)
-    written = _write(report, folder) + (_draw(report, folder) if figures else [])
+    written = _write(report, folder) + _draw(report, lines, pictures, folder)
     if as_json:
         print(json.dumps(report.summary(), indent=2))
     else:
         _show(report, screen)
         screen.print(f"Written: {', '.join(map(str, written))}", wrap=False)
-    return int(any("error" in line for line in lines))
+    return int(fits and any("error" in line for line in lines))
 
 
 def _do(
@@ -76,15 +78,15 @@ def show_plan(wanted: Wanted, effort: Effort, as_json: bool) -> None:
         fits.setdefault((job.table, job.form), []).append(trainings(job, effort))
     if as_json:
         rows = [
-            {"table": name, "form": form, "fits": len(mine), "models": sum(mine)}
-            for (name, form), mine in fits.items()
+            {"table": name, "form": form, "fits": len(models), "models": sum(models)}
+            for (name, form), models in fits.items()
         ]
         print(json.dumps(rows, indent=2))
         return
     screen = Screen()
     grid = table("table", "form", "fits", "models trained")
-    for (name, form), mine in fits.items():
-        grid.add_row(name, form, f"{len(mine):,}", f"{sum(mine):,}")
+    for (name, form), models in fits.items():
+        grid.add_row(name, form, f"{len(models):,}", f"{sum(models):,}")
     screen.show(grid)
     skipped: dict[str, list[str]] = {}
     for cell in wanted.cells:
@@ -102,7 +104,8 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _check(wanted: Wanted) -> None:
-    """Raise an error for unknown names, before hours of work."""
+    """Use the user's files; raise an error for unknown names, before hours of work."""
+    user_data.use(wanted.source, wanted.data)
     _ = wanted.cells  # raises an error for unknown tables, sets and algorithms
     if unknown := [form for form in wanted.forms if form not in FORMS]:
         raise ValueError(f"Unknown form {unknown[0]!r}. Use one of {', '.join(FORMS)}.")
@@ -123,28 +126,63 @@ def _write(report: Report, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw(report: Report, folder: Path) -> list[Path]:
-    """Draw the figures of the paper for the available sets."""
+def pictures_of(source: str, numbers: Sequence[str]) -> list[Picture]:
+    """Return the figures of a paper with these numbers; none given: all."""
+    known = {picture.number: picture for picture in protocol(source).pictures}
+    if unknown := [number for number in numbers if number not in known]:
+        raise ValueError(
+            f"{source} has no figure {unknown[0]!r}. Use one of {', '.join(known)}."
+        )
+    return [known[number] for number in numbers or known]
+
+
+def _draw(
+    report: Report, lines: list[Line], pictures: Sequence[Picture], folder: Path
+) -> list[Path]:
+    """Draw figures of the paper for the available sets."""
+    if not pictures:
+        return []
     from aucmax.report.roc import save_figure
-    from aucmax_reproduction.curves import curves, drawable
-    from aucmax_reproduction.figures import learning_figure, parameter_figure
 
     wanted, paths = report.wanted, []
     (folder / "figures").mkdir(exist_ok=True)
-    for picture in protocol(wanted.source).pictures:
+    for picture in pictures:
         if wanted.tables and picture.table not in wanted.tables:
             continue
-        for name in drawable(wanted.source, picture, wanted.datasets):
-            found = curves(wanted.source, picture, name, report.effort)
-            title = f"{picture.title}: {name}"
-            if picture.parameter:
-                figure = parameter_figure(found, title, picture.parameter)
-            else:
-                figure = learning_figure(found, title)
-            path = folder / "figures" / f"{wanted.source}-{picture.number}-{name}.png"
+        for name, figure in _figures(report, lines, picture):
+            ending = f"-{name}" if name else ""
+            path = folder / "figures" / f"{wanted.source}-{picture.number}{ending}.png"
             save_figure(figure, path)
             paths.append(path)
     return paths
+
+
+def _figures(
+    report: Report, lines: list[Line], picture: Picture
+) -> Iterator[tuple[str, Any]]:
+    """Yield the figures of a picture with the set that each is for."""
+    from aucmax_reproduction.curves import curves, drawable, mean_seconds
+    from aucmax_reproduction.figures import (
+        learning_figure,
+        parameter_figure,
+        time_figure,
+    )
+
+    wanted = report.wanted
+    if picture.kind == TIMES:
+        if seconds := mean_seconds(picture, lines):
+            yield "", time_figure(seconds, picture.title)
+        return
+    for name in drawable(wanted.source, picture, wanted.datasets):
+        found = curves(wanted.source, picture, name, report.effort)
+        title = f"{picture.title}: {name}"
+        if picture.kind == IMBALANCE:
+            ratio = "Negatives per positive in training"
+            yield name, parameter_figure(found, title, ratio, "Accuracy")
+        elif picture.parameter:
+            yield name, parameter_figure(found, title, picture.parameter)
+        else:
+            yield name, learning_figure(found, title)
 
 
 def _show(report: Report, screen: Screen) -> None:
@@ -163,8 +201,8 @@ def _show(report: Report, screen: Screen) -> None:
     if failed:
         cell = failed[0].printed
         screen.warn(
-            f"Failed cells: {len(failed)}; first {cell.dataset} {cell.algorithm}: "
-            f"{failed[0].reason}"
+            f"Cells with failed runs: {len(failed)}; first {cell.dataset} "
+            f"{cell.algorithm}: {failed[0].failures[0]}"
         )
 
 

@@ -1,23 +1,27 @@
 """Data of the figures: learning curves, and AUC against a parameter."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.svm import LinearSVC
 
 from aucmax.metrics import auc
+from aucmax.registry import named
 from aucmax_reproduction.fitting import (
     Effort,
     Ready,
+    best_accuracy,
     fit_model,
     prepared,
     scores,
     seeded,
 )
-from aucmax_reproduction.protocol import OURS, Picture, Recipe
+from aucmax_reproduction.lines import Line
+from aucmax_reproduction.protocol import IMBALANCE, OURS, Picture, Recipe
 from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.reproduce import why_missing
 
@@ -32,7 +36,10 @@ class Curve(NamedTuple):
     name: str
     at: list[float]  # training rows, or values of a parameter
     seconds: list[float]  # training time
-    auc: list[float]  # NaN: diverged
+    auc: list[float]  # or accuracy; NaN: diverged
+
+
+Seconds = dict[str, float]  # by algorithm
 
 
 def curves(source: str, picture: Picture, dataset: str, effort: Effort) -> list[Curve]:
@@ -55,6 +62,8 @@ def curves(source: str, picture: Picture, dataset: str, effort: Effort) -> list[
         One per algorithm.
     """
     ready = prepared(source, picture.table, dataset, "", 0, effort)
+    if picture.kind == IMBALANCE:
+        return imbalance_curves(picture.values, ready, effort.seed)
     _, plan = protocol(source).plan(picture.table)
     found = []
     for name in picture.algorithms:
@@ -78,6 +87,45 @@ def drawable(source: str, picture: Picture, datasets: Sequence[str] = ()) -> lis
         if not (subject.unknown or subject.cannot or why_missing(subject))
         and (not datasets or name in datasets)
     ]
+
+
+def mean_seconds(picture: Picture, lines: Iterable[Line]) -> dict[str, Seconds]:
+    """Return the mean seconds to train, by set and algorithm."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        name = line["algorithm"]
+        place = line["table"], line["form"]
+        if place == (picture.table, picture.form) and name in picture.algorithms:
+            times = found.setdefault(line["dataset"], {}).setdefault(name, [])
+            times += [line["train_seconds"]] if "train_seconds" in line else []
+    return {
+        dataset: {name: float(np.mean(times[name])) for name in times if times[name]}
+        for dataset, times in found.items()
+    }
+
+
+def imbalance_curves(ratios: Iterable[float], ready: Ready, seed: int) -> list[Curve]:
+    """Return test accuracy against the ratio of negatives to positives in training.
+
+    One linear model maximises the AUC, and its threshold is that of the best operating
+    point on the test rows; the other one is a linear SVM with its own threshold.
+    """
+    rng = np.random.default_rng(seed)
+    ups = rng.permutation(np.flatnonzero(ready.y))
+    downs = np.flatnonzero(~ready.y)
+    pairwise = Curve("BAM at the best operating point", [], [], [])
+    plain = Curve("linear SVM", [], [], [])
+    for ratio in ratios:
+        rows = np.concatenate([ups[: max(int(len(downs) / ratio), 2)], downs])
+        X, y = ready.X[rows], ready.y[rows]
+        score = scores(named("BAM").fit(X, y), ready.X_test)
+        found = best_accuracy(ready.y_test, score)
+        svm = LinearSVC(random_state=seed).fit(X, y)
+        right = float(np.mean(svm.predict(ready.X_test) == ready.y_test))
+        for curve, accuracy in ((pairwise, found), (plain, right)):
+            curve.at.append(ratio)
+            curve.auc.append(accuracy)
+    return [pairwise, plain]
 
 
 def learning_curve(name: str, model: Any, ready: Ready, seed: int) -> Curve:

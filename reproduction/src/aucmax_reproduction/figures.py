@@ -1,6 +1,6 @@
 """Plots of learning curves and of AUC against a parameter."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from aucmax.report.roc import COLOURS, DASHES, headline, take_literally
-from aucmax_reproduction.curves import Curve
+from aucmax_reproduction.curves import Curve, Seconds
 
 _DECADES = 1.5  # wider ranges get a logarithmic axis
 
@@ -40,15 +40,17 @@ def learning_figure(curves: Sequence[Curve], title: str) -> Any:
     return figure
 
 
-def parameter_figure(curves: Sequence[Curve], title: str, parameter: str) -> Any:
-    """Plot AUC against the values of a parameter.
+def parameter_figure(
+    curves: Sequence[Curve], title: str, parameter: str, measure: str = "AUC"
+) -> Any:
+    """Plot AUC, or another measure, against the values of a parameter.
 
     Parameters
     ----------
     curves : sequence of Curve
         From :func:`aucmax_reproduction.curves.parameter_curve`.
-    title, parameter : str
-        Title, and label of the values.
+    title, parameter, measure : str
+        Title, label of the values, and measure.
 
     Returns
     -------
@@ -59,7 +61,40 @@ def parameter_figure(curves: Sequence[Curve], title: str, parameter: str) -> Any
     headline(figure, title)
     axes = figure.subplots()
     _draw(axes, curves, [curve.at for curve in curves])
-    axes.set(xlabel=parameter, ylabel="AUC on test rows")
+    axes.set(xlabel=parameter, ylabel=f"{measure} on test rows")
+    _explain(axes)
+    return figure
+
+
+def time_figure(seconds: Mapping[str, Seconds], title: str) -> Any:
+    """Plot the seconds to train as bars, by set and algorithm.
+
+    Parameters
+    ----------
+    seconds : mapping
+        From :func:`aucmax_reproduction.curves.mean_seconds`.
+    title : str
+        Title.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, with a logarithmic axis.
+    """
+    algorithms = list(
+        dict.fromkeys(name for times in seconds.values() for name in times)
+    )
+    figure = Figure(figsize=(11.0, 4.9), layout="constrained")
+    headline(figure, title)
+    axes = figure.subplots()
+    width = 0.8 / len(algorithms)
+    for k, (name, colour) in enumerate(zip(algorithms, cycle(COLOURS), strict=False)):
+        heights = [times.get(name, np.nan) for times in seconds.values()]
+        places = np.arange(len(seconds)) + (k - (len(algorithms) - 1) / 2) * width
+        axes.bar(places, heights, width, color=colour, label=name)
+    axes.set_xticks(range(len(seconds)), list(seconds))
+    axes.set(ylabel="Seconds to train", yscale="log")
+    axes.spines[["top", "right"]].set_visible(False)
     _explain(axes)
     return figure
 

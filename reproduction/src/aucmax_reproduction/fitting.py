@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from aucmax.io import datasets as registry
 from aucmax.metrics import auc, auc_interval, roc_curve
+from aucmax_reproduction import user_data
 from aucmax_reproduction.groupings import Rule, plausible
 from aucmax_reproduction.protocol import OURS, PRINTED, Plan, Recipe, Subject
 from aucmax_reproduction.protocols import protocol
@@ -82,13 +83,13 @@ def rules_of(subject: Subject) -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
-def given_rows(subject: Subject) -> int | None:
-    """Return the number of rows in the training file; None if there is none."""
+def has_test_file(subject: Subject) -> bool:
+    """Return whether the set has a test file that is used as such."""
+    if subject.files:
+        return len(subject.files) == 2 and not subject.merged
     assert subject.name is not None
     parts = registry.entry(subject.name).parts
-    if subject.merged or subject.part is not None or "train" not in parts:
-        return None
-    return parts["train"].rows
+    return not subject.merged and subject.part is None and "train" in parts
 
 
 def choose(
@@ -142,7 +143,7 @@ def fit_model(
     y: Classes,
     seed: int,
 ) -> Any:
-    """Return a fitted model; in the printed form, online learners get a stream."""
+    """Return a fitted model; as published, online learners get a stream."""
     model = seeded(recipe.model(form, choice), seed)
     if form != PRINTED or recipe.passes is None:
         return model.fit(X, y)
@@ -248,12 +249,17 @@ def _data(name: str, part: str | None) -> tuple[Any, Classes, NDArray[np.float64
 
 def _rows(subject: Subject, rule: str) -> tuple[Any, Classes, int | None]:
     """Return features, classes and the size of the training file, if there is one."""
+    if subject.files:
+        X, labels, first = user_data.load(subject.files)
+        X, y = dense_if_narrow(X), user_data.positives(subject, labels)
+        return X, y, first if has_test_file(subject) else None
     assert subject.name is not None
     X, y, labels = _data(subject.name, subject.part)
     grouping = rules_of(subject)[rule] if rule else subject.rule
     if grouping is not None:
         y = grouping.task.positives(labels)
-    return X, y, given_rows(subject)
+    parts = registry.entry(subject.name).parts
+    return X, y, parts["train"].rows if has_test_file(subject) else None
 
 
 def _least(*limits: int | None) -> int | None:

@@ -58,21 +58,21 @@ def cells(
     algorithms: Collection[str] = (),
 ) -> list[Printed]:
     """Return the cells of a paper, filtered by table, set and algorithm if given."""
-    mine = [cell for cell in every() if cell.source == source]
-    if not mine:
+    found = [cell for cell in every() if cell.source == source]
+    if not found:
         raise ValueError(
             f"Unknown source {source!r}. Use one of {', '.join(sources())}."
         )
     wanted = {"table": tables, "dataset": datasets, "algorithm": algorithms}
     for field, names in wanted.items():
-        known = list(dict.fromkeys(getattr(cell, field) for cell in mine))
+        known = list(dict.fromkeys(getattr(cell, field) for cell in found))
         if unknown := [name for name in names if name not in known]:
             raise ValueError(
                 f"{source} has no {field} {unknown[0]!r}. "
                 f"Use one of {', '.join(known)}."
             )
-        mine = [cell for cell in mine if not names or getattr(cell, field) in names]
-    return mine
+        found = [cell for cell in found if not names or getattr(cell, field) in names]
+    return found
 
 
 def _cell(row: dict[str, str]) -> Printed:

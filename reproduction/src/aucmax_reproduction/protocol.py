@@ -17,9 +17,9 @@ from aucmax_reproduction.splits import Split
 
 OURS, TUNED, PRINTED = "ours", "tuned", "printed"
 FORMS = {
+    PRINTED: "as published, with corrections",
     OURS: "our defaults, nothing tuned",
     TUNED: "ours, tuned around the defaults",
-    PRINTED: "as printed, tuned over the paper's grid",
 }
 
 PLAIN, SHARE, PAIRS = "plain", "share", "pairs"
@@ -55,8 +55,8 @@ class Recipe(NamedTuple):
     system: str  # name for aucmax.named
     grid: Mapping[str, Grid] = {}
     settings: Mapping[str, Any] = {}  # for all forms
-    printed: Mapping[str, Any] = {}  # for the printed form only
-    passes: int | None = None  # over a stream, in the printed form; None: as ``fit``
+    printed: Mapping[str, Any] = {}  # for the form as published only
+    passes: int | None = None  # over a stream, as published; None: use ``fit``
     most_rows: int | None = None  # maximum number of training rows
     runs: int | None = None  # if fewer than the other algorithms
     tried: Mapping[str, tuple[Any, ...]] = {}  # further parameters to tune our form by
@@ -83,7 +83,7 @@ class Recipe(NamedTuple):
 class Subject(NamedTuple):
     """A data set as a paper used it."""
 
-    name: str | None  # in the registry; None: not available
+    name: str | None  # in the registry; None: not there
     part: str | None = None  # of the set
     rule: Rule | None = None  # None: two labels
     unknown: bool = False  # the paper does not state the class groups
@@ -92,6 +92,7 @@ class Subject(NamedTuple):
     merged: bool = False  # training and test file are merged
     note: str = ""  # differences from the paper
     cannot: str = ""  # reason why it cannot be compared
+    files: tuple[str, ...] = ()  # of the user: training file, and test file if any
 
 
 class Plan(NamedTuple):
@@ -108,8 +109,16 @@ class Plan(NamedTuple):
     means: int | None = None  # number of means behind a published deviation; None: runs
 
 
+CURVE, TIMES, IMBALANCE = "curve", "times", "imbalance"
+
+
 class Picture(NamedTuple):
-    """A figure of a paper: learning curves, or AUC against a parameter."""
+    """A figure of a paper.
+
+    ``CURVE``: AUC against training rows and seconds, or against a parameter.
+    ``TIMES``: seconds to train of all sets of a table. ``IMBALANCE``: accuracy against
+    the ratio of the classes.
+    """
 
     number: str
     table: str  # whose plan is used
@@ -118,6 +127,7 @@ class Picture(NamedTuple):
     parameter: str = ""  # empty: AUC against training rows and seconds
     values: tuple[Any, ...] = ()
     form: str = OURS
+    kind: str = CURVE
 
 
 class Protocol(NamedTuple):

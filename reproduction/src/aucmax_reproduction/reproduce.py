@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from math import prod
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 import aucmax
 from aucmax.io import datasets as registry
 from aucmax.storage.locks import sole_writer
-from aucmax_reproduction import lines, papers
+from aucmax_reproduction import lines, papers, user_data
 from aucmax_reproduction.fitting import (
     CEILINGS,
     EXACT,
@@ -50,6 +51,7 @@ class Wanted(NamedTuple):
     forms: tuple[str, ...] = (OURS, PRINTED)
     runs: int | None = None  # maximum per cell; None: as in the paper
     search: bool = False  # for rules of the class groups
+    data: tuple[str, ...] = ()  # NAME=FILE: the user's own files
 
     @property
     def cells(self) -> list[Printed]:
@@ -59,7 +61,9 @@ class Wanted(NamedTuple):
 
 def head(wanted: Wanted, effort: Effort) -> lines.Line:
     """Return the header of a results file."""
-    return {"source": wanted.source, "aucmax": aucmax.__version__, **effort._asdict()}
+    files = {"data": list(wanted.data)} if wanted.data else {}
+    version = {"source": wanted.source, "aucmax": aucmax.__version__}
+    return {**version, **effort._asdict(), **files}
 
 
 def reproduce(
@@ -96,23 +100,28 @@ def reproduce(
         done = {key(line): line for line in lines.read(path, first)}
         with lines.Writer(path, first) as writer:
             trials = list(screening(wanted)) if wanted.search else []
-            found = _all(trials, done, effort, workers, writer, watch)
+            work = partial(_all, done=done, writer=writer, watch=watch)
+            found = work(trials, _workers(wanted, effort, workers))
             jobs = list(jobs_of(wanted, found))
-            found += _all(jobs, done, effort, workers, writer, watch)
+            found += work(jobs, _workers(wanted, effort, workers))
     return list({key(line): line for line in found}.values())
 
 
 def recorded(wanted: Wanted, path: Path) -> tuple[Wanted, Effort, list[lines.Line]]:
     """Read the selection, the limits and the fits from a results file."""
-    effort = Effort(**{name: lines.head_of(path)[name] for name in Effort._fields})
+    first = lines.head_of(path)
+    effort = Effort(**{name: first[name] for name in Effort._fields})
+    data = tuple(first.get("data", ()))
+    user_data.use(wanted.source, data)
     found = list({key(line): line for line in lines.read(path)}.values())
     there = {line["table"] for line in found}
-    mine = protocol(wanted.source)
+    paper = protocol(wanted.source)
     tables = dict.fromkeys(cell.table for cell in papers.cells(wanted.source))
-    has = tuple(name for name in tables if mine.plan(name)[0] in there)
+    has = tuple(name for name in tables if paper.plan(name)[0] in there)
     forms = tuple(form for form in FORMS if any(f["form"] == form for f in found))
     has = wanted.tables or has
-    return wanted._replace(tables=has, forms=forms, runs=None), effort, found
+    wanted = wanted._replace(tables=has, forms=forms, runs=None, data=data)
+    return wanted, effort, found
 
 
 def key(line: lines.Line) -> tuple[Any, ...]:
@@ -122,6 +131,9 @@ def key(line: lines.Line) -> tuple[Any, ...]:
 
 def why_missing(subject: Subject) -> str:
     """Return why a set is not available; empty if it is."""
+    if subject.files:
+        gone = [file for file in subject.files if not Path(file).is_file()]
+        return f"{gone[0]} does not exist" if gone else ""
     if subject.name is None:
         return subject.cannot
     known = registry.entry(subject.name)
@@ -227,10 +239,12 @@ def near_rules(
     return sorted(near, key=lambda rule: off[rule])[:most]
 
 
-def best_printed(source: str, table: str, dataset: str) -> Printed:
-    """Return the cell with the highest AUC on a set that was not copied."""
-    mine = papers.cells(source, [table], [dataset])
-    own = [cell for cell in mine if not cell.copied and cell.metric == papers.AUC]
+def best_printed(
+    source: str, table: str, dataset: str, metric: str = papers.AUC
+) -> Printed:
+    """Return the cell with the highest value on a set that was not copied."""
+    cells = papers.cells(source, [table], [dataset])
+    own = [cell for cell in cells if not cell.copied and cell.metric == metric]
     return max(own, key=lambda cell: cell.mean)
 
 
@@ -239,11 +253,21 @@ def slack(cell: Printed) -> float:
     return max(_NEAR, 2.0 * (cell.std or 0.0))
 
 
+Work = Callable[[Sequence[Job]], Iterator[lines.Line]]
+
+
+def _workers(wanted: Wanted, effort: Effort, count: int) -> Work:
+    """Return a function that does jobs, in this process or in several."""
+    if count == 1:
+        return lambda jobs: (fitted(job, effort) for job in jobs)
+    start = partial(_start, wanted.source, wanted.data)
+    return partial(_in_processes, effort=effort, workers=count, start=start)
+
+
 def _all(
     jobs: Sequence[Job],
+    work: Work,
     done: dict[tuple[Any, ...], lines.Line],
-    effort: Effort,
-    workers: int,
     writer: lines.Writer,
     watch: Watch,
 ) -> list[lines.Line]:
@@ -252,8 +276,7 @@ def _all(
     before = len(jobs) - len(todo)
     if todo:
         watch(f"{todo[0].table} {todo[0].dataset}", before, len(jobs))
-    work = _here if workers == 1 else _in_processes
-    for count, line in enumerate(work(todo, effort, workers), before + 1):
+    for count, line in enumerate(work(todo), before + 1):
         writer.write(line)
         done[key(line)] = line
         watch(
@@ -262,18 +285,23 @@ def _all(
     return [done[tuple(job[1:])] for job in jobs]
 
 
-def _here(jobs: Iterable[Job], effort: Effort, workers: int) -> Iterator[lines.Line]:
-    return (fitted(job, effort) for job in jobs)
+def _start(source: str, data: Sequence[str]) -> None:
+    """Prepare a worker process: Ctrl-C ends it silently."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    user_data.use(source, data)
 
 
 def _in_processes(
-    jobs: Collection[Job], effort: Effort, workers: int
+    jobs: Collection[Job],
+    effort: Effort,
+    workers: int,
+    start: Callable[[], None] | None = None,
 ) -> Iterator[lines.Line]:
     """Do jobs in several processes; one that dies does not affect the others."""
     todo = deque(jobs)
     while todo:
         running: dict[Future[lines.Line], Job] = {}
-        with _pool(workers) as pool:
+        with _pool(workers, start) as pool:
             try:
                 while todo or running:
                     while todo and len(running) < workers:
@@ -285,12 +313,12 @@ def _in_processes(
             except BrokenProcessPool:  # one of the running jobs is the cause
                 pass
         for job in running.values():
-            yield _alone(job, effort)
+            yield _alone(job, effort, start)
 
 
-def _alone(job: Job, effort: Effort) -> lines.Line:
+def _alone(job: Job, effort: Effort, start: Callable[[], None] | None) -> lines.Line:
     """Do a job in its own process, to find out whether it kills it."""
-    with _pool(1) as pool:
+    with _pool(1, start) as pool:
         try:
             return pool.submit(fitted, job, effort).result()
         except BrokenProcessPool:
@@ -298,14 +326,10 @@ def _alone(job: Job, effort: Effort) -> lines.Line:
             return {**asked, "error": "the process died, perhaps out of memory"}
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    # Ctrl-C ends a worker silently; a forked worker could wait for a lock forever.
-    return ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),
-    )
+def _pool(workers: int, start: Callable[[], None] | None) -> ProcessPoolExecutor:
+    # A forked worker could wait for a lock forever.
+    context = get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=start)
 
 
 def _least(runs: int, most: int | None) -> int:

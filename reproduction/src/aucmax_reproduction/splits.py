@@ -40,7 +40,7 @@ class Split(Protocol):
     def runs(self) -> int:
         """Number of runs."""
 
-    def once(self, given: int | None) -> bool:
+    def once(self, test_file: bool) -> bool:
         """Return whether the paper drew its test rows once; ours are then others."""
 
     def parts(
@@ -61,7 +61,7 @@ class Folds:
         """Number of folds of all partitions."""
         return self.folds * self.repeats
 
-    def once(self, given: int | None) -> bool:
+    def once(self, test_file: bool) -> bool:
         """Return False: every row is tested."""
         return False
 
@@ -89,7 +89,7 @@ class Holdout:
         """Number of draws."""
         return self.repeats
 
-    def once(self, given: int | None) -> bool:
+    def once(self, test_file: bool) -> bool:
         """Return False: each run draws its own test rows."""
         return False
 
@@ -112,9 +112,9 @@ class Given:
         """Number of orders of the training rows."""
         return self.repeats
 
-    def once(self, given: int | None) -> bool:
+    def once(self, test_file: bool) -> bool:
         """Return whether there is no test file, which has the paper's own rows."""
-        return given is None
+        return not test_file
 
     def parts(
         self, y: NDArray[np.bool_], given: int | None, run: int, seed: int
@@ -139,7 +139,7 @@ class Validated:
         """Number of orders of the training rows."""
         return self.repeats
 
-    def once(self, given: int | None) -> bool:
+    def once(self, test_file: bool) -> bool:
         """Return True: only the order changes."""
         return True
 

@@ -7,21 +7,21 @@ from html import escape
 from typing import NamedTuple
 
 from aucmax_reproduction import papers
+from aucmax_reproduction.fitting import Effort
 from aucmax_reproduction.protocol import FORMS
 from aucmax_reproduction.protocols import protocol
 from aucmax_reproduction.verdict import (
     ABOVE,
     BELOW,
+    COMPARED,
     FAILED,
     INCOMPARABLE,
-    MET,
+    LEVEL,
     NOT_RUN,
-    REPRODUCED,
-    WITHIN,
+    SAME,
     Match,
     Report,
     Verdict,
-    verdict_counts,
 )
 
 _METRICS = {
@@ -29,21 +29,7 @@ _METRICS = {
     papers.ACCURACY: "accuracy at the best operating point",
     papers.SECONDS: "seconds to train",
 }
-_SIGNS = {
-    REPRODUCED: "=",
-    ABOVE: "+",
-    WITHIN: "≈",
-    BELOW: "below",
-    FAILED: "failed",
-    NOT_RUN: "",
-}
-_COLOURS = {
-    REPRODUCED: "#e3f3e6",
-    ABOVE: "#c9e8d0",
-    WITHIN: "#eef3d8",
-    BELOW: "#f9d9d3",
-    FAILED: "#f3e3c3",
-}
+_COLOURS = {SAME: "#c9e8d0", ABOVE: "#e3ecf7", BELOW: "#f9d9d3", FAILED: "#f3e3c3"}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;"
     "padding:0 1em;color:#222}table{border-collapse:collapse;margin:1em 0}"
@@ -75,66 +61,87 @@ def sections(report: Report) -> list[Section]:
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for one in report.verdicts:
         groups.setdefault((one.printed.table, one.printed.metric), []).append(one)
-    tables = [_table(report, *place, mine) for place, mine in groups.items()]
+    tables = [_table(report, *place, verdicts) for place, verdicts in groups.items()]
     return tables + ([_tests(report.matches)] if report.matches else [])
 
 
 def counts(report: Report) -> list[str]:
-    """Return the number of reproduced cells of each form, as text."""
-    comparable = [v for v in report.verdicts if v.verdict in (*MET, WITHIN, BELOW)]
-    said = []
-    for form, mine in verdict_counts(comparable).items():
-        met = sum(mine.get(one, 0) for one in MET)
-        within, below = mine.get(WITHIN, 0), mine.get(BELOW, 0)
-        said.append(
-            f"{FORMS[form].capitalize()}: {met} of {met + within + below} cells "
-            f"reproduced ({mine.get(ABOVE, 0)} above), {within} within error, {below} "
-            "below" + _explained(comparable, form)
-        )
+    """Return the number of cells per verdict of each form, as text."""
+    texts = []
+    for form, description in FORMS.items():
+        compared = [
+            v for v in report.verdicts if v.form == form and v.verdict in COMPARED
+        ]
+        if compared:
+            texts.append(f"{description.capitalize()}: {verdict_text(compared)}.")
     cannot = {v.printed for v in report.verdicts if v.verdict == INCOMPARABLE}
-    failed = sum(v.verdict == FAILED for v in report.verdicts)
-    said += [f"{len(cannot)} cells cannot be compared."] if cannot else []
-    return said + ([f"{failed} failed."] if failed else [])
+    number = sum(cell.metric != papers.SECONDS for cell in cannot)
+    return texts + ([f"{number} cells are not comparable."] if number else [])
 
 
-def _explained(verdicts: list[Verdict], form: str) -> str:
-    mine = [one for one in verdicts if (one.form, one.verdict) == (form, BELOW)]
-    explained = sum(one.explained for one in mine)
-    return f", {explained} of them explained in the notes." if explained else "."
+def verdict_text(found: list[Verdict]) -> str:
+    """Return the numbers of cells per verdict, and what is known of those below."""
+    numbers = {name: sum(v.verdict == name for v in found) for name in COMPARED}
+    text = f"{numbers[SAME]} of {len(found)} cells the same, {numbers[ABOVE]} above, "
+    text += f"{numbers[BELOW]} below"
+    explained = sum(v.explained for v in found)
+    chance = sum(v.chance and not v.explained for v in found)
+    if explained or chance:
+        text += f" ({explained} explained, {chance} within chance)"
+    if numbers[FAILED]:
+        text += f", {numbers[FAILED]} with failed runs"
+    tested = [v.welch for v in found if v.welch is not None]
+    if tested:
+        equal = sum(p_value >= LEVEL for p_value in tested)
+        text += f"; Welch's test finds no difference in {equal} of {len(tested)}"
+    return text
 
 
 def effort_of(report: Report) -> str:
-    """Return the limits on the effort, as text."""
-    effort, runs = report.effort, report.wanted.runs
+    """Return the limits on the effort, as a sentence."""
+    text = effort_text(report.effort, report.wanted.runs)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def effort_text(effort: Effort, runs: int | None = None) -> str:
+    """Return the limits on the effort."""
     limits = {
         "runs of a cell": runs,
         "values of a parameter": effort.grid,
         "rows to tune by": effort.tune_rows,
         "rows to train on": effort.rows,
     }
-    said = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
-    return f"At most {', '.join(said)}." if said else "The paper's whole effort."
+    parts = [f"{most:,} {what}" for what, most in limits.items() if most is not None]
+    return f"at most {', '.join(parts)}" if parts else "the paper's whole effort"
 
 
 def commands_of(report: Report, table: str, found: list[Verdict]) -> str:
-    """Return the commands for a table: several if sets differ in runs."""
-    runs: dict[str, int] = {}
+    """Return the commands that rerun a table, one for each selection in it."""
+    ran: dict[tuple[str, str], list[Verdict]] = {}  # by set and form
     for one in found:
-        name = one.printed.dataset
-        runs[name] = max(one.runs, runs.get(name, 0))
-    sets: dict[int, list[str]] = {}
-    for name, most in runs.items():
-        sets.setdefault(most, []).append(name)
-    sets.pop(0, None)
-    if report.wanted.runs is not None or len(sets) < 2:
-        only = report.wanted.runs or next(iter(sets), None)
-        wanted = report.wanted._replace(runs=only)
-        return command_of(report._replace(wanted=wanted), table)
-    reports = (
-        report._replace(wanted=report.wanted._replace(runs=most, datasets=tuple(names)))
-        for most, names in sets.items()
-    )
-    return "\n".join(command_of(one, table) for one in reports)
+        if one.runs or one.failures:
+            ran.setdefault((one.printed.dataset, one.form), []).append(one)
+    forms: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
+    for (dataset, form), verdicts in ran.items():
+        algorithms = tuple(dict.fromkeys(one.printed.algorithm for one in verdicts))
+        runs = max(one.runs + len(one.failures) for one in verdicts)
+        forms.setdefault((dataset, algorithms, runs), []).append(form)
+    sets: dict[tuple[tuple[str, ...], int, tuple[str, ...]], list[str]] = {}
+    for (dataset, algorithms, runs), names in forms.items():
+        sets.setdefault((algorithms, runs, tuple(names)), []).append(dataset)
+    could = [v.printed for v in found if v.runs or v.failures or v.verdict == NOT_RUN]
+    every = {cell.dataset for cell in could}, {cell.algorithm for cell in could}
+    reports = [
+        report.wanted._replace(
+            datasets=() if set(names) == every[0] else tuple(names),
+            algorithms=() if set(algorithms) == every[1] else algorithms,
+            forms=which,
+            runs=runs,
+        )
+        for (algorithms, runs, which), names in sets.items()
+    ]
+    commands = [report._replace(wanted=one) for one in reports or [report.wanted]]
+    return "\n".join(command_of(one, table) for one in commands)
 
 
 def command_of(report: Report, table: str | None = None) -> str:
@@ -155,7 +162,30 @@ def command_of(report: Report, table: str | None = None) -> str:
     numbers |= {"tune-rows": effort.tune_rows or 0, "rows": effort.rows or 0}
     numbers |= {"seed": effort.seed}
     words += [f"--{name} {value}" for name, value in numbers.items()]
+    words += [f"--data {text}" for text in wanted.data]
     return " ".join([*words, *(["--search"] if wanted.search else [])])
+
+
+def published_text(cell: papers.Printed) -> str:
+    """Return a published mean and its deviation."""
+    return _mean(cell.mean, cell.std)
+
+
+def box_text(one: Verdict) -> str:
+    """Return our mean, the difference, the verdict and the p-value of Welch's test."""
+    parts = []
+    if one.mean is not None:
+        parts += [f"{_mean(one.mean, one.std)} ({one.difference:+.4f})"]
+    if one.failures:
+        diverged = all(text.startswith("DivergenceError") for text in one.failures)
+        what = "diverged" if diverged else "failed"
+        runs = one.runs + len(one.failures)
+        parts += [f"{one.runs} of {runs}, {len(one.failures)} {what}"]
+    elif one.verdict in COMPARED:
+        parts += [one.verdict]
+    if one.welch is not None and one.verdict in COMPARED:
+        parts += [f"p {one.welch:.2f}"]
+    return " ".join(parts)
 
 
 def as_csv(report: Report) -> str:
@@ -189,20 +219,21 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
     reasons: dict[str, list[str]] = {}
     for one in found:
         place = f"{one.printed.dataset} {one.printed.algorithm}"
-        if one.mean is not None:
+        if one.mean is not None or one.failures:
             cells.setdefault(one.printed, {})[one.form] = one
         if one.reason and place not in reasons.setdefault(one.reason, []):
             reasons[one.reason].append(place)
-    uneven = len({one.runs for one in found if one.mean is not None}) > 1
+    ran = [one for one in found if one.mean is not None or one.failures]
+    uneven = len({one.runs + len(one.failures) for one in ran}) > 1
     rows = [
         [
             Box(cell.dataset),
             Box(cell.algorithm),
-            Box(_mean(cell.mean, cell.std)),
-            *([Box(_runs(mine.values()))] if uneven else []),
-            *(_box(mine.get(form)) for form in forms),
+            Box(published_text(cell)),
+            *([Box(_runs(by_form.values()))] if uneven else []),
+            *(_box(by_form.get(form)) for form in forms),
         ]
-        for cell, mine in cells.items()
+        for cell, by_form in cells.items()
     ]
     rules = dict.fromkeys((v.printed.dataset, v.rule) for v in found if v.rule)
     notes = [f"{name}: the rule that fits is “{rule}”." for name, rule in rules]
@@ -211,7 +242,7 @@ def _table(report: Report, table: str, metric: str, found: list[Verdict]) -> Sec
         title=f"Table {table}, {_METRICS[metric]}",
         command=commands_of(report, table, found),
         columns=[
-            *("set", "algorithm", "printed"),
+            *("set", "algorithm", "published"),
             *(["runs"] if uneven else []),
             *map(_heading, forms),
         ],
@@ -225,22 +256,24 @@ def _tests(found: list[Match]) -> Section:
     rivals = dict.fromkeys((one.table, one.algorithm, one.form) for one in found)
     rows = []
     for table, algorithm, form in rivals:
-        mine = [
+        tests = [
             m
             for m in found
             if (m.table, m.algorithm, m.form) == (table, algorithm, form)
         ]
-        agree = sum(one.ours == one.printed for one in mine)
+        agree = sum(one.ours == one.printed for one in tests)
         boxes = [table, algorithm, _heading(form)]
         boxes += [
-            "/".join(str(sum(one.printed == k for one in mine)) for k in (1, 0, -1))
+            "/".join(str(sum(one.printed == k for one in tests)) for k in (1, 0, -1))
         ]
-        boxes += ["/".join(str(sum(one.ours == k for one in mine)) for k in (1, 0, -1))]
-        rows.append([Box(text) for text in (*boxes, f"{agree} of {len(mine)}")])
+        boxes += [
+            "/".join(str(sum(one.ours == k for one in tests)) for k in (1, 0, -1))
+        ]
+        rows.append([Box(text) for text in (*boxes, f"{agree} of {len(tests)}")])
     return Section(
         title="Win/tie/loss of the paper's own algorithm (pairwise t-tests at 95 %)",
         command="",
-        columns=["table", "against", "form", "printed", "ours", "agree"],
+        columns=["table", "against", "form", "published", "ours", "agree"],
         rows=rows,
         notes=[],
     )
@@ -292,16 +325,13 @@ def _td(box: Box) -> str:
 
 
 def _box(one: Verdict | None) -> Box:
-    if one is None or one.mean is None:
-        return Box("")
-    sign = _SIGNS.get(one.verdict, "")
-    text = f"{_mean(one.mean, one.std)} ({one.difference:+.4f}) {sign}"
-    return Box(text.rstrip(), one.verdict)
+    return Box("") if one is None else Box(box_text(one), one.verdict)
 
 
 def _runs(verdicts: Iterable[Verdict]) -> str:
     """Return the numbers of runs of the forms of a cell."""
-    return " to ".join(str(runs) for runs in sorted({one.runs for one in verdicts}))
+    runs = {one.runs + len(one.failures) for one in verdicts}
+    return " to ".join(str(count) for count in sorted(runs))
 
 
 def _mean(mean: float, std: float | None) -> str:
@@ -309,7 +339,7 @@ def _mean(mean: float, std: float | None) -> str:
 
 
 def _heading(form: str) -> str:
-    return {"printed": "as printed"}.get(form, form)
+    return {"printed": "as published"}.get(form, form)
 
 
 def _listed(places: list[str]) -> str:
@@ -318,4 +348,6 @@ def _listed(places: list[str]) -> str:
     for place in places:
         name, _, algorithm = place.partition(" ")
         sets.setdefault(name, []).append(algorithm)
-    return "; ".join(f"{name} ({', '.join(mine)})" for name, mine in sets.items())
+    return "; ".join(
+        f"{name} ({', '.join(algorithms)})" for name, algorithms in sets.items()
+    )

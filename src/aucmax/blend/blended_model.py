@@ -15,6 +15,7 @@ from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.explanation import describe, results_html
+from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import (
     HeldOutSample,
     Importance,
@@ -32,6 +33,7 @@ from aucmax.metrics.intervals import Interval
 from aucmax.storage.estimator import below
 from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
+from aucmax.tables.structure import Hint
 from aucmax.thresholds import Threshold
 
 _BLOCK = 1 << 22  # values of sparse rows that are made dense at a time
@@ -41,6 +43,8 @@ MAX_COLUMNS = 200  # with importances; more would take too long
 class BlendedModel(Ranker):
     """Base class of AUCClassifier: what is known after ``fit``."""
 
+    splits_: SplitComparison | None
+    hints_: list[Hint]
     goal: str | Goal
     goal_: Interval
     threshold_: Threshold | None
@@ -131,6 +135,8 @@ class BlendedModel(Ranker):
             self.leaderboard_,
             self.importances_,
             self._duplicates,
+            self.splits_,
+            self.hints_,
         )
 
     @property
@@ -225,13 +231,17 @@ class BlendedModel(Ranker):
 
     def _features_of_column(self) -> dict[str, NDArray[np.int64]]:
         """Return the encoded features of each column, by its name."""
+        if self._column_of_feature is None and self.encoder_ is not None:
+            return features_by_name(self.encoder_.column_of_feature)
+        return features_by_name(self._column_names())
+
+    def _column_names(self) -> list[str]:
+        """Return the name of the column of each feature."""
         names = self._column_of_feature
-        if names is None and self.encoder_ is not None:
-            names = self.encoder_.column_of_feature
         if names is None:
             known = getattr(self, "feature_names_in_", range(self.n_features_in_))
             names = [str(name) for name in known]
-        return features_by_name(names)
+        return names
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
@@ -277,6 +287,7 @@ class BlendedModel(Ranker):
             models=counts,
             goal=self.goal_,
             threshold=self.threshold_,
+            splits=self.splits_,
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
@@ -295,6 +306,7 @@ class BlendedModel(Ranker):
         estimator._importances, estimator._held_out = notes.importances, []
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
+        estimator.splits_, estimator.hints_ = notes.splits, []
         encoded = state.header.get("encoded", estimator.n_features_in_)
         estimator._layout = layout = RowLayout.restored(encoded, own)
         counts, widths = dict(notes.models), layout.member_widths

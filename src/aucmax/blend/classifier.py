@@ -5,7 +5,7 @@ determine the weights of the members (:mod:`aucmax.blend.blending`), the calibra
 probabilities and the AUC of the blend (:mod:`aucmax.blend.combine`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from time import monotonic
@@ -38,16 +38,26 @@ from aucmax.blend.default_members import (
 )
 from aucmax.blend.duplicates import count_duplicates
 from aucmax.blend.goal import reach
+from aucmax.blend.honest_estimate import HonestEstimate
+from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
 from aucmax.blend.importance import (
     held_out_samples,
 )
+from aucmax.blend.leaks import warn_of_leaks
 from aucmax.blend.row_layout import RowLayout
-from aucmax.blend.table_input import encode_table, label_task
+from aucmax.blend.table_input import (
+    encode_table,
+    first_columns,
+    label_task,
+    table_column,
+)
 from aucmax.core.rows import Float
 from aucmax.goals import KINDS as GOALS
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
+from aucmax.tables.periods import moments
 from aucmax.tables.positive_class import check_positive
+from aucmax.tables.structure import find_structure
 
 if TYPE_CHECKING:  # imports pyarrow
     from aucmax.tables.encoder import TableEncoder
@@ -96,6 +106,17 @@ class AUCClassifier(BlendedModel):
         Number of folds, or any ``cv`` that scikit-learn accepts; by default 5, and 3
         for more than 100,000 rows. Use ``TimeSeriesSplit`` to evaluate members on later
         rows than those they are trained on.
+    time : str or int, default=None
+        Column of dates or numbers that increase with time. Models are then tested on
+        later rows than those they were trained on: the last 40 % of the rows, in two
+        blocks. ``auc_`` is the AUC of the last block.
+    group : str or int, default=None
+        Column of groups, such as customers or patients, which new rows will not belong
+        to. Each group is kept in one fold, the interval of ``auc_`` counts groups, and
+        the column is no feature. For an array, use ``groups`` of ``fit``.
+    gap : float, default=0.0
+        With ``time``: days (or units of the column) between training and test rows, as
+        long as labels take to be known.
     time_budget : float, default=None
         Time limit for ``fit`` in seconds, kept within about 20 %. Slow members are
         trained on a sample of the rows (see ``leaderboard_``) or left out. Remaining
@@ -130,6 +151,12 @@ class AUCClassifier(BlendedModel):
         for ``precision@k`` and ``precision@share`` the share of rows called positive.
         None if the goal promises nothing, or if the rows are too few (with a warning).
         It is chosen on out-of-fold scores; those of the blend vary a little less.
+    splits_ : SplitComparison or None
+        With ``time`` or ``group``: AUC of one boosted member by random folds, and by
+        the honest splits.
+    hints_ : list of Hint
+        Columns of a data frame that look like time or groups, if neither was given;
+        ``explain`` shows them. Splits do not change by themselves.
     out_of_fold_ : ndarray of shape (n_samples,)
         Score of each training row by models that were not fitted to it; NaN for rows
         that ``cv`` does not hold out. Not stored in model files.
@@ -199,6 +226,9 @@ class AUCClassifier(BlendedModel):
         "members": ["array-like", None],
         "goal": [str, *GOALS],
         "cv": ["cv_object", None],
+        "time": [str, Integral, None],
+        "group": [str, Integral, None],
+        "gap": [Interval(Real, 0, None, closed="left")],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "categorical": ["array-like", None],
         "text": ["array-like", None],
@@ -215,6 +245,9 @@ class AUCClassifier(BlendedModel):
         *,
         goal: str | Goal = "auc",
         cv: Any = None,
+        time: str | int | None = None,
+        group: str | int | None = None,
+        gap: float = 0.0,
         time_budget: float | None = None,
         categorical: Sequence[str | int] | None = None,
         text: Sequence[str | int] | None = None,
@@ -227,6 +260,9 @@ class AUCClassifier(BlendedModel):
         self.members = members
         self.goal = goal
         self.cv = cv
+        self.time = time
+        self.group = group
+        self.gap = gap
         self.time_budget = time_budget
         self.categorical = categorical
         self.text = text
@@ -264,7 +300,31 @@ class AUCClassifier(BlendedModel):
         self
             The fitted estimator.
         """
-        return self._fit_or_restore(X, y, sample_weight, groups)
+        columns = {
+            name: table_column(X, name)
+            for name in (self.time, self.group)
+            if name is not None
+        }
+        design = self._design(columns, groups)
+        self._fit_or_restore(X, y, sample_weight, design)
+        if design.plain and self.encoder_ is not None:
+            positive = np.asarray(y) == self.classes_[1]
+            self.hints_ = find_structure(first_columns(X), positive)
+        return self
+
+    def _design(self, columns: Mapping[Any, Any], groups: Any) -> Design:
+        """Return time and group of each row."""
+        time, group = None, groups
+        if self.time is not None:
+            time = time_of_rows(columns[self.time], str(self.time))
+            self._dated = moments(np.asarray(columns[self.time])) is not None
+        if self.group is not None:
+            if groups is not None:
+                raise ValueError("give groups to fit, or the parameter group, not both")
+            group = np.asarray(columns[self.group]).astype(str)
+        if time is not None and self.cv is not None:
+            raise ValueError("cv and time exclude each other: time has its own splits")
+        return Design(time, group)
 
     def fit_encoded(
         self,
@@ -273,28 +333,31 @@ class AUCClassifier(BlendedModel):
         sample_weight: Any = None,
         *,
         encoder: "TableEncoder | None" = None,
+        extra: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Fit to rows that ``encoder`` has made of a table, as ``aucmax train`` does.
 
-        ``progress`` is called after each fitted model with the name of the member, the
+        ``extra`` has the columns ``time`` and ``group``, if there are any. ``progress``
+        is called after each fitted model with the name of the member, the
         number of fitted models and the total.
         """
-        return self._fit_or_restore(X, y, sample_weight, None, encoder, progress)
+        design = self._design(extra or {}, None)
+        return self._fit_or_restore(X, y, sample_weight, design, encoder, progress)
 
     def _fit_or_restore(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
-        groups: Any,
+        design: Design,
         encoder: "TableEncoder | None" = None,
         progress: Progress | None = None,
     ) -> Self:
         """Fit; after an error or interrupt, restore the model fitted before."""
         before = dict(vars(self))
         try:
-            return self._fit(X, y, sample_weight, groups, encoder, progress)
+            return self._fit(X, y, sample_weight, design, encoder, progress)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -305,7 +368,7 @@ class AUCClassifier(BlendedModel):
         X: Any,
         y: Any,
         sample_weight: Any,
-        groups: Any,
+        design: Design,
         encoder: "TableEncoder | None",
         progress: Progress | None,
     ) -> Self:
@@ -320,12 +383,14 @@ class AUCClassifier(BlendedModel):
         rows = TrainingRows(table, signed[present], weighted)
         n_rounds, budget = 1, self.time_budget
         cv = self.cv
-        if cv is None:
+        if design.time is not None:
+            cv = time_splits(design, self.gap, self._dated)
+        elif cv is None:
             cv = _FOLDS if len(rows.signed) <= MANY_ROWS else _FEW_FOLDS
         if budget is not None and isinstance(cv, Integral):
             n_rounds = max(_ROWS_TIMES_ROUNDS // len(rows.signed), 1)
         rounds = [
-            split_rows(cv, signed, groups, seed + k, equal)
+            split_rows(cv, signed, design.group, seed + k, equal)
             for k in range(min(n_rounds, _MAX_ROUNDS))
         ]
         self._duplicates = count_duplicates(equal, rounds[0])
@@ -342,14 +407,16 @@ class AUCClassifier(BlendedModel):
         members = self._unfitted_members(len(rows.signed))
         fitted = crossfit(members, rows, rounds, seed, budget, report, n_jobs)
         result = combine(fitted, rows, rounds[0], equal, seed)
-        self.auc_, self.leaderboard_ = result.auc, result.leaderboard
+        self.leaderboard_, self.hints_ = result.leaderboard, []
+        honest = HonestEstimate(design.chosen(present), rows, rounds[0])
+        self.auc_ = honest.interval(result.scores, result.auc)
+        self.splits_ = honest.compare(members, fitted, seed, n_jobs)
+        warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}
         self._blend, self._odds = result.blend, result.calibration
         self.out_of_fold_ = np.full(len(present), np.nan)
         self.out_of_fold_[present] = result.scores
-        self.goal_, self.threshold_ = reach(
-            goal, result.scores, rows.signed, result.auc
-        )
+        self.goal_, self.threshold_ = reach(goal, result.scores, rows.signed, self.auc_)
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out = [], []
         if len(self._features_of_column()) <= MAX_COLUMNS:
@@ -370,6 +437,8 @@ class AUCClassifier(BlendedModel):
     ) -> tuple[Any, Float]:
         """Return encoded rows, and the signed weights of all rows."""
         kinds = {"categorical": self.categorical, "text": self.text, "drop": self.drop}
+        if self.group is not None and encoder is None:
+            kinds["drop"] = [*(self.drop or ()), self.group]  # new rows have new groups
         columns = np.zeros(0, object)
         self.recipe_ = None
         if encoder is None:

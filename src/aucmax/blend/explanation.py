@@ -6,9 +6,11 @@ from typing import Any
 
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
+from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.delong import AUCInterval
+from aucmax.tables.structure import Hint
 
 _MAX_COLUMNS = 8  # that are named
 
@@ -19,6 +21,8 @@ def describe(
     leaderboard: list[BlendLeaderboardEntry],
     importances: list[Importance],
     duplicates: DuplicateCounts,
+    splits: SplitComparison | None,
+    hints: Sequence[Hint],
 ) -> str:
     """Describe a fitted blend, one sentence or two per line.
 
@@ -44,6 +48,11 @@ def describe(
         f"Members and their weights: {members}. The best single member is "
         f"{best.member}, with an AUC of {best_auc}.",
     ]
+    if splits is not None:
+        lines.append(
+            f"A random split would have said {splits.random:.3f} for {splits.member} "
+            f"alone; by later rows or other groups it is {splits.honest:.3f}."
+        )
     significant = [column for column in importances if column.low > 0.0]
     if significant:
         named = ", ".join(
@@ -60,7 +69,7 @@ def describe(
                 f"{duplicates.split} rows were scored by models trained on an equal row"
             )
         lines.append(f"{duplicates.repeated} rows equal an earlier row; {how}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(str, hints)])
 
 
 def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> str:

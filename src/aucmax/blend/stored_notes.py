@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from aucmax.base.ranker import Ranker
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
+from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
@@ -25,6 +26,7 @@ class Notes(NamedTuple):
     models: list[tuple[str, int]]
     goal: Interval
     threshold: Threshold | None
+    splits: SplitComparison | None
 
     def to_json(self) -> dict[str, Any]:
         """Return lists and numbers, by the names of the fields."""
@@ -36,6 +38,7 @@ class Notes(NamedTuple):
             "models": [list(member) for member in self.models],
             "goal": list(self.goal),
             "threshold": None if self.threshold is None else _told(self.threshold),
+            "splits": None if self.splits is None else list(self.splits),
         }
 
     @classmethod
@@ -50,6 +53,9 @@ class Notes(NamedTuple):
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
             Interval(*map(_number, notes.get("goal", notes["auc"][:3]))),
             _threshold(notes.get("threshold")),
+            SplitComparison._make(_line(notes["splits"]))
+            if notes.get("splits")
+            else None,
         )
 
 

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+_FIRST = 20_000  # rows that are searched for time and groups
+_MOST_COLUMNS = 500
 
 
 def needs_encoding(X: Any) -> bool:
@@ -16,6 +20,28 @@ def needs_encoding(X: Any) -> bool:
     if sparse.issparse(X) or not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return False
     return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
+
+
+def first_columns(X: Any) -> dict[str, NDArray[Any]]:
+    """Return the first rows of each column of a data frame."""
+    some = X.slice(0, _FIRST) if hasattr(X, "slice") else X.iloc[:_FIRST]
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    return {str(name): table_column(some, name) for name in names[:_MOST_COLUMNS]}
+
+
+def table_column(X: Any, name: str | int) -> Any:
+    """Return a column of a data frame, by its name or number."""
+    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
+        raise ValueError(
+            f"{name!r} names a column of a data frame, but X is {type(X).__name__}."
+        )
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    if name not in names:
+        shown = ", ".join(map(repr, names[:8]))
+        raise ValueError(f"X has no column {name!r}; it has {shown} …")
+    if hasattr(X, "column_names"):
+        return np.array(X.column(name).to_pylist(), dtype=object)
+    return np.asarray(X[name])
 
 
 def encode_table(

@@ -80,6 +80,12 @@ def train(
         "precision@k=100, precision@share=0.01, net_benefit@0.05..0.2. Sets the "
         "threshold.",
     ),
+    time: str | None = option(
+        None, "COLUMN", "Column of dates: test on later rows than those trained on."
+    ),
+    group: str | None = option(
+        None, "COLUMN", "Column of groups (customers, patients): keep them in one fold."
+    ),
     param: list[str] = option(
         [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
     ),
@@ -131,6 +137,15 @@ def train(
             raise typer.BadParameter("--goal needs the default algorithm.")
         params["goal"] = str(parse_goal(goal))
         algorithm = "AUCClassifier"
+    options = reader_options(reader, label=label, missing=missing)
+    for name, column in (("time", time), ("group", group)):
+        if column is not None:
+            if fast or algorithm not in ("auto", "AUCClassifier"):
+                raise typer.BadParameter(f"--{name} needs the default algorithm.")
+            params[name], algorithm = column, "AUCClassifier"
+            options["extra"] = [*options.get("extra", ()), column]
+    if group is not None:
+        options["drop"] = [*options.get("drop", ()), group]
     plan = Plan(
         data=data,
         algorithm=FAST if fast else algorithm,
@@ -139,7 +154,7 @@ def train(
         seed=seed,
         holdout=holdout,
         positive=positive,
-        reader=reader_options(reader, label=label, missing=missing),
+        reader=options,
         on_bad_line=opt.bad_line_policy(on_bad_line, quarantine),
     )
     local: dict[str, Any] = {

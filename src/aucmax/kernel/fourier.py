@@ -1,4 +1,4 @@
-r"""Random Fourier features of a Gaussian kernel.
+r"""Random Fourier features of a Gaussian or Laplacian kernel.
 
 By Bochner's theorem :math:`\exp(-\|x - y\|^2 / 2) = E \cos(\theta \cdot (x - y))` with
 :math:`\theta \sim N(0, I)`. So with D draws, and b uniform on [0, 2π],
@@ -8,7 +8,8 @@ By Bochner's theorem :math:`\exp(-\|x - y\|^2 / 2) = E \cos(\theta \cdot (x - y)
 
 have products whose mean is the kernel. The second has two features per draw, and less
 variance per feature for near points. (The dissertation has √(2/D) for it, which gives
-twice the kernel.)
+twice the kernel.) With standard Cauchy draws instead of normal ones, the kernel is
+:math:`\exp(-\|x - y\|_1)`.
 """
 
 from typing import Any, ClassVar
@@ -25,9 +26,10 @@ from aucmax.storage.storable import Spec
 
 
 class RandomFourier(KernelMap):
-    r"""Random Fourier features of a Gaussian kernel.
+    r"""Random Fourier features of a Gaussian or Laplacian kernel.
 
     .. math:: \kappa(x, y) = \exp(-\|x - y\|^2 / (2 \sigma^2))
+              \quad\text{or}\quad \exp(-\|x - y\|_1 / \sigma)
 
     Parameters
     ----------
@@ -35,6 +37,10 @@ class RandomFourier(KernelMap):
         Number of draws: of features for "cos", of pairs of features for "sincos".
     kind : {"cos", "sincos"}, default="cos"
         One feature per draw, a cosine with a random phase; or two, sine and cosine.
+    kernel : {"gaussian", "laplacian"}, default="gaussian"
+        Kernel; the Laplacian one is less smooth. Its ``sigma="auto"`` is that of the
+        Gaussian kernel times the root of the number of features that vary, as distances
+        are sums over features.
     .. shared: kernel, linear
     random_state : int, RandomState instance or None, default=None
         Random seed of the directions and the phases.
@@ -70,6 +76,7 @@ class RandomFourier(KernelMap):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KernelMap._parameter_constraints,
         "kind": [StrOptions({"cos", "sincos"})],
+        "kernel": [StrOptions({"gaussian", "laplacian"})],
     }
     stored: ClassVar[dict[str, Spec]] = {
         **KernelMap.stored,
@@ -84,6 +91,7 @@ class RandomFourier(KernelMap):
         sigma: float | str = "auto",
         width: float = 1.0,
         kind: str = "cos",
+        kernel: str = "gaussian",
         scale: str = "auto",
         linear: bool = False,
         random_state: Any = None,
@@ -92,16 +100,26 @@ class RandomFourier(KernelMap):
         self.sigma = sigma
         self.width = width
         self.kind = kind
+        self.kernel = kernel
         self.scale = scale
         self.linear = linear
         self.random_state = random_state
+
+    def _fit_scaling(self, X: Any, weight: Float | None = None) -> Any:
+        rows = super()._fit_scaling(X, weight)
+        if self.kernel == "laplacian" and isinstance(self.sigma, str):
+            root = float(np.sqrt(max(len(self.columns_), 1)))
+            self.sigma_ *= root
+            _, _, self.unit_, self.low_, self.high_ = self.scaling.times(1.0 / root)
+        return rows
 
     def _draw(self, X: Any) -> None:
         rng = generator(self.random_state)
         self.phases_ = np.zeros(self.n_components)
         if self.kind == "cos":
             self.phases_ = rng.uniform(0.0, 2.0 * np.pi, self.n_components)
-        self.directions_ = rng.standard_normal((X.shape[1], self.n_components))
+        draw = rng.standard_normal if self.kernel == "gaussian" else rng.standard_cauchy
+        self.directions_ = draw((X.shape[1], self.n_components))
 
     def _width(self) -> int:
         draws = self.directions_.shape[1]

@@ -1,6 +1,7 @@
 r"""BAM: batch AUC maximisation, a pairwise loss over all pairs by truncated Newton.
 
-.. math:: J(w) = E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
+.. math:: J(w) = E\,\ell(w \cdot (x^+ - x^-))
+          + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
 
 with the mean over all pairs and a loss of :mod:`aucmax.losses.pairwise`, whose value,
 gradient and Hessian products do not enumerate the pairs. With the squared hinge this is
@@ -8,7 +9,8 @@ linear RankSVM for two grades, solved as by Chapelle and Keerthi (PRSVM+).
 
 Deviations from the papers: J is a mean over pairs, not a sum with C; the line search is
 backtracking on the scores; conjugate gradients are preconditioned by the class
-covariances or, with many features, by their diagonal.
+covariances or, with many features, by their diagonal. The l1 penalty is not in the
+papers (:mod:`aucmax.linear.solvers.proximal_newton`).
 """
 
 from typing import Any, ClassVar
@@ -34,17 +36,21 @@ from aucmax.linear.solvers.newton import (
     Ridge,
     descend,
 )
+from aucmax.linear.solvers.proximal_newton import descend_l1
 from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
 from aucmax.storage.storable import Spec
 
-# Second derivative at a margin of zero; for the sigmoid, the largest one. The loss of
+# Second derivative at a margin of zero; for the sigmoid, the largest one; for the
+# smoothed hinge, the mean of both sides; for Huber's loss, above zero. The loss of
 # single rows sees half of a pair's variance, and half of its weight.
 CURVATURE = {
     "squared_hinge": 2.0,
     "logistic": 0.25,
     "sigmoid": 0.1,
     "exponential": 1.0,
+    "smoothed_hinge": 0.5,
+    "huber": 1.0,
     "balanced_logistic": 0.125,
 }
 LOSSES: dict[str, type[Point]] = {
@@ -104,15 +110,22 @@ def minimise(
     tol: float,
     max_iter: int,
     start: Iterate | None = None,
+    l1: float = 0.0,
 ) -> Minimum:
     """Minimise J; for the sigmoid, start from the minimum of the logistic loss."""
+
+    def run(J: Objective, tol: float, most: int, start: Iterate | None) -> Minimum:
+        if l1 > 0.0:
+            return descend_l1(J, at, l1, tol, most, start)
+        return descend(J, at, tol, most, start)
+
     first = 0
     if objective.loss is POINTS["sigmoid"] and start is None:
         easy = objective.with_loss(POINTS["logistic"])
-        near = descend(easy, at, _START_TOL, max_iter)
+        near = run(easy, _START_TOL, max_iter, None)
         first = near.n_iter
         start = objective.iterate(near.w)
-    best = descend(objective, at, tol, max(max_iter - first, 1), start)
+    best = run(objective, tol, max(max_iter - first, 1), start)
     return best._replace(n_iter=min(best.n_iter + first, max_iter))
 
 
@@ -157,7 +170,8 @@ class BAM(LinearRanker):
 
     Minimises
 
-    .. math:: E\,\ell(w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2
+    .. math:: E\,\ell(w \cdot (x^+ - x^-))
+              + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1
 
     over all pairs of a positive and a negative row, by truncated Newton. With the
     squared hinge this is linear RankSVM for two grades (PRSVM+). There is no step size
@@ -169,10 +183,15 @@ class BAM(LinearRanker):
         Ridge penalty on the weights of the features as given. "auto" gives each feature
         its own, which does not depend on units and decreases with the number of rows:
         see Notes. :class:`BAMCV` chooses it by cross-validation.
+    l1 : float, default=0.0
+        Lasso penalty on the weights of the features as given; above zero, some weights
+        are exactly zero. With ``l2`` an elastic net.
     loss : str, default="squared_hinge"
         Loss of a pair with margin m: "squared_hinge", max(0, 1 - m)²; "logistic",
         log(1 + exp(-m)); "sigmoid", 1 / (1 + exp(m)), the nearest to 1 - AUC, not
-        convex; or "exponential", exp(-m). "balanced_logistic" is not pairwise: it is
+        convex; "exponential", exp(-m); "smoothed_hinge", ½ - m below 0 and
+        ½ max(0, 1 - m)² above; or "huber", Huber's loss of 1 - m: ½ (1 - m)² up to a
+        distance of 1, linear beyond. "balanced_logistic" is not pairwise: it is
         logistic regression with ``class_weight="balanced"`` and an unpenalised
         intercept.
     .. shared: newton
@@ -185,7 +204,8 @@ class BAM(LinearRanker):
     objective_ : float
         J at the weights.
     gradient_norm_ : float
-        Norm of its gradient, relative to that at zero, as for ``tol``.
+        Norm of its gradient, relative to that at zero, as for ``tol``. With ``l1``, a
+        proximal gradient step replaces the gradient.
 
     See Also
     --------
@@ -201,9 +221,9 @@ class BAM(LinearRanker):
     With ``l2="auto"`` the penalty is :math:`\tfrac{1}{2} \sum_j \lambda_j w_j^2`,
     :math:`\lambda_j = \tfrac{1}{2} \ell'' E[z_j^2 \mid z_j \ne 0] (1/n_+ + 1/n_-)
     (1 + d^2/4n)`, with the difference z of a pair, the mean number d of its nonzero
-    features, and :math:`\ell''` 2, 1/4, 1/10, 1 and 1/8 for the losses above. With
-    weights, n is their sum. In text (more features than rows, less than a tenth of the
-    values nonzero) all features share
+    features, and :math:`\ell''` 2, 1/4, 1/10, 1, 1/2, 1 and 1/8 for the losses above.
+    With weights, n is their sum. In text (more features than rows, less than a tenth of
+    the values nonzero) all features share
     :math:`\lambda = \tfrac{1}{20} \ell'' E\|z\|^2 (1/n_+ + 1/n_-)`.
 
     References
@@ -241,11 +261,13 @@ class BAM(LinearRanker):
         self,
         l2: float | str = "auto",
         *,
+        l1: float = 0.0,
         loss: str = "squared_hinge",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
         self.l2 = l2
+        self.l1 = l1
         self.loss = loss
         self.tol = tol
         self.max_iter = max_iter
@@ -262,7 +284,8 @@ class BAM(LinearRanker):
             l2 = ridge(self.l2, stats.moments, stats.diagonal(), curvature)
             at = stats.coordinates(l2)
             objective = stats.objective(share, self.loss).with_ridge(l2)
-            found = minimise(objective, at, self.tol, self.max_iter)
+            l1 = float(self.l1)
+            found = minimise(objective, at, self.tol, self.max_iter, l1=l1)
         self.n_iter_, self.objective_ = found.n_iter, found.objective
         self.gradient_norm_ = found.gradient_norm
         self._warn_above(self.tol, cut_short(found, self.tol, self.max_iter), GRADIENT)

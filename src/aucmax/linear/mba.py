@@ -117,7 +117,7 @@ class MBA(LinearRanker):
     gradients cost O(nnz) per round. The rows are read once more for validation and for
     the intercept. A row is drawn with a probability proportional to its weight.
 
-    As printed: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
+    As published: ``MBA(l2=2 * lambda2, l1=2 * lambda1, batch_size=B, n_batches=T)``.
 
     References
     ----------

@@ -4,10 +4,11 @@ r"""Pairwise losses, summed over all pairs of a positive and a negative row.
           \ell(s_i - s_j)
 
 with row weights c. Value and derivatives take O(n log n) time. :data:`NAMES` lists the
-losses: "squared_hinge", "logistic", "sigmoid", "exponential", "square", and "hinge",
-which has no second derivative. "logistic" and "sigmoid" are accurate to 1e-10 per pair,
-their second derivatives to 5e-7. :func:`lightgbm_objective` and
-:func:`xgboost_objective` are custom objectives for gradient boosting.
+losses: "squared_hinge", "logistic", "sigmoid", "exponential", "square",
+"smoothed_hinge", "huber", and "hinge", which has no second derivative. "logistic" and
+"sigmoid" are accurate to 1e-10 per pair, their second derivatives to 5e-7.
+:func:`lightgbm_objective` and :func:`xgboost_objective` are custom objectives for
+gradient boosting.
 
 >>> from aucmax import losses
 >>> y, score = [0, 0, 1, 1], [0.1, 0.4, 0.3, 2.0]

@@ -8,6 +8,8 @@ scores and products with its Hessian, each in O(n log n) or O(n):
   sums add these up. The running sum is that of distances, Σ (t - tᵢ)², updated from one
   score to the next, so that only positive numbers are added: there is no cancellation.
   Products with the Hessian reuse the sort.
+* **smoothed hinge and Huber**: differences of squared hinges with other margins, and of
+  the square loss.
 * **square**: class means and variances suffice.
 * **exponential**: exp(s_j - s_i) is a product, and so is its mean.
 * **logistic and sigmoid**: a convolution of the two classes' histograms on a grid
@@ -132,13 +134,13 @@ def _along(
 
 
 class Hinge(Point):
-    """Mean of max(0, 1 - (s_i - s_j)); ``slope`` is a subgradient."""
+    """Mean of max(0, margin - (s_i - s_j)); ``slope`` is a subgradient."""
 
     _squared = False
 
-    def __init__(self, score: Float, share: Float) -> None:
+    def __init__(self, score: Float, share: Float, margin: float = 1.0) -> None:
         self.share = share
-        self.t, self.order = sort(score + (share < 0.0))
+        self.t, self.order = sort(score + margin * (share < 0.0))
         self.sorted_share = share[self.order]
         self.slope, self.mass = np.empty_like(score), np.empty_like(score)
         value, pairs = np.empty(1), (self.t, self.order, self.sorted_share)
@@ -147,7 +149,7 @@ class Hinge(Point):
 
 
 class SquaredHinge(Hinge):
-    """Mean of max(0, 1 - (s_i - s_j))²."""
+    """Mean of max(0, margin - (s_i - s_j))²."""
 
     _squared = True
 
@@ -184,6 +186,48 @@ class Square(Point):
     def diagonal(self) -> Float:
         """Return the diagonal of the Hessian."""
         return 2.0 * self.weight
+
+
+class _Sum(Point):
+    """Weighted sum of losses of the scores, or of the negated scores."""
+
+    def __init__(self, *terms: tuple[float, float, Point]) -> None:
+        self.terms = terms  # weight, sign of the scores, loss
+        self.value = float(sum(weight * point.value for weight, _, point in terms))
+        self.slope = np.zeros_like(terms[0][2].slope)
+        for weight, sign, point in terms:
+            self.slope += weight * sign * point.slope
+
+    def product(self, v: Float) -> Float:
+        """Return the (generalised) Hessian times ``v``."""
+        out = np.zeros_like(v)
+        for weight, _, point in self.terms:
+            out += weight * point.product(v)
+        return out
+
+    def diagonal(self) -> Float:
+        """Return the diagonal of the (generalised) Hessian."""
+        out = np.zeros_like(self.slope)
+        for weight, _, point in self.terms:
+            out += weight * point.diagonal()
+        return np.maximum(out, 0.0)  # below zero is rounding: the sum is convex
+
+
+class SmoothedHinge(_Sum):
+    """Mean of ½ - m for m = s_i - s_j < 0, ½ (1 - m)² up to 1, and 0 beyond."""
+
+    def __init__(self, score: Float, share: Float) -> None:
+        near, far = SquaredHinge(score, share), SquaredHinge(score, share, 0.0)
+        super().__init__((0.5, 1.0, near), (-0.5, 1.0, far))
+
+
+class Huber(_Sum):
+    """Mean of Huber's loss of r = 1 - (s_i - s_j): ½ r² if |r| ≤ 1, else |r| - ½."""
+
+    def __init__(self, score: Float, share: Float) -> None:
+        low, high = SquaredHinge(score, share, 0.0), SquaredHinge(-score, share, -2.0)
+        square = Square(score, share)
+        super().__init__((0.5, 1.0, square), (-0.5, 1.0, low), (-0.5, -1.0, high))
 
 
 class Exponential(Point):
@@ -388,5 +432,7 @@ POINTS: dict[str, type[Point]] = {
     "sigmoid": Sigmoid,
     "exponential": Exponential,
     "square": Square,
+    "smoothed_hinge": SmoothedHinge,
+    "huber": Huber,
     "hinge": Hinge,
 }

@@ -19,6 +19,12 @@ from aucmax.metrics.comparison import (
     auc_test,
     auc_test_unpaired,
 )
+from aucmax.metrics.costs import (
+    CostCurve,
+    ROCHull,
+    cost_curve,
+    roc_hull,
+)
 from aucmax.metrics.curves import (
     ROCCurve,
     roc_curve,
@@ -26,18 +32,14 @@ from aucmax.metrics.curves import (
 from aucmax.metrics.decisions import (
     BestThreshold,
     Confusion,
-    CostCurve,
     DecisionCurve,
-    ROCHull,
     best_accuracy,
     best_f_score,
     confusion_at,
-    cost_curve,
     f_score,
     ks_statistic,
     lift_area,
     net_benefit,
-    roc_hull,
 )
 from aucmax.metrics.delong import (
     AUCInterval,

@@ -186,9 +186,13 @@ def partial_auc_interval(
     -----
     Intervals of 95 % covered the partial area up to a false positive rate of 0.1 in
     95 % to 96 % of simulated draws with 20 or 200 positives and ten times as many
-    negatives; with 20 negatives, of which two decide, in 97 % and more. With
-    ``min_tpr`` they need hundreds of rows: the curve of few rows may miss the part that
-    the true one reaches, and 20 positives gave 77 % to 90 %.
+    negatives; in 97 % and more with as many negatives as positives, of which a tenth
+    decides.
+
+    Do not rely on intervals with both ``max_fpr`` and ``min_tpr`` if the curve reaches
+    the part only in a corner: the curve of few rows may miss it. For an AUC of 0.7,
+    ``max_fpr=0.3`` and ``min_tpr=0.5`` coverage was 79 % to 81 % with 20 positives, and
+    89 % to 91 % with 200; for an AUC of 0.95 it was 90 % to 98 %.
 
     Examples
     --------
@@ -200,14 +204,9 @@ def partial_auc_interval(
     0.120 in [0.063, 0.166]
     """
     check_level(level)
-    value = partial_auc(
-        y,
-        score,
-        max_fpr=max_fpr,
-        min_tpr=min_tpr,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    check_share("max_fpr", max_fpr)
+    check_share("min_tpr", min_tpr, "[", ")")
+    value = partial_area(steps(y, score, sample_weight, pos_label), max_fpr, min_tpr)
     rows = classes(y, score, sample_weight, pos_label)
     clusters = None
     if groups is not None:

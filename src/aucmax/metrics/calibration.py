@@ -1,11 +1,12 @@
 """Calibration of probabilities: curve, line, Brier score and error."""
 
-from math import sqrt
+from math import inf, nan, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics.influence import effective_number
 from aucmax.metrics.inputs import nan_if_one_class
 from aucmax.metrics.intervals import Interval, normal_quantile, wilson
 from aucmax.metrics.pair_counts import Weights
@@ -134,13 +135,16 @@ def calibration_line(
     ----------
     y, probability, sample_weight, pos_label
         As for :func:`calibration_curve`. Probabilities of 0 and 1 are moved by 1e-12.
+        For the intervals the rows have their effective number.
     level : float, default=0.95
         Confidence level.
 
     Returns
     -------
     CalibrationLine
-        Named tuple (slope, intercept) of intervals.
+        Named tuple (slope, intercept) of intervals. If the probabilities separate the
+        classes, the slope is infinite; if they are all equal, it is NaN. Its interval
+        is then unbounded.
 
     References
     ----------
@@ -157,12 +161,20 @@ def calibration_line(
     """
     check_level(level)
     p, pos, total = _by_probability(y, probability, sample_weight, pos_label)
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, np.float64)
+        scale = effective_number(weight, weight.size) / float(total.sum())
+        pos, total = scale * pos, scale * total
     logit = _logit(p)
     design = np.column_stack([np.ones_like(logit), logit])
-    both = _logistic_fit(design, np.zeros_like(logit), pos, total)
-    large = _logistic_fit(design[:, :1], logit, pos, total)
     z = normal_quantile(level)
-    return CalibrationLine(_around(*both[1], z), _around(*large[0], z))
+    large = _logistic_fit(design[:, :1], logit, pos, total)
+    intercept = _around(*large[0], z)
+    limit = _infinite_slope(pos, total - pos)
+    if limit is not None:
+        return CalibrationLine(Interval(limit, -inf, inf), intercept)
+    both = _logistic_fit(design, np.zeros_like(logit), pos, total)
+    return CalibrationLine(_around(*both[1], z), intercept)
 
 
 @nan_if_one_class
@@ -264,13 +276,18 @@ def calibration_error(
 
 
 def check_probabilities(probability: ArrayLike) -> NDArray[np.float64]:
-    """Return probabilities as floats; raise an error if one is not in [0, 1]."""
+    """Return a list of probabilities as floats; raise an error outside [0, 1]."""
     p = np.asarray(probability, np.float64)
+    if p.ndim != 1:
+        raise ValueError(
+            f"probability has shape {p.shape}, but must have one number per row; pass "
+            "one column, as in probability[:, 1]"
+        )
     outside = ~((p >= 0.0) & (p <= 1.0))
     if outside.any():
         row = int(np.argmax(outside))
         raise ValueError(
-            f"probability is {p.flat[row]} at row {row}: expected a number from 0 to "
+            f"probability is {p[row]} at row {row}: expected a number from 0 to "
             "1; scores have to be calibrated first, as by predict_proba"
         )
     return p
@@ -310,6 +327,19 @@ def _increasing(observed: Weights, total: Weights) -> Weights:
 def _logit(p: Weights) -> Weights:
     inside = np.clip(p, _TINY, 1.0 - _TINY)
     return np.log(inside) - np.log1p(-inside)
+
+
+def _infinite_slope(pos: Weights, neg: Weights) -> float | None:
+    """Return the slope of probabilities without a finite one: infinite, or NaN.
+
+    ``pos`` and ``neg`` are the rows of both classes at increasing probabilities.
+    """
+    if pos.size == 1:
+        return nan
+    with_pos, with_neg = np.flatnonzero(pos > 0.0), np.flatnonzero(neg > 0.0)
+    if with_neg[-1] <= with_pos[0]:
+        return inf
+    return -inf if with_pos[-1] <= with_neg[0] else None
 
 
 def _logistic_fit(

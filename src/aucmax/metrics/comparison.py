@@ -1,20 +1,23 @@
 """Tests of the difference of two AUCs, whole or partial, paired or not."""
 
-from math import copysign, erfc, exp, expm1, hypot, log, sqrt
+from math import copysign, erfc, exp, expm1, hypot, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.area import partial_area
-from aucmax.metrics.delong import auc_interval
-from aucmax.metrics.influence import influence_on_area, read_groups, variance
+from aucmax.metrics.delong import interval
+from aucmax.metrics.influence import (
+    effective_sizes,
+    influence_on_area,
+    read_groups,
+    variance,
+)
 from aucmax.metrics.inputs import as_scores, classes, nan_if_one_class, positives
 from aucmax.metrics.intervals import normal_quantile
 from aucmax.metrics.pair_counts import Scores, Weights, split, wins
 from aucmax.metrics.roc_steps import check_level, check_share, steps
-
-_ROUNDING = 1e-13  # smaller standard errors are rounding errors
 
 
 class AUCTest(NamedTuple):
@@ -25,7 +28,7 @@ class AUCTest(NamedTuple):
     high: float
     se: float  # standard error of the difference
     statistic: float  # standard normal when there is no difference
-    pvalue: float  # two-sided; one-sided for non-inferiority
+    pvalue: float  # two-sided; one-sided with a margin
 
 
 @nan_if_one_class
@@ -66,7 +69,8 @@ def auc_test(
     margin : float, optional
         Test non-inferiority: the hypothesis that the first AUC is at least this much
         lower, :math:`A_a \le A_b - margin`. The p-value is then one-sided: a small one
-        shows that the first is not inferior by the margin.
+        shows that the first is not inferior by the margin. 0 tests whether it is
+        superior.
     groups : array-like of shape (n_rows,), optional
         Cluster of each row, as for :func:`auc_interval`.
     sample_weight : array-like of shape (n_rows,), optional
@@ -78,7 +82,7 @@ def auc_test(
     -------
     AUCTest
         Named tuple (difference, low, high, se, statistic, pvalue); the interval lies
-        in [-1, 1].
+        in [-1, 1], or for partial AUCs within plus and minus ``max_fpr (1 - min_tpr)``.
 
     Notes
     -----
@@ -90,11 +94,20 @@ def auc_test(
     these are the ends of the interval; :math:`p = 2 (1 + |d|)^{-k}`, at most 1, is the
     level at which it reaches 0, and the statistic is the normal quantile of p. Equal
     rankings give d = 0 and p = 1. The standard error is then still DeLong's, or its
-    upper bound :math:`\sqrt{1 - d^2}` if a class has a single row.
+    upper bound :math:`\sqrt{1 - d^2}` if a class has a single row. Partial areas are
+    divided by their largest value for this, and k = min(m, n ``max_fpr``); with weights
+    or clusters m and n are effective numbers, as for :func:`auc_interval`.
 
-    Partial areas, weights and clusters use the influence of each row on the area, cut
-    at the borders of the part; the borders are those of the same rows, so their
+    Partial areas, weights and clusters use the influence of each row on the area,
+    clipped at the borders of the part; the borders are those of the same rows, so their
     uncertainty is included.
+
+    Intervals of 95 % for the difference of partial areas up to a false positive rate of
+    0.2 covered in 94 % to 95 % of simulated draws with 20 or 200 positives and AUCs of
+    0.7 and 0.95. The test of non-inferiority with a margin of 0.05 rejected a true
+    hypothesis at the level of 5 % in 4 % to 6 % of the draws, but in 10 % to 11 % with
+    20 positives and an AUC of 0.95: the difference is then skewed. Use it with more
+    positives there.
 
     References
     ----------
@@ -116,17 +129,18 @@ def auc_test(
     check_level(level)
     check_share("max_fpr", max_fpr)
     check_share("min_tpr", min_tpr, "[", ")")
-    whole = max_fpr == 1.0 and min_tpr == 0.0
+    largest = max_fpr * (1.0 - min_tpr)
+    _check_margin(margin, largest)
     positive = positives(y, pos_label)
     a, b = (
         as_scores(score, positive.size, name)
         for score, name in ((score_a, "score_a"), (score_b, "score_b"))
     )
-    if whole and groups is None and sample_weight is None:
-        beaten, beats = _wins_apart(positive, a, b)
-        k = min(beaten.size, beats.size)
+    if largest == 1.0 and groups is None and sample_weight is None:
+        beaten, beats = _win_differences(positive, a, b)
+        k = float(min(beaten.size, beats.size))
         d = _mean_win(beaten, beats.size)
-        se = _standard_error(beaten, beats) if k > 1 else sqrt(1.0 - d * d)
+        se = _standard_error(beaten, beats) if k > 1.0 else inf
     else:
         rows_a, rows_b = (classes(positive, s, sample_weight) for s in (a, b))
         area_a, area_b = (
@@ -140,12 +154,12 @@ def auc_test(
         clusters = None
         if groups is not None:
             clusters = read_groups(groups, positive, sample_weight)
-        k = min(found.pos.size, found.neg.size)
-        se = sqrt(variance(found, clusters)) if k > 1 else sqrt(1.0 - d * d)
-        se = 0.0 if se < _ROUNDING else se
-    if k == 1 or se == 0.0:
-        return _test_constant(d, se, k, level, margin)
-    return _test_normal(d, se, level, margin)
+        m, n = effective_sizes(found, clusters)
+        k = max(1.0, min(m, max_fpr * n))
+        se = sqrt(variance(found, clusters))
+    if 0.0 < se < inf:
+        return _test_normal(d, se, level, margin, largest)
+    return _test_constant(d, se, k, level, margin, largest)
 
 
 @nan_if_one_class
@@ -186,6 +200,12 @@ def auc_test_unpaired(
         of Newcombe [1]_ for a difference: the distances of both AUCs to the ends of
         their own intervals are squared and added.
 
+    Notes
+    -----
+    Intervals of 95 % for AUCs of 0.70 and 0.65, or with 200 positives of 0.95 and 0.90,
+    covered the difference in 95 % of simulated draws; with 20 positives and AUCs of
+    0.95 and 0.90 in 99 %, as those of :func:`auc_interval` are wide there.
+
     References
     ----------
     .. [1] R. G. Newcombe: Interval estimation for the difference between independent
@@ -201,14 +221,17 @@ def auc_test_unpaired(
     0.2500, p = 0.417
     """
     check_level(level)
-    a = auc_interval(y_a, score_a, level=level, pos_label=pos_label)
-    b = auc_interval(y_b, score_b, level=level, pos_label=pos_label)
+    _check_margin(margin)
+    a, b = (
+        interval(steps(y, score, pos_label=pos_label), level)
+        for y, score in ((y_a, score_a), (y_b, score_b))
+    )
     d, se = a.value - b.value, hypot(a.se, b.se)
     low = d - hypot(a.value - a.low, b.high - b.value)
     high = d + hypot(a.high - a.value, b.value - b.low)
     if se == 0.0:
         k = min(min(np.bincount(positives(y, pos_label))) for y in (y_a, y_b))
-        return _test_constant(d, se, int(k), level, margin)._replace(low=low, high=high)
+        return _test_constant(d, se, k, level, margin)._replace(low=low, high=high)
     from scipy.special import stdtr  # slow import
 
     t = (d if margin is None else d + margin) / se
@@ -219,7 +242,15 @@ def auc_test_unpaired(
     return AUCTest(d, low, high, se, t, float(pvalue))
 
 
-def _wins_apart(
+def _check_margin(margin: float | None, largest: float = 1.0) -> None:
+    if margin is not None and not 0.0 <= margin < largest:
+        raise ValueError(
+            f"margin={margin}: expected a number from 0 to below {largest:g}, the "
+            "largest possible area."
+        )
+
+
+def _win_differences(
     positive: NDArray[np.bool_], a: Scores, b: Scores
 ) -> tuple[Weights, Weights]:
     """Return the differences of the wins of both scores."""
@@ -245,9 +276,11 @@ def _standard_error(beaten: Weights, beats: Weights) -> float:
     return sqrt(variance_pos / m + variance_neg / n)
 
 
-def _test_normal(d: float, se: float, level: float, margin: float | None) -> AUCTest:
+def _test_normal(
+    d: float, se: float, level: float, margin: float | None, largest: float
+) -> AUCTest:
     half = normal_quantile(level) * se
-    low, high = max(-1.0, d - half), min(1.0, d + half)
+    low, high = max(-largest, d - half), min(largest, d + half)
     if margin is None:
         z = d / se
         return AUCTest(d, low, high, se, z, erfc(abs(z) / sqrt(2.0)))
@@ -256,18 +289,32 @@ def _test_normal(d: float, se: float, level: float, margin: float | None) -> AUC
 
 
 def _test_constant(
-    d: float, se: float, k: int, level: float, margin: float | None
+    d: float,
+    se: float,
+    k: float,
+    level: float,
+    margin: float | None,
+    largest: float = 1.0,
 ) -> AUCTest:
-    """Return the conservative test for ``k`` pairs that all differ by ``d``."""
+    """Return the conservative test for ``k`` pairs that all differ by ``d``.
+
+    ``largest`` is the largest possible difference; an infinite standard error is
+    unknown, and replaced by its upper bound.
+    """
     from scipy.special import ndtri  # slow import, rarely needed
 
+    share = d / largest
+    if se > 0.0:
+        se = largest * sqrt(1.0 - share * share)
     log_q = log(0.5 * (1.0 - level)) / k
     q, rest = exp(log_q), -expm1(log_q)
     # The level at which the interval reaches zero, or the margin.
     if margin is None:
-        pvalue = min(1.0, 2.0 * (1.0 + abs(d)) ** -k)
+        pvalue = min(1.0, 2.0 * (1.0 + abs(share)) ** -k)
         statistic = copysign(float(ndtri(0.5 * pvalue)), d)
     else:
-        pvalue = min(1.0, ((1.0 - margin) / (1.0 + d)) ** k) if d > -margin else 1.0
+        ratio = (1.0 - margin / largest) / (1.0 + share) if d > -margin else 1.0
+        pvalue = min(1.0, ratio) ** k
         statistic = -float(ndtri(pvalue))
-    return AUCTest(d, q * d - rest, q * d + rest, se, statistic, pvalue)
+    low, high = (largest * (q * share + side) for side in (-rest, rest))
+    return AUCTest(d, low, high, se, statistic, pvalue)

@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.influence import (
     Groups,
-    Influence,
     effective_sizes,
     influence_on_area,
+    jackknife_errors,
     read_groups,
-    shares,
     variance,
 )
 from aucmax.metrics.inputs import (
@@ -28,12 +27,10 @@ from aucmax.metrics.intervals import (
     from_variance,
     normal_quantile,
 )
-from aucmax.metrics.pair_counts import Scores, Weights
-from aucmax.metrics.roc_steps import Steps, check_level, increments, steps
+from aucmax.metrics.pair_counts import Scores, Weights, mid_ranks, score_counts
+from aucmax.metrics.roc_steps import Steps, check_level, increments
 
 Method = Literal["wilson", "logit", "wald"]
-
-_ROUNDING = 1e-13  # smaller standard errors are rounding errors
 
 
 class AUCInterval(NamedTuple):
@@ -150,6 +147,11 @@ def auc_interval(
               + \frac{C_-}{C_- - 1} \sum_c N_c^2
               + \frac{2 C}{C - 1} \sum_c P_c N_c.
 
+    Intervals of 95 % for clusters of 2 positives and 2 or 20 negatives with a common
+    effect covered in 97 % to 99 % of simulated draws with 100 clusters, and in more
+    than 99 % with 10: the prior in N does not know that effects common to both classes
+    cancel.
+
     References
     ----------
     .. [1] E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson: Comparing the areas under
@@ -180,9 +182,9 @@ def auc_interval(
     """
     check_level(level)
     check_method(method)
-    if sample_weight is None and groups is None:
-        return interval(steps(y, score, pos_label=pos_label), level, method)
     rows = classes(y, score, sample_weight, pos_label)
+    if sample_weight is None and groups is None:
+        return _from_counts(rows, level, method)
     clusters = None
     if groups is not None:
         clusters = read_groups(groups, positives(y, pos_label), sample_weight)
@@ -281,13 +283,8 @@ def cv_auc_interval(
     times = 1.0 + dependence
     if len(runs) == 1:
         se = sqrt(times) * runs[0].se
-    else:  # the same rows again: their influences are averaged, not their variances
-        parts = [run.influence for run in runs]
-        mean = parts[0]._replace(
-            pos=np.mean([part.pos for part in parts], axis=0),
-            neg=np.mean([part.neg for part in parts], axis=0),
-        )
-        se = sqrt(times * variance(mean))
+    else:  # the same rows again: their errors are averaged, not their variances
+        se = sqrt(times) * float(np.linalg.norm(np.mean([r.errors for r in runs], 0)))
     m = int(np.count_nonzero(positive))
     n = positive.size - m
     return around(value, se, max(m / times, 1.0), max(n / times, 1.0), level)
@@ -296,7 +293,7 @@ def cv_auc_interval(
 class _Run(NamedTuple):
     value: float  # mean over the folds
     se: float  # of independent folds
-    influence: Influence
+    errors: Weights  # of each row; their squares add up to that of the standard error
 
 
 def _one_run(
@@ -308,7 +305,7 @@ def _one_run(
     """Return the mean AUC over the folds of one cross-validation."""
     names = np.unique(fold)
     parts = []
-    influence = np.zeros(positive.size)
+    errors = np.zeros(positive.size)
     for one in names:
         here = fold == one
         if positive[here].all() or not positive[here].any():
@@ -317,13 +314,15 @@ def _one_run(
         parts.append(auc_interval(positive[here], scores[here], sample_weight=w))
         found = influence_on_area(classes(positive[here], scores[here], w))
         kept = here if weight is None else here & (weight > 0.0)
-        influence[kept & positive] = found.pos / len(names)
-        influence[kept & ~positive] = found.neg / len(names)
+        pos, neg = jackknife_errors(found)
+        if min(pos.size, neg.size) == 1:  # unknown: use the bound of the fold
+            pos = np.full(pos.size, parts[-1].se / sqrt(pos.size))
+            neg = np.zeros(neg.size)
+        errors[kept & positive] = pos / len(names)
+        errors[kept & ~positive] = neg / len(names)
     value = float(np.mean([part.value for part in parts]))
     se = sqrt(sum(part.se**2 for part in parts)) / len(parts)
-    pos, neg = influence[positive], influence[~positive]
-    shared = Influence(pos, neg, shares(None, pos.size), shares(None, neg.size))
-    return _Run(value, se, shared)
+    return _Run(value, se, errors)
 
 
 def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInterval:
@@ -341,6 +340,35 @@ def interval(ranking: Steps, level: float, method: Method = "wilson") -> AUCInte
     return around(value, se, float(m), float(n), level, method)
 
 
+def _from_counts(rows: Classes, level: float, method: Method) -> AUCInterval:
+    """Return :func:`interval` without sorting the larger class.
+
+    Its rows are counted by the number of rows of the other class below them, twice to
+    be an integer: ties count half.
+    """
+    pos, neg = rows.pos, rows.neg
+    fewer, more = (pos, neg) if pos.size <= neg.size else (neg, pos)
+    m, n = fewer.size, more.size
+    value, below = score_counts(fewer)
+    twice = (2.0 * mid_ranks(value, below, more)).astype(np.intp)
+    times = np.bincount(twice, minlength=2 * m + 1).astype(np.float64)
+    # A row of the smaller class has the same number as those of the other tied with it.
+    tied = (below[:-1] + below[1:]).astype(np.intp)
+    beaten = (np.cumsum(times) - 0.5 * times)[tied]
+    times_fewer = np.diff(below)
+    wins = int(2.0 * float(times_fewer @ beaten))
+    area = (wins if fewer is pos else 2 * m * n - wins) / (2 * m * n)
+    if m > 1:
+        levels = 0.5 * np.arange(2.0 * m + 1.0)
+        se = sqrt(
+            _variance(beaten, times_fewer) / n**2 / m
+            + _variance(levels, times) / m**2 / n
+        )
+    else:
+        se = sqrt(area * (1.0 - area))
+    return around(area, se, float(pos.size), float(neg.size), level, method)
+
+
 def _from_influence(
     rows: Classes, groups: Groups | None, level: float, method: Method
 ) -> AUCInterval:
@@ -348,8 +376,6 @@ def _from_influence(
     value = area(rows)
     found = influence_on_area(rows)
     se = sqrt(min(variance(found, groups), value * (1.0 - value)))
-    if se < _ROUNDING:  # all placements are equal
-        se = 0.0
     m, n = effective_sizes(found, groups)
     return around(value, se, m, n, level, method)
 

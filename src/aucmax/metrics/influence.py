@@ -4,19 +4,21 @@ The area under the ROC curve of false positive rates up to a, with true positive
 from b on, is a mean over the positives of :math:`V_i`, and over the negatives of
 :math:`W_j`, up to constants. For the whole area these are DeLong's placements: the
 share of negatives below a positive, and of positives above a negative. For a part they
-are cut at its borders, as moving a border has no effect of first order beyond that.
+are clipped at its borders, as moving a border has no other effect of first order.
 Variances, also of clustered rows and of differences, follow from V and W alone.
 """
 
-from math import inf
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.inputs import Classes
-from aucmax.metrics.pair_counts import Weights, merge_counts, score_counts
+from aucmax.metrics.pair_counts import Scores, Weights, merge_counts, score_counts
 from aucmax.metrics.roc_steps import with_zero
+
+_ROUNDING = 1e-26  # smaller variances are rounding errors
 
 
 class Influence(NamedTuple):
@@ -43,10 +45,7 @@ def influence_on_area(
     """Return the influence of the rows on their (partial) area."""
     pos, neg = rows.pos, rows.neg
     share_pos, share_neg = shares(rows.w_pos, pos.size), shares(rows.w_neg, neg.size)
-    counts_pos = score_counts(-pos, share_pos)
-    counts_neg = score_counts(-neg, share_neg)
-    value, tpr, fpr = merge_counts(counts_pos, counts_neg)
-    tpr, fpr = with_zero(tpr), with_zero(fpr)
+    value, tpr, fpr = roc_rates(rows)
     end = float(np.interp(max_fpr, fpr, tpr))
     start = float(np.interp(min_tpr, tpr, fpr))
     V = _area_below(fpr[:-1], fpr[1:], max_fpr) - _area_below(fpr[:-1], fpr[1:], start)
@@ -56,6 +55,14 @@ def influence_on_area(
     V, W = V[np.searchsorted(value, -pos)], W[np.searchsorted(value, -neg)]
     V, W = V - share_pos @ V, W - share_neg @ W
     return Influence(share_pos * V, share_neg * W, share_pos, share_neg)
+
+
+def roc_rates(rows: Classes) -> tuple[Scores, Weights, Weights]:
+    """Return the negated distinct scores, increasing, and both rates from (0, 0)."""
+    value, tp, fp = merge_counts(
+        score_counts(-rows.pos, rows.w_pos), score_counts(-rows.neg, rows.w_neg)
+    )
+    return value, with_zero(tp / tp[-1]), with_zero(fp / fp[-1])
 
 
 def _area_below(low: Weights, high: Weights, at: float) -> Weights:
@@ -84,35 +91,48 @@ def _mean_clipped(low: Weights, high: Weights, least: float, most: float) -> Wei
 
 
 def variance(found: Influence, groups: "Groups | None" = None) -> float:
-    """Return the variance of an estimate: the jackknife's, or of clusters.
+    """Return the variance of an estimate; infinite if a class has a single row.
 
-    Rows are independent, or clusters of rows are (Obuchowski 1997).
+    It is the jackknife's for independent rows, or Obuchowski's (1997) for independent
+    clusters of rows.
     """
     if groups is None:
-        return _jackknife(found.pos, found.share_pos) + _jackknife(
-            found.neg, found.share_neg
-        )
+        pos, neg = jackknife_errors(found)
+        return rounded(float(pos @ pos) + float(neg @ neg))
     of_pos = np.bincount(groups.pos, found.pos, groups.n)
     of_neg = np.bincount(groups.neg, found.neg, groups.n)
     n_pos, n_neg = np.unique(groups.pos).size, np.unique(groups.neg).size
-    return (
-        _correction(n_pos) * float(of_pos @ of_pos)
-        + _correction(n_neg) * float(of_neg @ of_neg)
-        + 2.0 * _correction(groups.n) * float(of_pos @ of_neg)
+    if min(n_pos, n_neg) == 1:
+        return inf
+    return rounded(
+        n_pos / (n_pos - 1.0) * float(of_pos @ of_pos)
+        + n_neg / (n_neg - 1.0) * float(of_neg @ of_neg)
+        + 2.0 * groups.n / (groups.n - 1.0) * float(of_pos @ of_neg)
     )
 
 
-def _correction(n: int) -> float:
-    return n / (n - 1.0) if n > 1 else inf
+def rounded(variance: float) -> float:
+    """Return zero instead of a rounding error, which may be negative."""
+    return variance if variance > _ROUNDING else 0.0
 
 
-def _jackknife(influence: Weights, share: Weights) -> float:
-    """Return the variance of a weighted mean, from the change without each row."""
+def jackknife_errors(found: Influence) -> tuple[Weights, Weights]:
+    """Return the error due to each row, whose squares add up to the variance.
+
+    It is the change of the estimate without the row, times sqrt((n - 1) / n) for n rows
+    of the class; infinite for a row that has all the weight of its class.
+    """
+    return (
+        _class_errors(found.pos, found.share_pos),
+        _class_errors(found.neg, found.share_neg),
+    )
+
+
+def _class_errors(influence: Weights, share: Weights) -> Weights:
     rest = 1.0 - share
-    if not rest.all():
-        return inf  # one row has all the weight
-    changes = influence / rest
-    return float(changes @ changes) * (share.size - 1) / share.size
+    scale = sqrt((share.size - 1) / share.size)
+    everything = np.full_like(rest, inf)
+    return np.divide(scale * influence, rest, out=everything, where=rest > 0.0)
 
 
 class Groups(NamedTuple):
@@ -135,17 +155,41 @@ def read_groups(
     if weight is not None:
         kept = np.asarray(weight) > 0.0
         labels, positive = labels[kept], positive[kept]
-    _, codes = np.unique(labels, return_inverse=True)
-    n = int(codes.max()) + 1
-    if n < 2:
-        raise ValueError("groups has one group only: its variance is unknown")
-    return Groups(codes[positive], codes[~positive], n)
+    names, codes = group_codes(labels, "groups")
+    if names.size < 2:
+        raise ValueError(
+            f"groups holds one group only, {names.tolist()[0]!r}: the variance between "
+            "groups is unknown; leave groups out if the rows are independent"
+        )
+    return Groups(codes[positive], codes[~positive], names.size)
+
+
+def group_codes(
+    labels: NDArray[Any], name: str
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct groups, sorted, and the number of each row's group."""
+    try:
+        names, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise ValueError(
+            f"{name} holds values that cannot be sorted, such as missing values among "
+            "strings; give the missing ones a name"
+        ) from None
+    return names, codes
+
+
+def effective_number(weight: Weights | None, n: int) -> float:
+    """Return the effective number of ``n`` rows with weights (Kish 1965)."""
+    if weight is None:
+        return float(n)
+    share = weight / weight.sum()
+    return max(1.0, 1.0 / float(share @ share))
 
 
 def effective_sizes(
     found: Influence, groups: Groups | None = None
 ) -> tuple[float, float]:
-    """Return the effective numbers of positives and negatives (Kish 1965).
+    """Return the effective numbers of positives and negatives.
 
     Clusters count by their weight, as if the rows of each were one.
     """
@@ -153,5 +197,4 @@ def effective_sizes(
     if groups is not None:
         pos = np.bincount(groups.pos, pos, groups.n).astype(np.float64)
         neg = np.bincount(groups.neg, neg, groups.n).astype(np.float64)
-    m, n = (max(1.0, 1.0 / float(share @ share)) for share in (pos, neg))
-    return m, n
+    return effective_number(pos, pos.size), effective_number(neg, neg.size)

@@ -76,7 +76,8 @@ def classes(
     scores = as_scores(score, positive.size)
     if sample_weight is None:
         return Classes(*split(scores, positive), None, None)
-    weight = _as_weights(sample_weight, positive)
+    weight = as_weights(sample_weight, positive.size)
+    _check_both_weigh(weight, positive)
     if not weight.all():
         kept = weight > 0.0
         scores, positive, weight = scores[kept], positive[kept], weight[kept]
@@ -145,16 +146,20 @@ def as_scores(score: ArrayLike, n_rows: int, name: str = "score") -> Scores:
     return scores
 
 
-def _as_weights(sample_weight: ArrayLike, positive: NDArray[np.bool_]) -> Weights:
-    weight = _one_column(sample_weight, positive.size, "sample_weight")
+def as_weights(sample_weight: ArrayLike, n_rows: int) -> Weights:
+    """Return validated row weights."""
+    weight = _one_column(sample_weight, n_rows, "sample_weight")
     check_weights(weight)
+    return weight.astype(np.float64, copy=False)
+
+
+def _check_both_weigh(weight: Weights, positive: NDArray[np.bool_]) -> None:
     for one_class, which in ((positive, "positive"), (~positive, "negative")):
         if not weight[one_class].any():
             raise OneClassError(
                 f"sample_weight is zero at all {np.count_nonzero(one_class)} {which} "
                 "rows: AUC needs some weight in both classes"
             )
-    return weight.astype(np.float64, copy=False)
 
 
 def _one_column(values: ArrayLike, n_rows: int, name: str) -> Scores:

@@ -1,6 +1,6 @@
 """Confidence intervals of proportions, which other intervals are built from."""
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ def from_variance(
     informative, it is Clopper and Pearson's for a proportion of min(m, n) trials.
     """
     k, spread = min(m, n), value * (1.0 - value)
-    if k <= 1.0 or not (variance > 0.0 and spread > 0.0):
+    if k <= 1.0 or not (0.0 < variance < inf and spread > 0.0):
         return Interval(value, *clopper_pearson(value, k, level))
     known = 4.0 * spread * k
     prior = 0.5 * (1.0 / m + 1.0 / n)

@@ -1,13 +1,14 @@
 """Monitoring of scores whose labels are not known yet."""
 
 import warnings
-from math import log, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.calibration import calibration_line, check_probabilities
+from aucmax.metrics.inputs import OneClassError
 from aucmax.metrics.intervals import Interval, normal_quantile
 from aucmax.metrics.roc_steps import check_level
 
@@ -127,11 +128,10 @@ def expected_auc(
     own = p * q
     pairs = float(p.sum() * q.sum() - own.sum())
     if p.size < 2 or not pairs > 0.0:
-        warnings.warn(
-            "expected_auc is NaN: the probabilities say that there is one class only",
-            UserWarning,
-            stacklevel=2,
-        )
+        from sklearn.exceptions import UndefinedMetricWarning  # slow import
+
+        message = "expected_auc is NaN: the probabilities are those of one class only"
+        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
         return Interval(np.nan, np.nan, np.nan)
     first = np.searchsorted(p, p, side="left")
     after = np.searchsorted(p, p, side="right")
@@ -154,14 +154,19 @@ def _warn_if_doubtful(reference: tuple[ArrayLike, ArrayLike] | None) -> None:
         )
         warnings.warn(message, UserWarning, stacklevel=3)
         return
-    line = calibration_line(*reference, level=0.99)
+    try:
+        line = calibration_line(*reference, level=0.99)
+    except OneClassError as error:
+        message = f"expected_auc cannot test the calibration: {error}"
+        warnings.warn(message, UserWarning, stacklevel=3)
+        return
     inside = line.slope.low <= 1.0 <= line.slope.high
     if not (inside and line.intercept.low <= 0.0 <= line.intercept.high):
-        odds = line.intercept.value / log(2.0)
+        odds = np.exp(line.intercept.value)
         message = (
             "expected_auc cannot be trusted: on the reference rows the calibration has "
             f"slope {line.slope.value:.2f} (1 is right) and intercept "
             f"{line.intercept.value:+.2f} (0 is right; the odds are off by a factor of "
-            f"{2.0**odds:.2f}); calibrate the probabilities first"
+            f"{odds:.2f}); calibrate the probabilities first"
         )
         warnings.warn(message, UserWarning, stacklevel=3)

@@ -4,14 +4,27 @@ from math import sqrt
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.delong import AUCInterval, around
-from aucmax.metrics.influence import influence_on_area
-from aucmax.metrics.inputs import area, classes
+from aucmax.metrics.influence import (
+    effective_number,
+    influence_on_area,
+    jackknife_errors,
+    rounded,
+)
+from aucmax.metrics.inputs import (
+    OneClassError,
+    area,
+    as_scores,
+    as_weights,
+    classes,
+    nan_if_one_class,
+)
 from aucmax.metrics.roc_steps import check_level
 
 
+@nan_if_one_class
 def multiclass_auc(
     y: ArrayLike,
     score: ArrayLike,
@@ -44,9 +57,16 @@ def multiclass_auc(
     Returns
     -------
     AUCInterval
-        Named tuple (value, low, high, se). The influences of a row on all AUCs in which
-        it takes part are added before they are squared, so that their dependence is
-        included.
+        Named tuple (value, low, high, se). The standard error is the jackknife's: the
+        changes of all AUCs without a row are added before they are squared, so that
+        their dependence is included.
+
+    Notes
+    -----
+    The interval is that of :func:`auc_interval` with the smallest class as positives.
+    This is conservative: a mean of several AUCs varies less than one. For three
+    classes, 95 % intervals covered in 98 % and more of simulated draws with 20 rows in
+    the smallest class; with 200 rows in 95 % for an AUC of 0.7, and in 98 % for 0.95.
 
     References
     ----------
@@ -63,6 +83,8 @@ def multiclass_auc(
     0.8958
     """
     check_level(level)
+    if average not in ("hand_till", "ovr"):
+        raise ValueError(f"average={average!r}: expected 'hand_till' or 'ovr'.")
     truth = np.asarray(y)
     columns = np.asarray(score, np.float64)
     names = np.unique(truth) if labels is None else np.asarray(labels)
@@ -75,38 +97,38 @@ def multiclass_auc(
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(f"y is {truth[row]!r} at row {row}, which is not in labels")
-    if average not in ("hand_till", "ovr"):
-        raise ValueError(f"average={average!r}: expected 'hand_till' or 'ovr'.")
+    for i, column in enumerate(columns.T):
+        as_scores(column, truth.size, f"score[:, {i}]")
     if names.size < 2:
-        raise ValueError("y holds one class only: AUC needs at least two")
-    weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-    kept = np.ones(truth.size, bool) if weight is None else weight > 0.0
-    counts = np.array([np.count_nonzero(kept & (truth == name)) for name in names])
-    if not counts.all():
-        missing = names[int(np.argmin(counts))]
-        raise ValueError(f"class {missing!r} has no row: leave out its column")
-    pairs = [
-        (i, None if average == "ovr" else j)
-        for i in range(names.size)
-        for j in range(names.size)
-        if i != j and (average == "hand_till" or j == (i + 1) % names.size)
-    ]
-    influence = np.zeros(truth.size)
-    value = 0.0
-    for i, j in pairs:
-        one = truth == names[i]
-        here = kept if j is None else kept & (one | (truth == names[j]))
+        raise OneClassError("y holds one class only: AUC needs at least two")
+    kept, weight = np.ones(truth.size, np.bool_), None
+    if sample_weight is not None:
+        weight = as_weights(sample_weight, truth.size)
+        kept = weight > 0.0
+    members = [kept & (truth == name) for name in names]
+    for name, one in zip(names.tolist(), members, strict=True):
+        if not one.any():
+            raise ValueError(f"class {name!r} has no row: leave out its column")
+    pairs: list[tuple[int, NDArray[np.bool_]]] = []  # a class and its opponents
+    for i, one in enumerate(members):
+        others = members[:i] + members[i + 1 :]
+        pairs += [(i, kept & ~one)] if average == "ovr" else [(i, x) for x in others]
+    errors = np.zeros(truth.size)
+    areas = []
+    for i, other in pairs:
+        one = members[i]
+        here = one | other
         w = None if weight is None else weight[here]
         rows = classes(one[here], columns[here, i], w)
-        found = influence_on_area(rows)
-        value += area(rows) / len(pairs)
-        influence[here & one] += found.pos / len(pairs)
-        influence[here & ~one] += found.neg / len(pairs)
-    codes = np.searchsorted(np.sort(names), truth)
-    order = np.argsort(names)
-    sizes = counts[order].astype(np.float64)
-    correction = np.where(sizes > 1.0, sizes / np.maximum(sizes - 1.0, 1.0), np.inf)
-    squares = np.bincount(codes, influence**2, names.size)
-    se = min(sqrt(float(squares @ correction)), sqrt(value * (1.0 - value)))
-    smallest = float(counts.min())
-    return around(value, se, smallest, float(counts.sum()) - smallest, level)
+        pos, neg = jackknife_errors(influence_on_area(rows))
+        areas.append(area(rows))
+        errors[one] += pos / len(pairs)
+        errors[other] += neg / len(pairs)
+    value = float(np.mean(areas))
+    variance = min(rounded(float(errors @ errors)), value * (1.0 - value))
+    sizes = [
+        effective_number(None if weight is None else weight[one], int(one.sum()))
+        for one in members
+    ]
+    smallest = min(sizes)
+    return around(value, sqrt(variance), smallest, sum(sizes) - smallest, level)

@@ -7,6 +7,10 @@ studies involving binormal ROC curve indices. Statistics in Medicine 16 (1997). 
 
 .. math:: \sigma^2 = \frac{e^{-a^2/2}}{8 \pi \cdot 4} \left(
           \frac{5 a^2 + 8}{m} + \frac{a^2 + 8}{n} \right).
+
+Sample sizes are mostly on the safe side: the standard error of an empirical AUC of such
+scores is about the same at A = 0.55, but for equal classes 13 % larger by the formula
+at A = 0.8 and 29 % at 0.95; for ten negatives per positive 23 % and 50 %.
 """
 
 from math import ceil, exp, sqrt
@@ -48,6 +52,9 @@ def auc_variance(auc: float, positives: float, negatives: float) -> float:
     0.0489
     """
     check_share("auc", auc, "(", ")")
+    for name, rows in (("positives", positives), ("negatives", negatives)):
+        if not rows > 0:
+            raise ValueError(f"{name}={rows}: expected a number above 0.")
     a = _NORMAL.inv_cdf(auc) * 1.414
     bend = _FACTOR * exp(-0.5 * a * a)
     return bend * ((5.0 * a * a + 8.0) / positives + (a * a + 8.0) / negatives)
@@ -120,7 +127,8 @@ def auc_sample_size(
     correlation : float, optional
         Correlation of the two estimated AUCs, as for :func:`auc_power`.
     width : float, optional
-        Ask for an interval of at most this width, instead of for power.
+        Ask for an interval of the AUC of about this width, instead of for power; with
+        ``correlation``, for an interval of the difference.
     power : float, default=0.8
         Probability that the test finds the difference.
     share : float, default=0.5
@@ -148,7 +156,7 @@ def auc_sample_size(
     if width is not None:
         if not width > 0.0:
             raise ValueError(f"width={width}: expected a number above 0.")
-        one = sqrt(auc_variance(auc, 1.0, negatives_per_positive))
+        _, one = _errors(auc, null, correlation, 1.0, negatives_per_positive)
         positives = (2.0 * z * one / width) ** 2
     else:
         check_share("power", power, "(", ")")
@@ -168,13 +176,13 @@ def _errors(
     negatives: float,
 ) -> tuple[float, float]:
     """Return the standard errors under the null hypothesis and the alternative."""
-    mine = auc_variance(auc, positives, negatives)
-    other = auc_variance(null, positives, negatives)
+    variance = auc_variance(auc, positives, negatives)
+    null_variance = auc_variance(null, positives, negatives)
     if correlation is None:
-        return sqrt(other), sqrt(mine)
-    both = mine + other - 2.0 * correlation * sqrt(mine * other)
-    none = 2.0 * other * (1.0 - correlation)
-    return sqrt(none), sqrt(both)
+        return sqrt(null_variance), sqrt(variance)
+    covariance = correlation * sqrt(variance * null_variance)
+    equal = 2.0 * null_variance * (1.0 - correlation)
+    return sqrt(equal), sqrt(variance + null_variance - 2.0 * covariance)
 
 
 def _check_design(

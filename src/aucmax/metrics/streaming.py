@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.validation import check_weights
-from aucmax.metrics.inputs import as_scores
+from aucmax.metrics.inputs import as_scores, as_weights
 
 _MANTISSA = 52  # bits of a float64
 
@@ -81,17 +80,14 @@ class StreamingAUC:
         scores = as_scores(score, labels.size).astype(np.float64)
         weight = np.ones(labels.size)
         if sample_weight is not None:
-            weight = np.asarray(sample_weight, np.float64)
-            if weight.shape != labels.shape:
-                raise ValueError(
-                    f"sample_weight has {weight.size} rows, but y has {labels.size}"
-                )
-            check_weights(weight)
-        positive = labels > 0
+            weight = as_weights(sample_weight, labels.size)
         keys, place = np.unique(self._buckets(scores), return_inverse=True)
-        counts = np.zeros((keys.size, 2))
-        np.add.at(counts, (place, 1 - positive.astype(np.intp)), weight)
-        self._add(keys, counts)
+        positive = labels > 0
+        counts = [
+            np.bincount(place, weight * side, keys.size)
+            for side in (positive, ~positive)
+        ]
+        self._add(keys, np.stack(counts, axis=1))
         return self
 
     def merge(self, other: "StreamingAUC") -> "StreamingAUC":
@@ -115,7 +111,7 @@ class StreamingAUC:
         return self
 
     def bounds(self) -> AUCBounds:
-        """Return the AUC, and bounds that hold for certain.
+        """Return the AUC, and bounds that hold for certain (up to rounding).
 
         Returns
         -------
@@ -129,8 +125,8 @@ class StreamingAUC:
             return AUCBounds(nan, nan, nan)
         below = np.cumsum(neg) - neg
         wins, unknown = float(pos @ below), float(pos @ neg)
-        value, half = (wins + 0.5 * unknown) / pairs, 0.5 * unknown / pairs
-        return AUCBounds(value, max(0.0, value - half), min(1.0, value + half))
+        value = (wins + 0.5 * unknown) / pairs
+        return AUCBounds(value, wins / pairs, min(1.0, (wins + unknown) / pairs))
 
     def _buckets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return integers in the order of the scores, equal within a bucket."""

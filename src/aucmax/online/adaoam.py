@@ -162,7 +162,7 @@ class AdaOAM(CovarianceAUC):
     A row costs O(d²), whether dense or sparse, and so does memory: a triangle of d²/2
     numbers per class. ``fit`` makes one more pass for the scales of the features.
 
-    As printed: ``AdaOAM(l2, eta0=eta, delta=delta, schedule="printed",
+    As published: ``AdaOAM(l2, eta0=eta, delta=delta, schedule="printed",
     precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2.
 
     References

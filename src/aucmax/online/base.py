@@ -86,7 +86,7 @@ class OnlineAUC(PartialFit, LinearRanker):
         """Update the state with the rows ``order``, visited as ``_visit`` says."""
         raise NotImplementedError
 
-    def _again(self, state: Any) -> None:
+    def _again(self, rows: Rows, signed: Float, state: Any) -> None:
         """Prepare the state for another pass over the same rows."""
 
     def _weights(self, state: Any) -> tuple[Float, float]:
@@ -119,7 +119,7 @@ class OnlineAUC(PartialFit, LinearRanker):
         for epoch in range(self.max_iter):
             how = self._visit(rows, state, self._learns_in_fit and epoch == 0)
             if epoch > 0:
-                self._again(state)
+                self._again(rows, signed, state)
             for order in visits(signed, rng if self.shuffle else None, all_present):
                 self._update(rows, signed, order, state, how)
 

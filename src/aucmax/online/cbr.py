@@ -87,7 +87,7 @@ class CBR(OnlineAUC):
     ``covariance="diag"`` a pair costs O(nnz) of its two rows, and memory is eleven
     numbers per feature and the buffer.
 
-    As printed: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
+    As published: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
     ``partial_fit``, with ``policy`` and ``covariance`` for the variants and
     ``step=0.5`` for chapter 5.
 
@@ -166,7 +166,7 @@ class CBR(OnlineAUC):
         reservoir, printed = self.policy == "reservoir", self.schedule == "printed"
         self._algorithm().update(X, y, order, state, how, *rule, reservoir, printed)
 
-    def _again(self, state: Any) -> None:
+    def _again(self, rows: Rows, signed: Float, state: Any) -> None:
         if self.policy == "reservoir":
             restart(state.z[SEEN], self.buffer_size)
 

@@ -123,7 +123,7 @@ class FSAUC(OnlineAUC):
     positives. They bound the error of the class means that a stage starts from; here
     the variance of those means is used, and steps never grow from stage to stage.
 
-    As printed: ``FSAUC(R, eta0=eta1, n_expected=n, schedule="printed",
+    As published: ``FSAUC(R, eta0=eta1, n_expected=n, schedule="printed",
     step="explicit", precondition=False)`` and ``partial_fit``, for rows of norm one
     (κ = 1), but for Lemma 1. The first step size stands for the paper's G.
 

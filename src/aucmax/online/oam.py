@@ -11,7 +11,7 @@ negative,
 * ``gra`` takes them at once: w += (C_t/2) Σ z over the pairs with w·z ≤ 1.
 
 The sample stands for all rows so far: C_t = C max(1, seen/B), with the number of rows
-of the other class seen.
+of the other class seen. (Corrected: the thesis prints C max(1, seen, B).)
 
 Deviations from the paper:
 
@@ -214,7 +214,7 @@ class OAM(OnlineAUC):
     buffered rows. ``fit`` makes one more pass for exact class moments, ``partial_fit``
     uses running ones.
 
-    As printed: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
+    As published: ``OAM(C, schedule="printed", policy="reservoir", precondition=False,
     average=False)`` and ``partial_fit``, with ``update`` for the two variants.
 
     References

@@ -6,6 +6,10 @@ other class so far, depends on these only through their mean and covariance, and
 its gradient (:mod:`aucmax.online.covariance`). The paper's objective is half of J, its
 λ is l2/2.
 
+Corrected: the paper's recursion of the covariance,
+Γ_t = Γ_{t-1} + (x xᵀ - Γ_{t-1})/T + c_{t-1} c_{t-1}ᵀ - c_t c_tᵀ, lacks the term
+-c_{t-1} c_{t-1}ᵀ/T.
+
 The first pass of ``fit`` learns means and covariances row by row, as a stream does;
 with ``shuffle=False, max_iter=1`` it is the one pass of the paper. Further passes use
 the statistics of all rows.
@@ -48,7 +52,7 @@ from aucmax.online.covariance import (
     W,
 )
 from aucmax.online.engine import L2, visit
-from aucmax.online.engine.step_sizes import INVSQRT, explicit, step_size
+from aucmax.online.engine.step_sizes import INVSQRT, ROOT, explicit, step_size
 
 
 @kernel
@@ -78,7 +82,7 @@ def update(
         total = n[POS] + n[NEG]
         balance = 4.0 * (n[POS] / total) * (n[NEG] / total)
         norm = max(z[NORM], 0.5 * trace)
-        eta = step_size(INVSQRT, eta0, norm, z[WIDTH], z[T], balance, 0.0)
+        eta = step_size(INVSQRT, eta0, ROOT, norm, z[WIDTH], z[T], balance, 0.0)
         eta = (eta0 if printed else eta) * (abs(y[i]) * z[ROWS] / total)
         if implicit:
             eta /= 1.0 + eta * x_x
@@ -141,7 +145,7 @@ class OPAUC(CovarianceAUC):
     2τ + 12 numbers per feature; but the minimum is then that of the sketches, which are
     off by about 1/√τ. ``fit`` makes one more pass for the scales of the features.
 
-    As printed: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",
+    As published: ``OPAUC(l2, eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False)`` and ``partial_fit``, with λ = l2/2 and the
     constant step size of the paper's Theorem 2; ``rank=tau`` for OPAUCr.
 

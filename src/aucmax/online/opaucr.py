@@ -41,7 +41,7 @@ from aucmax.online.engine.known_moments import fit_table
 from aucmax.online.engine.random_numbers import SEED as FIRST_SEED
 from aucmax.online.engine.random_numbers import check_seed
 from aucmax.online.engine.row_visit import class_of, count
-from aucmax.online.engine.step_sizes import INVSQRT, step_size
+from aucmax.online.engine.step_sizes import INVSQRT, ROOT, step_size
 from aucmax.online.sketch import RHO, UQ, F, Q
 
 STRETCH = 256.0  # steps at most between two proximal maps
@@ -164,7 +164,7 @@ def update(
             norm, width = stats.mean_norm(table), stats.effective_width(table)
             norm = max(norm, 0.5 * trace)
             balance = stats.class_balance(table)
-            eta = step_size(INVSQRT, eta0, norm, width, z[T], balance, 0.0)
+            eta = step_size(INVSQRT, eta0, ROOT, norm, width, z[T], balance, 0.0)
             eta = (eta0 if printed else eta) * stats.weight_of(y, i, table)
             if implicit:
                 eta /= 1.0 + eta * x_c

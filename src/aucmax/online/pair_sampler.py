@@ -60,13 +60,14 @@ def along(loss: float, q: float, eta: float, proximal: bool) -> float:
 
 
 @kernel
-def shrink(table: Table, how: Visit, eta: float, printed: bool) -> None:
+def shrink(table: Table, how: Visit, eta: float, printed: bool, l1: float) -> None:
     """Apply the penalty that is due.
 
-    As printed, multiply weights by 1 - rskip/(t + t₀), with η = 1/(l2 (t + t₀)).
+    As published, multiply weights by 1 - rskip/(t + t₀), with η = 1/(l2 (t + t₀)).
     """
     due, many = stats.penalty_due(table), eta * stats.steps_due(table)
-    penalise(table, how.l2, many / (1.0 - how.l2.plain * many) if printed else due)
+    due = many / (1.0 - how.l2.plain * many) if printed else due
+    penalise(table, how.l2, due, l1)
     stats.clear_penalty(table)
 
 
@@ -81,6 +82,7 @@ def update(
     printed: bool,
     eta0: float,
     askip: float,
+    l1: float,
 ) -> None:
     """Run Algorithm 10, or 11 if ``proximal``, over pairs; ``askip=0`` is SAM."""
     table, _, z = state
@@ -98,7 +100,7 @@ def update(
             pairs.move_pair(X, i, other, table, along(loss, q, eta, proximal))
 
         if engine.falls_due(table, how, eta):
-            shrink(table, how, eta, printed)
+            shrink(table, how, eta, printed, l1)
         skipped += 1.0
         if skipped == askip:
             stats.add_to_average(table, 1.0)
@@ -117,6 +119,7 @@ def learn_rows(
     printed: bool,
     eta0: float,
     askip: float,
+    l1: float,
 ) -> None:
     """Run the same algorithm on a stream, each row paired with stored rows."""
     table, pool, z = state
@@ -130,6 +133,7 @@ def learn_rows(
         z[N_POS + side] += 1.0
         news = engine.learn(X, y, i, table, how)
         if news.ready and news.stale:
+            engine.settle(table, how, l1)
             engine.renew(table, how)
             z[LENGTH] = pairs.mean_length(table)
 
@@ -154,7 +158,7 @@ def learn_rows(
                 reservoir.move_kept(pool, partners, r, table, -c)
 
             if engine.falls_due(table, how, eta):
-                shrink(table, how, eta, printed)
+                shrink(table, how, eta, printed, l1)
             skipped += 1.0
             if skipped == askip:
                 stats.add_to_average(table, 1.0)
@@ -166,6 +170,7 @@ def learn_rows(
 class PairSampler(OnlineAUC):
     """Base of SAM, ASAM (``askip`` above zero) and PSAM (``_proximal``)."""
 
+    l1: float
     eta0: float
     schedule: str
     rskip: int
@@ -202,9 +207,9 @@ class PairSampler(OnlineAUC):
         stretch = float(max(self.rskip, self.n_features_in_ // _FEATURES))
         return how._replace(stretch=stretch)
 
-    def _hyper(self) -> tuple[bool, bool, float, float]:
+    def _hyper(self) -> tuple[bool, bool, float, float, float]:
         printed, eta0 = self.schedule == "printed", float(self.eta0)
-        return self._proximal, printed, eta0, float(self.askip)
+        return self._proximal, printed, eta0, float(self.askip), float(self.l1)
 
     def _run(
         self, rows: Rows, signed: Float, state: State, rng: np.random.RandomState

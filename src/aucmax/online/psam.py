@@ -18,7 +18,9 @@ Deviations from the dissertation, none of which moves the minimum:
   as well as standardised ones; the penalty is still that of the raw weights;
 * the penalty is applied by its proximal map, 1/(1 + l2 Σ η D), where the dissertation
   multiplies by 1 - rskip/(t + t₀): the same to first order, but never negative. On wide
-  data it is applied less often, so that it costs O(1) a step;
+  data it is applied less often, so that it costs O(1) a step. With ``l1``, the proximal
+  map is a soft threshold first (equation 7.1 allows any convex penalty, Algorithm 11
+  has the l2 one);
 * each class is shuffled again and again (:mod:`aucmax.online.pair_order`);
 * η_t = 1/(l2 (t + t₀)) is written 1/(1/η₀ + l2 D_min t), with η₀ in units of one over
   the mean of ‖z‖²: the same, if D = 1 and t₀ = 1/(l2 η₀);
@@ -36,6 +38,10 @@ Parameters
 l2 : float or "auto", default="auto"
     Ridge penalty, the papers' :math:`\lambda`. "auto" sets it for each feature to 1e-3
     times its mean square where it is not zero, which does not depend on units.
+l1 : float, default=0.0
+    Lasso penalty on the weights of the features as given; with ``l2`` an elastic net.
+    A mean of iterates has hardly any exact zeros; the ``l1`` of :class:`BAM` and
+    :class:`SPAM` gives them.
 eta0 : float, default=ETA0
     First step size, in units of one over the mean of :math:`\|x^+ - x^-\|^2`; steps
     fall with the number of pairs, faster for larger ``l2``.
@@ -59,30 +65,19 @@ _ASKIP = """askip : int, default=16
 class SAM(PairSampler):
     r"""Stochastic AUC maximisation with the pairwise hinge loss.
 
-    Minimises, one random pair of rows a step,
-
-    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
-
-    A pair within the margin of one moves the weights along its difference. Returns the
-    last iterate.
+    :class:`PSAM` with plain steps and without the mean: a pair within the margin of one
+    moves the weights along its difference by the whole step size, and the last iterate
+    is returned. It needs a smaller first step than a mean.
 
     See Also
     --------
-    ASAM : The mean of the iterates; more accurate.
-    PSAM : ASAM with proximal steps; recommended.
-    SPAM : The pairwise square loss, one row a step.
+    PSAM : Proximal steps and the mean of the iterates; recommended.
 
     Notes
     -----
-    The last iterate needs a smaller first step than the mean of ASAM.
-
-    As printed: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
-
-    References
-    ----------
-    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
-       dissertation, Colorado State University, 2019, Algorithm 10.
+    As published: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``: Algorithm 10 of the dissertation cited in
+    :class:`PSAM`, without averaging.
 
     Examples
     --------
@@ -101,6 +96,7 @@ class SAM(PairSampler):
         self,
         l2: float | str = "auto",
         *,
+        l1: float = 0.0,
         eta0: float = 0.1,
         schedule: str = "inv",
         rskip: int = 16,
@@ -109,6 +105,7 @@ class SAM(PairSampler):
         random_state: Any = None,
     ) -> None:
         self.l2 = l2
+        self.l1 = l1
         self.eta0 = eta0
         self.schedule = schedule
         self.rskip = rskip
@@ -117,26 +114,21 @@ class SAM(PairSampler):
         self.random_state = random_state
 
 
-class ASAM(PairSampler):
+class ASAM(SAM):
     r"""Accelerated stochastic AUC maximisation with the pairwise hinge loss.
 
-    :class:`SAM` that returns the mean of the iterates.
+    :class:`PSAM` with plain steps: a pair within the margin of one moves the weights
+    along its difference by the whole step size. Returns the mean of the iterates.
 
     See Also
     --------
     PSAM : The same with proximal steps, at the same cost.
-    SAM : The same without the mean.
-    SPAM : The pairwise square loss, one row a step.
 
     Notes
     -----
-    As printed: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
-
-    References
-    ----------
-    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
-       dissertation, Colorado State University, 2019, Algorithm 10.
+    As published: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``: Algorithm 10 of the dissertation cited in
+    :class:`PSAM`.
 
     Examples
     --------
@@ -156,6 +148,7 @@ class ASAM(PairSampler):
         self,
         l2: float | str = "auto",
         *,
+        l1: float = 0.0,
         eta0: float = 1.0,
         schedule: str = "inv",
         rskip: int = 16,
@@ -164,14 +157,17 @@ class ASAM(PairSampler):
         max_iter: int = 5,
         random_state: Any = None,
     ) -> None:
-        self.l2 = l2
-        self.eta0 = eta0
-        self.schedule = schedule
-        self.rskip = rskip
+        super().__init__(
+            l2,
+            l1=l1,
+            eta0=eta0,
+            schedule=schedule,
+            rskip=rskip,
+            precondition=precondition,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
         self.askip = askip
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.random_state = random_state
 
 
 class PSAM(ASAM):
@@ -179,10 +175,11 @@ class PSAM(ASAM):
 
     Minimises, one random pair of rows a step,
 
-    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-)) + \tfrac{l_2}{2} \|w\|^2 .
+    .. math:: J(w) = E \max(0, 1 - w \cdot (x^+ - x^-))
+              + \tfrac{l_2}{2} \|w\|^2 + l_1 \|w\|_1 .
 
-    :class:`ASAM` with proximal steps: a pair within the margin of one moves the weights
-    along its difference, but no further than to that margin.
+    A pair within the margin of one moves the weights along its difference, but no
+    further than to that margin. Returns the mean of the iterates.
 
     See Also
     --------
@@ -196,8 +193,9 @@ class PSAM(ASAM):
     and for ``partial_fit`` up to 256 rows of each class (at most 2¹⁹ values, or one
     row). ``fit`` makes one more pass for exact class moments.
 
-    As printed: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed", precondition=False)``
-    and ``fit``. For the order of pairs see :mod:`aucmax.online.pair_order`.
+    As published: ``PSAM(l2, eta0=1 / (l2 * t0), schedule="printed",
+    precondition=False)`` and ``fit``. For the order of pairs see
+    :mod:`aucmax.online.pair_order`.
 
     References
     ----------

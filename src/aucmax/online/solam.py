@@ -19,6 +19,8 @@ Deviations from the papers:
   which for standardised features is nearly ‖w‖ ≤ R. A radius in raw units could have no
   default and would not be a projection in the metric of the steps.
   ``precondition=False`` gives D = 1;
+* iterates are averaged with weights t, where the papers have γ_t. Then a feature that
+  was constant for half of a stream has lost a quarter of its weight, not 7/10;
 * the thesis' Algorithm 10 prints the step in α as descent; it is ascent;
 * the l1 ball may be exceeded by 1 % between projections, which cost O(d); the weights
   returned are inside;
@@ -45,15 +47,16 @@ from aucmax.online.engine.feature_table import (
     sum_of_iterates,
     unit_weight,
 )
-from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, step_at
+from aucmax.online.engine.step_sizes import INVSQRT, PRINTED, ROOT, step_at
 from aucmax.online.projections import clip, project_weights
 
 _SLACK = 1.01  # factor by which the weights may exceed the l1 ball
 _SMALL = 0.1  # a factor of the weights below this is multiplied out
 
 # Slots of State.z: steps; the variables a, b and α; the factor s of the weights,
-# w = s W; their size Σ w²/D (l1 ball: Σ |w|/√D); the largest norm of a row; Σ γ.
-T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_GAMMA = range(8)
+# w = s W; their size Σ w²/D (l1 ball: Σ |w|/√D); the largest norm of a row; sum
+# of the weights of the average.
+T, A, B, ALPHA, SCALE, SIZE, KAPPA, SUM_WEIGHT = range(8)
 
 
 class State(NamedTuple):
@@ -90,6 +93,17 @@ def size_of(table: Table, scale: float, l1_ball: bool) -> float:
 
 
 @inlined
+def ball_radius(table: Table, radius: float) -> float:
+    """Return the radius; if it is zero, that of a ball that holds the minimum.
+
+    J is one at zero, so the penalty at the minimum is at most one: at unit scale,
+    ‖w‖² ≤ 2/μ, with the convexity μ of the penalty (l2, if D = 1).
+    """
+    mu = stats.convexity(table)
+    return radius if radius > 0.0 or mu <= 0.0 else np.sqrt(2.0 / mu)
+
+
+@inlined
 def saddle_gradient(
     positive: bool, s: float, a: float, b: float, alpha: float, p: float
 ) -> tuple[float, float, float]:
@@ -120,8 +134,9 @@ def update(
     """Run Algorithm 1 over the rows ``order`` of ``X``."""
     table, z = state
     t, a, b, alpha, scale, size = z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE]
-    kappa, sum_gamma = z[KAPPA], z[SUM_GAMMA]
+    kappa, sum_weight = z[KAPPA], z[SUM_WEIGHT]
     schedule, slack = (PRINTED, 1.0) if printed else (INVSQRT, _SLACK)
+    R = ball_radius(table, radius)
     for k in range(order.shape[0]):
         i = order[k]
         news = engine.learn(X, y, i, table, how)
@@ -129,23 +144,24 @@ def update(
         if not news.ready:
             if printed:  # no step, but zero enters the mean
                 t += 1.0
-                sum_gamma += eta0 / np.sqrt(t) * stats.weight_of(y, i, table)
+                sum_weight += eta0 / np.sqrt(t) * stats.weight_of(y, i, table)
                 kappa = max(kappa, np.sqrt(engine.look_row(X, i, table, how)[1]))
             continue
         if news.stale:
             shift = scale * engine.renew(table, how)  # by new reference points
             a, b, size = a + shift, b + shift, size_of(table, scale, l1_ball)
+            R = ball_radius(table, radius)
 
         # Gradient of F at this row: the one of w is along x.
         p = stats.class_prior(table)
         t += 1.0
         weight = stats.weight_of(y, i, table)
-        gamma = step_at(schedule, eta0, table, t) * weight
+        gamma = step_at(schedule, eta0, ROOT, table, t) * weight
         # Variables that are not weights have a pace of their own.
         pace = weight / np.sqrt(1.0 + 4.0 * p * (1.0 - p) * t)
         if printed:
             pace = gamma
-            sum_gamma += gamma  # the mean takes the weights before their step
+            sum_weight += gamma  # the mean takes the weights before their step
             stats.add_to_average(table, gamma * scale)
         v, x_x, _, _ = engine.look_row(X, i, table, how)
         s = scale * v
@@ -178,36 +194,36 @@ def update(
             size = max(size + c * (2.0 * s + c * x_x), 0.0)
 
         # Projections.
-        if l1_ball and size > slack * radius:
-            project_weights(table, radius)
+        if l1_ball and size > slack * R:
+            project_weights(table, R)
             size = size_of(table, scale, l1_ball)
-        elif not l1_ball and size > radius * radius:
-            scale *= radius / np.sqrt(size)
-            size = radius * radius
+        elif not l1_ball and size > R * R:
+            scale *= R / np.sqrt(size)
+            size = R * R
             if abs(scale) < _SMALL:
                 rebase(table, scale)
                 scale = 1.0
         kappa = max(kappa, np.sqrt(max(x_x, 0.0)))
-        a, b = clip(a, radius * kappa), clip(b, radius * kappa)
-        alpha = clip(alpha, 2.0 * radius * kappa)
+        a, b = clip(a, R * kappa), clip(b, R * kappa)
+        alpha = clip(alpha, 2.0 * R * kappa)
 
         # The mean, and the proximal map of the penalty.
         if not printed:
-            sum_gamma += gamma
-            stats.add_to_average(table, gamma * scale)
+            sum_weight += t * weight
+            stats.add_to_average(table, t * weight * scale)
         if engine.falls_due(table, how, 0.0 if printed else p * (1.0 - p) * gamma):
             engine.settle(table, how)
             size = size_of(table, scale, l1_ball)
     z[T], z[A], z[B], z[ALPHA], z[SCALE], z[SIZE] = t, a, b, alpha, scale, size
-    z[KAPPA], z[SUM_GAMMA] = kappa, sum_gamma
+    z[KAPPA], z[SUM_WEIGHT] = kappa, sum_weight
 
 
 def weights(state: State, radius: float, l1_ball: bool) -> tuple[Float, float]:
-    """Return the γ-weighted mean of the iterates and the intercept."""
+    """Return the weighted mean of the iterates and the intercept."""
     table, z = state
-    if z[SUM_GAMMA] == 0.0 or not table.n.all():
+    if z[SUM_WEIGHT] == 0.0 or not table.n.all():
         return np.zeros(len(table.ref)), 0.0
-    w = sum_of_iterates(table) / z[SUM_GAMMA]
+    w = sum_of_iterates(table) / z[SUM_WEIGHT]
     if l1_ball:
         mean = table._replace(feat=table.feat.copy())
         engine.weights(mean)[:] = w
@@ -227,8 +243,9 @@ class SOLAM(OnlineAUC):
     Parameters
     ----------
     radius : float or None, default=10.0
-        Radius R of the ball, for weights at unit scale. None is the smallest ball that
-        is known to hold the minimum if ``l2`` is above zero, otherwise no ball.
+        Radius R of the ball, for weights at unit scale. None is a ball that holds the
+        minimum if ``l2`` is above zero and ``norm`` is "l2" (with
+        ``precondition=False``, :math:`R = \sqrt{2/l_2}`); otherwise there is none.
     norm : {"l2", "l1"}, default="l2"
         Norm of the ball; "l1" is SOLAM-ℓ1. An average of iterates has hardly any exact
         zeros; for those, see the ``l1`` of :class:`SPAM`.
@@ -257,7 +274,7 @@ class SOLAM(OnlineAUC):
     feature. ``fit`` makes one more pass for exact class moments, ``partial_fit`` uses
     running ones. The duality gap falls like O(log t / √t) [1]_.
 
-    As printed: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
+    As published: ``SOLAM(R, eta0=zeta, schedule="printed", step="explicit",
     precondition=False)`` and ``partial_fit``, with ``norm`` for SOLAM-ℓ1, and with
     ``radius=None, l2=l2`` for regSOLAM. The bound κ on the norms of rows is that of the
     rows so far.
@@ -317,9 +334,8 @@ class SOLAM(OnlineAUC):
     def _radius(self) -> float:
         if self.radius is not None:
             return float(self.radius)
-        l2 = float(self.l2)
-        if l2 > 0.0 and self.norm == "l2" and not self.precondition:
-            return float(np.sqrt(2.0 / l2))  # J(0) = 1 bounds the penalty at w*
+        if float(self.l2) > 0.0 and self.norm == "l2":
+            return 0.0  # see ball_radius
         return 1e150  # its square is finite
 
     def _update(

@@ -21,11 +21,12 @@ Deviations from the paper, none of which moves the minimum:
 * a weighted average of the iterates is returned (the paper recommends one).
 """
 
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows
@@ -33,7 +34,7 @@ from aucmax.online import engine, spam_net
 from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine import statistics as stats
-from aucmax.online.engine.feature_table import penalise, soft_threshold
+from aucmax.online.engine.feature_table import penalise
 from aucmax.online.engine.step_sizes import SCHEDULES, step_at
 
 # Slots of State.z: steps; mean scores w·(m₊ - ref) and w·(m₋ - ref).
@@ -61,6 +62,7 @@ def update(
     how: Visit,
     eta0: float,
     schedule: int,
+    power: float,
     implicit: bool,
     l1: float,
     average: bool,
@@ -81,7 +83,7 @@ def update(
         # The step, along x; an implicit one divides by 1 + pace ‖x‖². (Its size comes
         # first: the processor divides while it reads the row.)
         t += 1.0
-        eta = step_at(schedule, eta0, table, t) * stats.weight_of(y, i, table)
+        eta = step_at(schedule, eta0, power, table, t) * stats.weight_of(y, i, table)
         p = stats.class_prior(table)
         s, x_x, x_pos, x_neg = engine.look_row(X, i, table, how)
         if y[i] > 0.0:
@@ -97,9 +99,7 @@ def update(
 
         # The proximal map of the penalty.
         if engine.falls_due(table, how, p * (1.0 - p) * eta):
-            if l1 > 0.0:
-                soft_threshold(table, l1 * stats.penalty_due(table))
-            engine.settle(table, how)
+            engine.settle(table, how, l1)
             a, b = engine.class_scores(table)
     z[T], z[A], z[B] = t, a, b
 
@@ -135,8 +135,11 @@ class SPAM(OnlineAUC):
     schedule : {"invsqrt", "inv", "constant", "printed"}, default="invsqrt"
         How the step size falls: with the square root of the number of rows; with the
         number of rows (Theorem 3 of the paper), faster for larger ``l2``; not at all.
-        "printed" is :math:`\eta_t = \eta / \sqrt t` with ``eta0`` for :math:`\eta`, a
+        "printed" is :math:`\eta_t = \eta / t^\theta` with ``eta0`` for :math:`\eta`, a
         plain number, and a proximal map of O(d) after each step.
+    power_t : float, default=0.5
+        Exponent :math:`\theta` in (0, 1] of the step sizes (Theorem 2 of the paper),
+        for the schedules "invsqrt" and "printed".
     average : bool, default=True
         Return an average of the iterates, weighted by t, or the last iterate. With
         ``l1`` it is always the last.
@@ -157,7 +160,11 @@ class SPAM(OnlineAUC):
     for exact class moments, ``partial_fit`` uses running ones. The expected error falls
     like O(log t / t) under Theorem 3 of the paper.
 
-    As printed: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
+    With ``l1`` and more features than rows, five passes may not be enough: of 3,000
+    features and 1,000 rows, J is 1.03 times its minimum for ``l1=0.1``, but 1.5 times
+    for ``l1=0.01``. Raise ``max_iter``, or use :class:`SVRGAUC` or :class:`BAM`.
+
+    As published: ``SPAM(l2, l1, eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False, max_iter=1, shuffle=False)`` and ``fit``, which
     knows p and the class means, with β = p(1 - p) l2 and β₁ = p(1 - p) l1.
 
@@ -180,6 +187,7 @@ class SPAM(OnlineAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineAUC._parameter_constraints,
         "schedule": [StrOptions(set(SCHEDULES))],
+        "power_t": [Interval(Real, 0, 1, closed="right")],
     }
 
     def __init__(
@@ -189,6 +197,7 @@ class SPAM(OnlineAUC):
         *,
         eta0: float = 0.5,
         schedule: str = "invsqrt",
+        power_t: float = 0.5,
         average: bool = True,
         step: str = "implicit",
         precondition: bool = True,
@@ -200,6 +209,7 @@ class SPAM(OnlineAUC):
         self.l1 = l1
         self.eta0 = eta0
         self.schedule = schedule
+        self.power_t = power_t
         self.average = average
         self.step = step
         self.precondition = precondition
@@ -221,8 +231,8 @@ class SPAM(OnlineAUC):
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: Any, how: Visit
     ) -> None:
-        eta0, schedule = float(self.eta0), SCHEDULES[self.schedule]
-        rule = eta0, schedule, self.step == "implicit", float(self.l1)
+        steps = float(self.eta0), SCHEDULES[self.schedule], float(self.power_t)
+        rule = *steps, self.step == "implicit", float(self.l1)
         run = spam_net.update if self._is_net() else update
         run(X, y, order, state, how, *rule, bool(self.average))
 

@@ -15,6 +15,10 @@ exactly zero; the last iterate is returned, without an average. A weight follows
 when a row needs it, so the penalty is exact at O(nnz) a row. The mean scores a and b
 depend on all weights: they are recomputed once as many values have been visited as
 there are features.
+
+Features of weight zero do not move the score, so they count neither in the norm and the
+number of features that step sizes are relative to, nor in the implicit step. With 3,000
+features of which the minimum has ten, steps are 300 times as long.
 """
 
 from typing import NamedTuple
@@ -27,8 +31,13 @@ from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
 from aucmax.online.engine import L2, Table, Visit
 from aucmax.online.engine.centred_rows import centred_row
-from aucmax.online.engine.feature_table import class_means, ridge
-from aucmax.online.engine.statistics import class_prior, weight_of
+from aucmax.online.engine.feature_table import class_means, mean_square, ridge
+from aucmax.online.engine.statistics import (
+    class_prior,
+    effective_width,
+    mean_norm,
+    weight_of,
+)
 from aucmax.online.engine.step_sizes import step_at
 
 _STRETCH = 16.0  # steps at least between two updates of all weights
@@ -72,6 +81,7 @@ def update(
     how: Visit,
     eta0: float,
     schedule: int,
+    power: float,
     implicit: bool,
     l1: float,
     average: bool,  # not used: SPAM-NET returns the last iterate
@@ -93,16 +103,23 @@ def update(
 
         # A new η, and an update of all weights.
         if t == 0.0 or news.stale or (since >= _STRETCH and touched >= g.shape[0]):
-            next_eta = step_at(schedule, eta0, table, t + 1.0)
+            active = 0.0
             for j in range(g.shape[0]):
                 if scale[j] > 0.0:
                     w[j] = leader(table, g, j, l2, l1, eta, paid)
-                    if t > 0.0:
-                        g[j] += (1.0 / next_eta - 1.0 / eta) * (w[j] / scale[j])
+                    active += scale[j] * mean_square(table, j) if w[j] != 0.0 else 0.0
+            share = max(active / mean_norm(table), 1.0 / effective_width(table))
+            share = min(share, 1.0) if t > 0.0 else 1.0
+            next_eta = step_at(schedule, eta0, power, table, t + 1.0, share)
+            change = 1.0 / next_eta - 1.0 / eta if t > 0.0 else 0.0
+            for j in range(g.shape[0]):
+                if scale[j] > 0.0:
+                    g[j] += change * (w[j] / scale[j])
             a, b = engine.class_scores(table)
             eta, since, touched = next_eta, 0.0, 0.0
 
-        # Current weights of the row's features; its score and its squared length.
+        # Current weights of the row's features; its score and the squared length that
+        # the step can change it by.
         s = x_x = 0.0
         length = centred_row(X, i, table.ref, how.listed, x, at)
         for k in range(length):
@@ -113,7 +130,7 @@ def update(
             b += (new - w[j]) * m_neg
             w[j] = new
             s += new * x[k]
-            x_x += (scale[j] * x[k]) * x[k]
+            x_x += (scale[j] * x[k]) * x[k] if new != 0.0 else 0.0
 
         # The step, along the row.
         weight = weight_of(y, i, table)

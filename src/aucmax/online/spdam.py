@@ -198,8 +198,8 @@ class SPDAM(BatchAUC):
     moments, the gradient at zero and κ² (more if there are few batches). The error
     falls by a constant factor per round.
 
-    As printed: ``SPDAM(l2, batch_size=m, schedule="printed")``, with λ = l2/2, and σ, τ
-    and θ of Theorem 5.1 (σ is misprinted there: see the module).
+    As published: ``SPDAM(l2, batch_size=m, schedule="printed")``, with λ = l2/2, and
+    σ, τ and θ of Theorem 5.1 (σ is misprinted there: see the module).
 
     References
     ----------

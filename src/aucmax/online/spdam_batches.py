@@ -128,16 +128,31 @@ def visit(
     return np.concatenate(parts), np.cumsum([len(part) for part in parts])
 
 
+@kernel
+def _shuffle_starts(
+    rows: NDArray[np.int64], swaps: NDArray[np.int64], drawn: NDArray[np.int64]
+) -> None:
+    """Draw batches by the first swaps of a shuffle each (Fisher and Yates); O(m)."""
+    for batch in range(swaps.shape[0]):
+        for k in range(swaps.shape[1]):
+            other = swaps[batch, k]
+            rows[k], rows[other] = rows[other], rows[k]
+            drawn[batch, k] = rows[k]
+
+
 def draw(
     y: Float, m: int, rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows and batch ends of a pass as printed: batches are drawn anew."""
-    present = np.flatnonzero(y)
-    batches = ceil(len(present) / m)
-    parts = [
-        np.sort(present[rng.permutation(len(present))[:m]]) for _ in range(batches)
-    ]
-    return np.concatenate(parts), m * np.arange(1, batches + 1)
+    """Return the rows and batch ends of a pass as published: batches are drawn anew.
+
+    A batch has m different rows, sorted.
+    """
+    rows = np.flatnonzero(y)
+    first, batches = np.arange(m), ceil(len(rows) / m)
+    swaps = first + (rng.random_sample((batches, m)) * (len(rows) - first)).astype(int)
+    drawn = np.empty_like(swaps)
+    _shuffle_starts(rows, swaps, drawn)
+    return np.sort(drawn, axis=1).ravel(), m * np.arange(1, batches + 1)
 
 
 def longest(X: Rows, share: Float, table: Table, dual: Float, how: Known) -> float:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from aucmax.base.class_moments import ClassMoments
+from aucmax.base.constraints import COUNT
 from aucmax.core.jit import kernel
 from aucmax.core.rows import Float, Rows, mark_row, zeros_for
 from aucmax.online import engine
@@ -171,10 +172,14 @@ class SVRGAUC(BatchAUC):
     schedule : {"constant", "printed"}, default="constant"
         "printed" takes the steps of the thesis: rows drawn evenly, ``eta0`` a plain
         number, each epoch from the end of the last one.
+    update_frequency : int or None, default=None
+        Number m of steps between two full gradients (an epoch); None is the number of
+        rows.
     max_iter : int, default=100
-        Maximum number of passes over the data; an epoch takes two: one of steps, one
-        for the full gradient. A ``ConvergenceWarning`` is raised if ``tol`` is not
-        reached. ``tol=0`` makes all passes.
+        Maximum number of passes over the data; an epoch takes two, one of steps and
+        one for the full gradient (with ``update_frequency``, m/n and one, rounded up).
+        A ``ConvergenceWarning`` is raised if ``tol`` is not reached. ``tol=0`` makes
+        all passes.
     tol : float or None, default=None
         Stop when the gradient, at unit scale, is at most this times that at zero. None
         is 1e-4, or an eighth of the sampling error of that at zero if there are more
@@ -193,8 +198,8 @@ class SVRGAUC(BatchAUC):
     ten per row. ``fit`` makes three more passes, for class moments, the gradient at
     zero and the norms of rows. The error falls by a constant factor per epoch.
 
-    As printed: ``SVRGAUC(l2, l1=l1, eta0=eta, schedule="printed", tol=0)``, with m, the
-    number of inner steps, that of the rows. These steps cost O(d).
+    As published: ``SVRGAUC(l2, l1=l1, eta0=eta, schedule="printed",
+    update_frequency=m, tol=0)``. These steps cost O(d).
 
     References
     ----------
@@ -217,6 +222,7 @@ class SVRGAUC(BatchAUC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BatchAUC._parameter_constraints,
         "schedule": [StrOptions({"constant", "printed"})],
+        "update_frequency": [COUNT, None],
     }
 
     def __init__(
@@ -226,6 +232,7 @@ class SVRGAUC(BatchAUC):
         l1: float = 0.0,
         eta0: float = 0.3,
         schedule: str = "constant",
+        update_frequency: int | None = None,
         max_iter: int = 100,
         tol: float | None = None,
         random_state: Any = None,
@@ -234,6 +241,7 @@ class SVRGAUC(BatchAUC):
         self.l1 = l1
         self.eta0 = eta0
         self.schedule = schedule
+        self.update_frequency = update_frequency
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -256,18 +264,19 @@ class SVRGAUC(BatchAUC):
         if curvature == 0.0:  # all rows are equal: zero is the minimum
             return np.zeros(self.n_features_in_), 1, 0.0
         how = engine.visit(X, table, False, True)
-        eta = float(self.eta0) / curvature
+        eta, n = float(self.eta0) / curvature, int(np.count_nonzero(share))
 
         def run(point: Float, halvings: int, left: int) -> int:
             start_at(point, state)
-            order = draw_evenly(chance, rng) if printed else draw(chance, rng)
+            m = min(self.update_frequency or n, left * n)
+            order = (draw_evenly if printed else draw)(chance, m, rng)
             update(X, y, order, state, how, eta * 0.5**halvings, l2, l1)
             if printed and not np.isfinite(weights(table)).all():
                 raise ValueError(
                     f"SVRGAUC has diverged: the printed steps of eta0={self.eta0:g} "
                     "are too long. Use a smaller eta0."
                 )
-            return 1
+            return -(-m // n)
 
         return snapshots.descend(
             X, share, table, how, (l2, l1), self.max_iter, tol, run, plain=printed

@@ -69,8 +69,8 @@ def prox_row(
     return a, b
 
 
-def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Return n of n rows by systematic sampling, in random order.
+def draw(chance: Float, m: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return m rows by systematic sampling, in random order.
 
     Each row is drawn as often as expected, up to rounding. Shuffling separates the
     draws of a heavy row: steps at equal rows in a row would make one too long a step.
@@ -78,13 +78,13 @@ def draw(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
     present = np.flatnonzero(chance)  # rows of weight zero are ignored
     n = len(present)
     upto = np.cumsum(chance[present])
-    points = (np.arange(n) + rng.uniform(size=n)) * (upto[-1] / n)
+    points = (np.arange(m) + rng.uniform(size=m)) * (upto[-1] / m)
     drawn: NDArray[np.int64] = present[np.minimum(np.searchsorted(upto, points), n - 1)]
     rng.shuffle(drawn)
     return drawn
 
 
-def draw_evenly(chance: Float, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Return n of n rows, drawn with replacement."""
+def draw_evenly(chance: Float, m: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return m rows, drawn with replacement."""
     present = np.flatnonzero(chance)
-    return present[rng.randint(len(present), size=len(present))]
+    return present[rng.randint(len(present), size=m)]

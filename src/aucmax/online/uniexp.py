@@ -16,7 +16,10 @@ Deviations from the papers, none of which moves the minimum:
 * rows are centred and steps scaled feature by feature (:mod:`aucmax.online.engine`);
 * the loss is multiplied by 4p(1 - p), so that row weights are 2(1 - p) and 2p, and step
   sizes count effective rows (:mod:`aucmax.online.engine.step_sizes`), as in SPAM;
-* a weighted average of the iterates is returned.
+* a weighted average of the iterates is returned;
+* before each further pass of ``fit``, steps are scaled by the curvature of the loss at
+  the weights so far: rows count by their loss, up to one. Otherwise a few rows with
+  large values, which are right already, dictate small steps for a feature.
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -25,13 +28,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from aucmax.base.class_moments import measure
 from aucmax.core.jit import inlined, kernel
+from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows
 from aucmax.online import engine
 from aucmax.online.base import OnlineAUC
 from aucmax.online.engine import Table, Visit, learn, look_row, move_row, renew
 from aucmax.online.engine import statistics as stats
-from aucmax.online.engine.step_sizes import INVSQRT, step_size
+from aucmax.online.engine.feature_table import NORM, WIDTH
+from aucmax.online.engine.known_moments import fit_scales_to_curvature
+from aucmax.online.engine.step_sizes import INVSQRT, ROOT, step_size
 
 # Slots of State.z: steps; the bias b of centred rows.
 T, BIAS = range(2)
@@ -89,7 +96,7 @@ def update(
         p, sign = stats.class_prior(table), 1.0 if y[i] > 0.0 else -1.0
         balance = 4.0 * p * (1.0 - p)
         norm, width = stats.mean_norm(table) + 1.0, stats.effective_width(table)
-        eta = step_size(INVSQRT, eta0, norm, width, t, balance, 0.0)
+        eta = step_size(INVSQRT, eta0, ROOT, norm, width, t, balance, 0.0)
         eta = eta0 / balance if printed else eta
         eta *= stats.weight_of(y, i, table) * 2.0 * (1.0 - p if y[i] > 0.0 else p)
         s, x_x, _, _ = look_row(X, i, table, how)
@@ -137,11 +144,12 @@ class UniExp(OnlineAUC):
     Notes
     -----
     A row costs O(nnz); memory is ten numbers per feature. ``fit`` makes one more pass
-    for exact class moments, ``partial_fit`` uses running ones. There is no penalty: if
+    for exact class moments, and one before each further pass for the curvature of the
+    loss; ``partial_fit`` uses running moments. There is no penalty: if
     a linear score separates the classes, the weights grow without bound, ever more
     slowly. One mislabelled outlier can outweigh all other rows.
 
-    As printed: ``UniExp(eta0=eta, schedule="printed", step="explicit",
+    As published: ``UniExp(eta0=eta, schedule="printed", step="explicit",
     precondition=False, average=False)`` and ``partial_fit``. The papers have no
     pseudo-code: they name the loss, its weights and that it was run online.
 
@@ -189,6 +197,25 @@ class UniExp(OnlineAUC):
 
     def _start(self, n_features: int) -> State:
         return init(n_features, bool(self.precondition))
+
+    def _again(self, rows: Rows, signed: Float, state: State) -> None:
+        if not self.precondition or self.schedule == "printed":
+            return
+        table, present = state.table, signed != 0.0
+        w = engine.weights(table)
+        score = times(rows, w) - float(np.sum(table.ref * w)) + state.z[BIAS]
+        margin = np.where(present, np.sign(signed) * score, 0.0)
+        loss = np.exp(-np.maximum(margin, 0.0))  # its second derivative, too
+        fit_scales_to_curvature(table, measure(rows, signed * loss, len(w)))
+
+    def _run(
+        self, rows: Rows, signed: Float, state: State, rng: np.random.RandomState
+    ) -> None:
+        table = state.table
+        usual = engine.scales(table).copy(), table.stats[[NORM, WIDTH]]
+        super()._run(rows, signed, state, rng)
+        # For partial_fit, whose scales are those of the features alone.
+        engine.scales(table)[:], table.stats[[NORM, WIDTH]] = usual
 
     def _update(
         self, X: Rows, y: Float, order: NDArray[np.int64], state: State, how: Visit

@@ -504,7 +504,9 @@ def _periods(summary: Summary, level: str) -> tuple[str, str, str]:
         "0.1 is a moderate shift, above 0.25 a large one."
     )
     table = _table(heads, rows, caption=note)
-    return "time", "Time", f'<div class="charts">{chart}<div>{table}</div></div>'
+    advice = f"<p><b>{escape(summary.advice)}</b></p>" if summary.advice else ""
+    body = f'{advice}<div class="charts">{chart}<div>{table}</div></div>'
+    return "time", "Time", body
 
 
 def _importances(

@@ -18,7 +18,7 @@ from aucmax.metrics.calibration import (
     calibration_error,
     calibration_line,
 )
-from aucmax.metrics.comparison import AUCTest, auc_test
+from aucmax.metrics.comparison import AUCTest, auc_test, auc_test_unpaired
 from aucmax.metrics.decisions import (
     Confusion,
     DecisionCurve,
@@ -40,6 +40,8 @@ from aucmax.metrics.top import precision_interval, top
 
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
 _CURVE = 300  # points of a drawn curve
+_FEW_PERIODS = 3  # too few for advice
+_DROP, _SHIFT = 0.01, 0.25  # of AUC and of the stability index, for training again
 _BINS = 40  # of the distributions of scores
 RATES = (0.01, 0.05, 0.1)  # false positive rates with a recall
 
@@ -95,6 +97,7 @@ class Summary(NamedTuple):
     bin_neg: NDArray[np.float64]
     groups: GroupAUCs | None
     periods: list[Period]
+    advice: str  # whether to train again, and why; "" without periods
 
 
 def summarise(
@@ -150,6 +153,7 @@ def summarise(
         if group is None
         else auc_by_group(positive, main, group, level=level),
         periods=[] if period is None else _periods(positive, main, period, level),
+        advice="" if period is None else _advice(positive, main, np.asarray(period)),
     )
 
 
@@ -331,6 +335,30 @@ def _periods(
         )
         for one in ordered
     ]
+
+
+def _advice(positive: NDArray[np.bool_], score: Any, period: NDArray[Any]) -> str:
+    """Return whether to train again, from the first and the last third of the time."""
+    names = np.unique(period.astype(str))
+    if names.size < _FEW_PERIODS:
+        return ""
+    third = names.size // 3
+    early = np.isin(period.astype(str), names[:third])
+    late = np.isin(period.astype(str), names[-third:])
+    shift = stability_index(score[early], score[late]).value
+    for rows in (early, late):
+        if positive[rows].all() or not positive[rows].any():
+            return ""
+    test = auc_test_unpaired(positive[late], score[late], positive[early], score[early])
+    value = f"AUC {test.difference:+.3f} (p = {test.pvalue:.2g})"
+    found = (
+        f"From the first to the last third of the periods: {value}, PSI {shift:.2f}."
+    )
+    if test.difference < -_DROP and test.pvalue < 0.05:
+        return f"Training again is advised: the AUC falls. {found}"
+    if shift > _SHIFT:
+        return f"Training again is advised: the scores have shifted. {found}"
+    return f"Training again is not needed yet. {found}"
 
 
 def explorer(summary: Summary) -> dict[str, Any]:

@@ -24,20 +24,20 @@ def periods(time: ArrayLike) -> NDArray[np.str_]:
         raise ValueError(
             f"time has shape {values.shape}, but must have one date per row"
         )
-    moments = _moments(values)
-    if moments is None:
+    dates = moments(values)
+    if dates is None:
         return values.astype(str)
-    missing = np.isnat(moments)
+    missing = np.isnat(dates)
     if missing.all():
         return np.full(values.size, MISSING)
     for unit in _UNITS:
-        names = _names(moments, unit)
+        names = _names(dates, unit)
         if np.unique(names[~missing]).size <= _MOST:
             break
     return np.where(missing, MISSING, names)
 
 
-def _moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
+def moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
     """Return dates, or None if the values are not dates."""
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
@@ -50,20 +50,20 @@ def _moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
     if notation not in DATES:
         return None
     seconds, _ = read(notation, Words(codes, words))
-    moments = np.full(values.size, np.datetime64("NaT", "s"))
+    found = np.full(values.size, np.datetime64("NaT", "s"))
     dated = np.isfinite(seconds)
-    moments[dated] = np.floor(seconds[dated]).astype("int64").astype("datetime64[s]")
-    return moments
+    found[dated] = np.floor(seconds[dated]).astype("int64").astype("datetime64[s]")
+    return found
 
 
-def _names(moments: NDArray[np.datetime64], unit: str) -> NDArray[np.str_]:
+def _names(dates: NDArray[np.datetime64], unit: str) -> NDArray[np.str_]:
     if unit == "Q":
-        months = moments.astype("datetime64[M]").astype("int64")
+        months = dates.astype("datetime64[M]").astype("int64")
         years = (1970 + months // 12).astype(str)
         quarters = (1 + months % 12 // 3).astype(str)
         return np.char.add(np.char.add(years, "-Q"), quarters)
     if unit == "W":  # named by their Monday; 1970-01-01 was a Thursday
-        days = moments.astype("datetime64[D]").astype("int64")
+        days = dates.astype("datetime64[D]").astype("int64")
         mondays = (days + 3) // 7 * 7 - 3
         return mondays.astype("datetime64[D]").astype(str)
-    return moments.astype(f"datetime64[{unit}]").astype(str)
+    return dates.astype(f"datetime64[{unit}]").astype(str)

@@ -175,6 +175,10 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
             kept.append(held)
         observer.progress(progress, batch.done)
     rows = concatenate(learnt)
+    extra = {
+        name: np.concatenate([batch.extra[name] for batch in learnt])
+        for name in learnt[0].extra
+    }
     del learnt
     _check_classes(run)
     run.spreads = Spreads.of(rows[0])
@@ -183,7 +187,9 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
         encoder = None
         if isinstance(run.source, TableSource):
             encoder = run.source.encoder
-        run.estimator.fit_encoded(*rows, encoder=encoder, progress=observer.fitted)
+        run.estimator.fit_encoded(
+            *rows, encoder=encoder, extra=extra, progress=observer.fitted
+        )
     else:
         run.estimator.fit(*rows)
     return kept

@@ -59,7 +59,7 @@ PROTOCOL = Protocol(
     },
     unstated=(
         "Scaling: the files as they are distributed. Ours of covtype has raw values, "
-        "on which no step size of the printed algorithms gets to 0.60; LIBSVM has a "
+        "on which no step size of the published algorithms has 0.60; LIBSVM has a "
         "scaled file, too, and here features are scaled to [-1, 1].",
         "Whether the 4:1:1 split is drawn anew for each of the five runs: here it is "
         "one split, and the order of the training rows is drawn.",

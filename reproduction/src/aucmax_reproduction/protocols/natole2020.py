@@ -50,7 +50,7 @@ _ANOMALIES = _BENCHMARK._replace(
         "arrhythmia": Subject("arrhythmia"),
         "australian": Subject("australian"),
         "breastw": Subject("breastw"),
-        "cod-rna": Subject("cod-rna", note="9 features are printed, 8 are here"),
+        "cod-rna": Subject("cod-rna", note="9 features are stated, 8 are here"),
         "mammography": sets.ABSENT,
         "spambase": Subject("spambase"),
         "thyroid": Subject("thyroid"),

@@ -76,6 +76,12 @@ class Coordinates:
         """Convert a gradient with respect to w into one with respect to u."""
         return self.unit * g
 
+    def only(self, active: NDArray[np.bool_]) -> "Coordinates":
+        """Return the same coordinates with the other weights fixed at zero."""
+        other = copy(self)
+        other.unit = np.where(active, self.unit, 0.0)
+        return other
+
 
 class FullCoordinates(Coordinates):
     """Coordinates in which the square loss has curvature one in all directions."""
@@ -102,6 +108,15 @@ class FullCoordinates(Coordinates):
         out = np.zeros(len(self.unit))
         out[self.varies] = self._solve((self.unit * g)[self.varies], transposed=False)
         return out
+
+    def only(self, active: NDArray[np.bool_]) -> "FullCoordinates":
+        """Return the same coordinates with the other weights fixed at zero."""
+        other = copy(self)
+        other.unit, other.varies = np.where(active, self.unit, 0.0), active
+        rows = self.L[active[self.varies]]
+        L = cholesky(rows @ rows.T, lower=True, check_finite=False)
+        other.L = np.asfortranarray(L)
+        return other
 
     def _solve(self, right: Float, *, transposed: bool) -> Float:
         """Return L⁻¹ or L⁻ᵀ times ``right``, without SciPy's slow checks."""
@@ -190,7 +205,7 @@ class Objective:
         return float(np.sqrt(_dot(weight, centred * centred))) + 1e-300
 
 
-def _newton_step(
+def newton_step(
     o: Objective, c: Coordinates, point: Point, g: Float, forcing: float
 ) -> tuple[Float, Float]:
     """Return the approximate Newton step, and its scores.
@@ -262,7 +277,7 @@ def descend(
                 ahead = max(ahead, 0.9 * forcing * forcing)
             forcing = min(max(ahead, 0.5 * goal / norm), _FORCING)
         before = norm
-        d, steps = _newton_step(o, c, here.point, h, forcing)
+        d, steps = newton_step(o, c, here.point, h, forcing)
         move = c.weights(d)
         slope = _dot(d, h)
         if slope >= -_ROUNDING * abs(J):

@@ -252,14 +252,20 @@ def refresh(table: Table, l2: L2, precondition: bool) -> float:
 
 
 @kernel
-def penalise(table: Table, l2: L2, due: float) -> None:
-    """Apply the proximal map of ``due`` times the penalty; O(d)."""
+def penalise(table: Table, l2: L2, due: float, l1: float = 0.0) -> None:
+    """Apply the proximal map of ``due`` times the penalty; O(d).
+
+    With ``l1``, the penalty has l1 ‖w‖₁, too.
+    """
     feat, past = table.feat, table.stats[PAST]
     for j in range(feat.shape[1]):
         w = feat[W, j]
         if w == 0.0:  # most features of a wide table
             continue
-        shrunk = w / (1.0 + due * ridge(feat, j, l2) * feat[D, j])
+        soft = w
+        if l1 > 0.0:
+            soft -= min(max(w, -due * l1 * feat[D, j]), due * l1 * feat[D, j])
+        shrunk = soft / (1.0 + due * ridge(feat, j, l2) * feat[D, j])
         feat[W, j] = shrunk
         feat[U, j] += past * (shrunk - w)
 

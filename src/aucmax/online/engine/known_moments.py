@@ -1,6 +1,7 @@
 """Feature tables from known class moments, for ``fit``."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.base.class_moments import NEG, POS, ClassMoments
 from aucmax.core.jit import kernel
@@ -28,6 +29,9 @@ from aucmax.online.engine.feature_table import (
 # streams, whose weights follow the scales: there it did harm. docs/benchmarks.md, "Rare
 # features", has the measurements.
 PRIOR = 2.0
+# Scales that follow the curvature of a loss: their largest growth, and the number of
+# rows per feature below which they do not, as the minimum would fit noise.
+_GROWTH, _ROWS = 1000.0, 10.0
 
 
 @kernel
@@ -81,11 +85,36 @@ def fit_table_to_ridge(
         return
     second = 1.0 / table.feat[D][varies]
     scale = 1.0 / (second + 0.25 * l2[varies])
+    _set_scales(table, varies, second, scale)
+    table.stats[MILDEST], table.stats[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]
+
+
+def fit_scales_to_curvature(table: Table, moments: ClassMoments) -> None:
+    """Scale steps by the curvature of a loss that is not quadratic.
+
+    ``moments`` are those of rows weighted by the second derivative of their loss, at
+    most one. So a feature whose largest values have no curvature left gets larger
+    steps, by at most ``_GROWTH``.
+    """
+    varies = table.feat[D] > 0.0
+    many = table.stats[ROWS] >= _ROWS * np.count_nonzero(varies) > 0.0
+    if not (many and moments.weight.all()):
+        return
+    share = 0.5 * moments.weight / table.n
+    off = moments.mean[:, varies] - table.ref[varies]
+    second = share @ (moments.variance[:, varies] + off * off)
+    usual = 0.5 * (table.feat[SQ : SQ + 2, varies] / table.n[:, np.newaxis]).sum(axis=0)
+    scale = 1.0 / np.maximum(second, usual / _GROWTH)
+    _set_scales(table, varies, second, scale)
+
+
+def _set_scales(
+    table: Table, varies: NDArray[np.bool_], second: Float, scale: Float
+) -> None:
+    """Set the scales of the features that vary, given their mean squares."""
     table.feat[D][varies] = scale
-    stats = table.stats
-    stats[NORM] = (second * scale).sum()
-    stats[WIDTH] = stats[NORM] / (second * scale).max()
-    stats[MILDEST], stats[HARDEST] = np.sort(l2[varies] * scale)[[0, -1]]
+    table.stats[NORM] = (second * scale).sum()
+    table.stats[WIDTH] = table.stats[NORM] / (second * scale).max()
 
 
 def centres(moments: ClassMoments) -> Float:

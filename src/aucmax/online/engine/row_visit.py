@@ -144,7 +144,7 @@ def falls_due(table: Table, how: Visit, eta: float) -> bool:
 
 
 @inlined
-def settle(table: Table, how: Visit) -> None:
+def settle(table: Table, how: Visit, l1: float = 0.0) -> None:
     """Apply the penalty that is due, O(d); it amortises to O(1) a step."""
-    penalise(table, how.l2, penalty_due(table))
+    penalise(table, how.l2, penalty_due(table), l1)
     clear_penalty(table)

@@ -16,14 +16,22 @@ from aucmax.core.jit import inlined
 from aucmax.online.engine import statistics as stats
 from aucmax.online.engine.feature_table import Table
 
+ROOT = 0.5  # the usual power of the number of rows with which step sizes fall
 CONSTANT, INVSQRT, INV, PRINTED = range(4)
 SCHEDULES = {"constant": CONSTANT, "invsqrt": INVSQRT, "inv": INV, "printed": PRINTED}
+
+
+@inlined
+def raised(t: float, power: float) -> float:
+    """Return t to the ``power``; the usual root is faster than a power."""
+    return np.sqrt(t) if power == 0.5 else t**power
 
 
 @inlined
 def step_size(
     schedule: int,
     eta0: float,
+    power: float,
     norm: float,
     width: float,
     t: float,
@@ -33,14 +41,14 @@ def step_size(
     r"""Return the step size at row ``t``.
 
     ``constant``: :math:`\eta_0 / \bar\kappa^2`; ``invsqrt``: that over
-    :math:`\sqrt{1 + \tilde t / m}`, m the ``width``; ``inv``:
+    :math:`(1 + \tilde t / m)^\theta`, m the ``width``, θ the ``power``; ``inv``:
     :math:`1 / (\bar\kappa^2 / \eta_0 + \mu t)`, :math:`\mu` the ``convexity`` of the
-    penalty. ``balance`` is 4p(1 - p). ``printed``: :math:`\eta_0 / \sqrt t`.
+    penalty. ``balance`` is 4p(1 - p). ``printed``: :math:`\eta_0 / t^\theta`.
     """
     if schedule == PRINTED:
-        return eta0 / np.sqrt(t)
+        return eta0 / raised(t, power)
     if schedule == INVSQRT:
-        return eta0 / (norm * np.sqrt(1.0 + (balance / width) * t))
+        return eta0 / (norm * raised(1.0 + (balance / width) * t, power))
     if schedule == INV:
         return eta0 / (norm + eta0 * convexity * t)
     return eta0 / norm
@@ -60,10 +68,20 @@ def explicit(eta: float, ridge: float) -> float:
 
 
 @inlined
-def step_at(schedule: int, eta0: float, table: Table, t: float) -> float:
-    """Return the step size at row ``t``, relative to the rows of the table."""
-    norm, width = stats.mean_norm(table), stats.effective_width(table)
+def step_at(
+    schedule: int,
+    eta0: float,
+    power: float,
+    table: Table,
+    t: float,
+    share: float = 1.0,
+) -> float:
+    """Return the step size at row ``t``, relative to the rows of the table.
+
+    ``share`` is the fraction of the squared norm of a row in features that move.
+    """
+    norm, width = stats.mean_norm(table) * share, stats.effective_width(table) * share
     p = stats.class_prior(table)
     pq = p * (1.0 - p)
     mu = pq * stats.convexity(table)
-    return step_size(schedule, eta0, norm, width, t, 4.0 * pq, mu)
+    return step_size(schedule, eta0, power, norm, width, t, 4.0 * pq, mu)

@@ -1,0 +1,86 @@
+"""Splits that do not flatter: forward in time, and never through a group."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.core.rows import Float, Index
+from aucmax.tables.periods import moments
+
+_DAY = 86_400.0  # seconds
+_CUTS = (0.6, 0.8)  # shares of the rows before each test block
+
+
+class SplitComparison(NamedTuple):
+    """AUC of one boosted model by random folds, and by the honest splits."""
+
+    member: str
+    random: float
+    honest: float
+
+
+class Design(NamedTuple):
+    """Time and group of each row, if they are known."""
+
+    time: Float | None  # seconds, or numbers; NaN if missing
+    group: NDArray[Any] | None
+
+    @property
+    def plain(self) -> bool:
+        """Return whether neither is known."""
+        return self.time is None and self.group is None
+
+    def chosen(self, rows: Index | NDArray[np.bool_]) -> "Design":
+        """Return some of the rows."""
+        return Design(
+            None if self.time is None else self.time[rows],
+            None if self.group is None else self.group[rows],
+        )
+
+
+def time_of_rows(values: Any, name: str) -> Float:
+    """Return a column of dates or numbers as floats that increase with time."""
+    column = np.asarray(values)
+    dates = moments(column)
+    if dates is not None:
+        seconds = dates.astype("datetime64[s]").astype(np.float64)
+        seconds[np.isnat(dates)] = np.nan
+        return seconds
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"time={name!r}: the values of this column are neither dates nor numbers, "
+            f"such as {column[0]!r}."
+        ) from None
+
+
+def time_splits(design: Design, gap: float, dates: bool) -> list[tuple[Index, Index]]:
+    """Return forward splits: two test blocks, each after its training rows.
+
+    A block ends at a moment, not within one. Training rows are older than the block by
+    more than ``gap``, in days for dates. Rows without a time are training rows. With
+    groups, training rows of a group in the test block are left out.
+    """
+    time, group = design
+    assert time is not None
+    known = time[~np.isnan(time)]
+    distinct = np.unique(known)
+    if distinct.size < 3:
+        raise ValueError(
+            f"time has {distinct.size} distinct values: at least 3 are needed to train "
+            "on earlier and test on later rows."
+        )
+    starts = [float(np.quantile(known, share, method="higher")) for share in _CUTS]
+    starts = sorted({max(start, distinct[1]) for start in starts})
+    ends = [*starts[1:], np.inf]
+    wait = gap * (_DAY if dates else 1.0)
+    splits = []
+    for start, end in zip(starts, ends, strict=True):
+        test = np.flatnonzero((time >= start) & (time < end))
+        before = np.isnan(time) | (time < start - wait)
+        if group is not None:
+            before &= ~np.isin(group, group[test])
+        splits.append((np.flatnonzero(before), test))
+    return splits

@@ -1,0 +1,91 @@
+"""Columns that tell the label: a warning before anyone trusts the AUC."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.blend.columns import TableRows
+from aucmax.core.validation import DataWarning
+from aucmax.metrics.inputs import area, classes
+
+_LEAK = 0.99  # AUC of a single column
+_FEW = 20  # rows of a class, or with a value, that are too few to tell
+
+
+class Leak(NamedTuple):
+    """A column that may be known only after the outcome."""
+
+    column: str
+    auc: float
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"Column {self.column!r} {self.reason} (AUC {self.auc:.4f} alone). If it "
+            "is known only after the outcome, leave it out with drop."
+        )
+
+
+def find_leaks(
+    columns: Any,
+    levels: NDArray[np.int64],
+    names: Sequence[str],
+    positive: NDArray[np.bool_],
+) -> list[Leak]:
+    """Return the columns that predict the label nearly alone.
+
+    ``levels`` has the number of codes of each column, 0 for numbers.
+    """
+    if min(np.count_nonzero(positive), np.count_nonzero(~positive)) < _FEW:
+        return []
+    found = []
+    for values, count, name in zip(columns.T, levels, names, strict=True):
+        known = ~np.isnan(values)
+        alone = _alone(values, known, int(count), positive)
+        if alone > _LEAK:
+            found.append(Leak(name, alone, "predicts the label nearly alone"))
+        elif _FEW <= np.count_nonzero(known) < known.size and positive[known].all():
+            found.append(Leak(name, alone, "has a value for positive rows only"))
+    return found
+
+
+def _alone(
+    values: NDArray[Any], known: NDArray[np.bool_], count: int, positive: NDArray[Any]
+) -> float:
+    """Return the AUC of one column, in the better direction."""
+    if count:
+        return _by_category(np.where(known, values, count).astype(int), positive)
+    if not known.any():
+        return 0.5
+    # Missing values may be at either end.
+    below = np.where(known, values, values[known].min() - 1.0)
+    above = np.where(known, values, values[known].max() + 1.0)
+    areas = [area(classes(positive, score.astype(float))) for score in (below, above)]
+    return max(max(a, 1.0 - a) for a in areas)
+
+
+def _by_category(codes: NDArray[np.int64], positive: NDArray[np.bool_]) -> float:
+    """Return the AUC of shares of positives, each half scored by the other."""
+    scores = np.empty(codes.size)
+    half = np.arange(codes.size) % 2 == 0
+    for mine in (half, ~half):
+        rows = np.bincount(codes[~mine], minlength=codes.max() + 1)
+        hits = np.bincount(codes[~mine], positive[~mine], codes.max() + 1)
+        rate = positive[~mine].mean()
+        scores[mine] = ((hits + rate) / (rows + 1.0))[codes[mine]]
+    return area(classes(positive, scores))
+
+
+def warn_of_leaks(
+    rows: TableRows, names: Sequence[str], positive: NDArray[np.bool_]
+) -> None:
+    """Warn of columns that may be known only after the outcome."""
+    if rows.view is None or rows.columns is None:
+        return
+    if len(names) != rows.columns.shape[1]:
+        return
+    for leak in find_leaks(rows.columns, rows.view.levels, names, positive):
+        warnings.warn(str(leak), DataWarning, stacklevel=6)

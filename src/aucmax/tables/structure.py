@@ -1,0 +1,81 @@
+"""Columns that look like time or like groups of rows, for a note to the user."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.tables.periods import moments
+
+_GROUP = re.compile(
+    r"(^|[_ .-])(id|ids|nbr|no|num|number|code|key|customer|client|patient|user|member"
+    r"|account|device|card|merchant|household|policy|tailnum|agent|location)$|[a-z]Id$",
+    re.I,
+)
+_MOST_ROWS = 20_000  # that are looked at
+_LEAST_SHARE = 0.001  # of distinct values among the rows
+_MOST_SHARE = 0.8
+_STRONG = 5.0  # standard deviations by which labels agree within groups
+
+
+class Hint(NamedTuple):
+    """A column that may call for other splits."""
+
+    column: str
+    kind: str  # "time" or "group"
+    reason: str
+
+    def __str__(self) -> str:
+        if self.kind == "time":
+            return (
+                f"Column {self.column!r} {self.reason}: if new rows come later than "
+                f"these, time={self.column!r} tests on later rows."
+            )
+        return (
+            f"Column {self.column!r} {self.reason}: if new rows are of other groups, "
+            f"group={self.column!r} keeps each group in one fold."
+        )
+
+
+def find_structure(
+    columns: Mapping[str, NDArray[Any]], positive: NDArray[np.bool_]
+) -> list[Hint]:
+    """Return the columns that look like time or groups, from the first rows."""
+    found = []
+    labels = positive[:_MOST_ROWS].astype(float)
+    for name, values in columns.items():
+        some = values[:_MOST_ROWS]
+        if moments(some) is not None:
+            found.append(Hint(name, "time", "has dates"))
+        elif _increases(some):
+            found.append(Hint(name, "time", "increases from row to row"))
+        elif _GROUP.search(name) and (reason := _agreement(some, labels)):
+            found.append(Hint(name, "group", reason))
+    return found
+
+
+def _increases(values: NDArray[Any]) -> bool:
+    if values.dtype.kind not in "iuf" or values.size < 100:
+        return False
+    steps = np.diff(values.astype(float))
+    return bool((steps >= 0.0).all() and np.unique(values).size > 0.5 * values.size)
+
+
+def _agreement(values: NDArray[Any], labels: NDArray[Any]) -> str:
+    """Return why the values look like groups, "" if they do not."""
+    _, codes = np.unique(values.astype(str), return_inverse=True)
+    rows = np.bincount(codes)
+    share = rows.size / values.size
+    if not _LEAST_SHARE < share < _MOST_SHARE or rows.size < 20:
+        return ""
+    rate = labels.mean()
+    if not 0.0 < rate < 1.0:
+        return ""
+    between = np.bincount(codes, labels) - rows * rate
+    # Chi-squared with about one degree of freedom for each group.
+    statistic = float((between**2 / rows).sum()) / (rate * (1.0 - rate))
+    if statistic < rows.size + _STRONG * np.sqrt(2.0 * rows.size):
+        return ""
+    return f"repeats ({rows.size:,} values) and rows of one value have similar labels"

@@ -1,0 +1,171 @@
+"""Time and groups: splits, estimates and hints."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import aucmax
+from aucmax import BAM, AUCClassifier
+from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
+from aucmax.blend.leaks import find_leaks
+from aucmax.core.validation import DataWarning
+from aucmax.metrics import auc_interval
+from aucmax.tables.structure import find_structure
+from helpers.commands import invoke
+
+
+def test_test_blocks_are_later_than_training_rows():
+    rng = np.random.default_rng(0)
+    time = np.floor(rng.random(500) * 40)
+    splits = time_splits(Design(time, None), 0.0, False)
+    assert len(splits) == 2
+    for train, test in splits:
+        assert time[train].max() < time[test].min()
+    (_, first), (train, last) = splits
+    assert time[first].max() < time[last].min()
+    assert last.size == pytest.approx(100, abs=20)
+    assert train.size + last.size == 500  # nothing is left out at the end
+    assert time[last].max() == time.max()
+
+
+def test_gap_groups_and_missing_times():
+    rng = np.random.default_rng(1)
+    time = np.arange(300.0)
+    time[:10] = np.nan
+    group = rng.integers(0, 200, 300).astype(str)
+    for train, test in time_splits(Design(time, group), 20.0, False):
+        known = train[~np.isnan(time[train])]
+        assert time[known].max() < time[test].min() - 20.0
+        assert not set(group[train]) & set(group[test])
+        assert np.isnan(time[train]).any()
+
+
+def test_times_in_any_form():
+    days = np.datetime64("2024-01-01") + np.arange(5)
+    expected = days.astype("datetime64[s]").astype(float)
+    for form in (days, days.astype(str), pd.Series(days)):
+        np.testing.assert_array_equal(time_of_rows(form, "t"), expected)
+    assert time_of_rows([3, 1, 2], "t").tolist() == [3.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="neither dates nor numbers"):
+        time_of_rows(["spring", "autumn"], "t")
+    with pytest.raises(ValueError, match="2 distinct values"):
+        time_splits(Design(np.array([1.0, 2.0, 2.0]), None), 0.0, False)
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    """Return a table whose relation to the label turns with time."""
+    rng = np.random.default_rng(2)
+    n = 1200
+    day = np.sort(rng.integers(0, 300, n))
+    a, b = rng.normal(size=n), rng.normal(size=n)
+    turn = day / 300
+    y = (1 - turn) * a + turn * b + 0.5 * rng.normal(size=n) > 0.7
+    when = np.datetime64("2024-01-01") + day
+    frame = pd.DataFrame(
+        {"when": when, "a": a, "b": b, "kind": rng.choice(["u", "v"], n)}
+    )
+    return frame, y
+
+
+def test_the_estimate_is_that_of_the_last_block(drifting, tmp_path):
+    frame, y = drifting
+    model = AUCClassifier([BAM()], time="when", random_state=0).fit(frame, y)
+    cut = np.quantile(frame["when"].to_numpy().astype(float), 0.8, method="higher")
+    last = frame["when"].to_numpy().astype(float) >= cut
+    assert model.auc_ == auc_interval(y[last], model.out_of_fold_[last])
+    plain = AUCClassifier([BAM()], random_state=0).fit(frame, y)
+    assert model.auc_.value < plain.auc_.value - 0.02
+    assert any("time='when'" in str(hint) for hint in plain.hints_)
+    assert "time='when'" in plain.explain()
+    assert model.hints_ == []
+    assert model.splits_ is None  # there are no boosted trees to compare
+    with pytest.raises(ValueError, match="exclude each other"):
+        AUCClassifier([BAM()], time="when", cv=3).fit(frame, y)
+    with pytest.raises(ValueError, match="no column 'date'"):
+        AUCClassifier([BAM()], time="date").fit(frame, y)
+
+
+def test_random_and_honest_splits_are_compared(drifting, tmp_path):
+    frame, y = drifting
+    model = AUCClassifier(time="when", random_state=0).fit(frame, y)
+    assert model.splits_.random > model.splits_.honest
+    assert "random split would have said" in model.explain()
+    model.save(tmp_path / "m.aucmax")
+    assert aucmax.load(tmp_path / "m.aucmax").splits_ == model.splits_
+
+
+def test_groups_are_kept_together_and_widen_the_interval():
+    rng = np.random.default_rng(3)
+    group = np.repeat(np.arange(60), 10)
+    taste = rng.normal(size=60)[group]
+    x = rng.normal(size=600) + taste
+    y = x + 2.0 * taste + rng.normal(size=600) > 0.5
+    frame = pd.DataFrame({"customer_id": group, "x": x, "kind": "k"})
+    frame.loc[::2, "kind"] = "l"
+    model = AUCClassifier([BAM()], group="customer_id", random_state=0).fit(frame, y)
+    by_rows = AUCClassifier([BAM()], random_state=0).fit(frame, y)
+    assert model.auc_.high - model.auc_.low > 1.2 * (
+        by_rows.auc_.high - by_rows.auc_.low
+    )
+    assert not any(one.column == "customer_id" for one in model.importances_)
+    given = AUCClassifier([BAM()], drop=["customer_id"], random_state=0)
+    given.fit(frame, y, groups=group.astype(str))
+    assert given.auc_ == model.auc_
+    assert any("group='customer_id'" in str(hint) for hint in by_rows.hints_)
+    with pytest.raises(ValueError, match="not both"):
+        model.fit(frame, y, groups=group)
+
+
+def test_hints_of_plain_columns_are_rare():
+    rng = np.random.default_rng(4)
+    n = 3000
+    y = rng.random(n) < 0.3
+    columns = {
+        "age": rng.integers(18, 90, n),
+        "town": rng.choice([f"t{k}" for k in range(50)], n),
+        "amount": rng.lognormal(size=n),
+        "order_id": np.arange(n),
+        "device_id": rng.integers(0, 500, n),  # labels do not agree
+    }
+    found = find_structure(columns, y)
+    assert [(hint.column, hint.kind) for hint in found] == [("order_id", "time")]
+
+
+def test_leaks_are_named_and_honest_columns_are_not():
+    rng = np.random.default_rng(5)
+    n = 2000
+    y = rng.random(n) < 0.3
+    codes = rng.integers(0, 5, n).astype(float)
+    told = np.where(y, 3.0, codes % 3)
+    paid = np.where(y & (rng.random(n) < 0.3), rng.normal(size=n), np.nan)
+    strong = y + 0.4 * rng.normal(size=n)  # AUC 0.96
+    near = np.where(y, 1.0, 0.0) + 0.01 * rng.normal(size=n)
+    columns = np.column_stack([codes, told, paid, strong, near])
+    levels = np.array([5, 5, 0, 0, 0])
+    found = find_leaks(columns, levels, ["codes", "told", "paid", "strong", "near"], y)
+    assert [leak.column for leak in found] == ["told", "paid", "near"]
+    assert "positive rows only" in str(found[1])
+    frame = pd.DataFrame({"near": near, "x": rng.normal(size=n)})
+    with pytest.warns(DataWarning, match="'near' predicts the label nearly alone"):
+        AUCClassifier([BAM()], random_state=0).fit(frame, y)
+
+
+def test_train_with_time_and_group(drifting, tmp_path):
+    frame, y = drifting
+    path = tmp_path / "t.csv"
+    frame.assign(customer=np.arange(len(y)) // 4, y=y.astype(int)).to_csv(
+        path, index=False
+    )
+    out = tmp_path / "m.aucmax"
+    options = "--label", "y", "--time", "when", "--group", "customer"
+    result = invoke("train", path, "-o", out, *options)
+    assert result.exit_code == 0, result.stderr
+    model = aucmax.load(out)
+    assert model.time == "when"
+    assert model.splits_ is not None
+    result = invoke(
+        "train", path, "-o", out, "--label", "y", "--time", "when", "--fast"
+    )
+    assert result.exit_code != 0
+    assert "--time needs the default algorithm" in result.stderr
