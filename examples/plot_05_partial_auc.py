@@ -2,9 +2,9 @@
 Partial AUC: when only low false positive rates count
 =====================================================
 
-Two models with nearly the same AUC can differ where it matters. The partial AUC looks at false
-positive rates up to a limit; standardised, it is 0.5 for chance and 1 for a perfect
-ranking.
+Two models with nearly the same AUC can differ where it matters. The partial AUC looks
+at false positive rates up to a limit; standardised, it is 0.5 for chance and 1 for a
+perfect ranking.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,9 @@ for name, score in scores.items():
         f"{name}: AUC {whole.value:.3f} ({whole.low:.3f} to {whole.high:.3f}), "
         f"partial AUC {part.value:.3f} ({part.low:.3f} to {part.high:.3f})"
     )
-print(f"p of equal partial AUC: {metrics.auc_test(y, wide, narrow, max_fpr=0.1)[-1]:.2g}")
+print(
+    f"p of equal partial AUC: {metrics.auc_test(y, wide, narrow, max_fpr=0.1)[-1]:.2g}"
+)
 
 # %%
 # The shaded strip is what the partial AUC measures:

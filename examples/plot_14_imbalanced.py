@@ -3,7 +3,8 @@ Imbalanced classification as ranking
 ====================================
 
 With one positive in a hundred rows, accuracy and a threshold of 0.5 say nothing.
-Resampling changes the scale of the scores and hardly their order. Rank the rows first, then choose a threshold with a promise.
+Resampling changes the scale of the scores and hardly their order. Rank the rows first,
+then choose a threshold with a promise.
 """
 
 import matplotlib.pyplot as plt

@@ -124,7 +124,9 @@ def run_commands(code, folder):
             )
 
 
-@pytest.mark.parametrize("page", CODE, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", CODE, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_code_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "MPLBACKEND", "Agg")

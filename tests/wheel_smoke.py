@@ -30,4 +30,6 @@ with TemporaryDirectory() as folder:
     model.save(path)
     assert np.array_equal(load(path).decision_function(X), model.decision_function(X))
     report.html(y, model.decision_function(X), Path(folder) / "report.html")
-print(f"aucmax {aucmax.__version__}: import {seconds:.2f} s; fit, save, load, report ok")
+print(
+    f"aucmax {aucmax.__version__}: import {seconds:.2f} s; fit, save, load, report ok"
+)

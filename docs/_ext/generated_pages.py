@@ -33,9 +33,7 @@ STATISTICS = {
         "operating_point confusion_at f_score best_f_score best_accuracy ks_statistic "
         "net_benefit cost_curve"
     ),
-    "Calibration": (
-        "brier_score calibration_curve calibration_line calibration_error"
-    ),
+    "Calibration": ("brier_score calibration_curve calibration_line calibration_error"),
     "Groups, time and streams": (
         "auc_by_group cross_auc stability_index expected_auc StreamingAUC"
     ),
@@ -163,7 +161,7 @@ def api() -> dict[str, str]:
         ),
         "losses": page(
             "Losses",
-            "Pairwise losses over all pairs in O(n log n), and objectives for boosting.",
+            "Pairwise losses over all pairs in O(n log n); objectives for boosting.",
             "aucmax.losses",
             {"": others},
         ),
