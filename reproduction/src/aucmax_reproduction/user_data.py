@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from aucmax.io.collect import collect, stack, widened
+from aucmax.io.collect import collect, widened
 from aucmax.io.open_data import open_data
 from aucmax.tables.labels import Task
 from aucmax_reproduction.protocol import Protocol, Subject
@@ -81,7 +82,8 @@ def load(files: tuple[str, ...]) -> tuple[Any, NDArray[Any], int]:
         if X.shape[1] != width and isinstance(X, np.ndarray):
             raise ValueError(f"{file} has {X.shape[1]} columns, not {width}.")
         labels.append(y)
-    X = stack([widened(X, width) for X, _, _ in rows])
+    parts = [widened(X, width) for X, _, _ in rows]
+    X = sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.vstack(parts)
     return X, np.concatenate(labels), len(labels[0])
 
 
