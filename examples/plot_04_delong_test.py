@@ -25,7 +25,7 @@ print(f"difference {test.difference:.4f} ({test.low:.4f} to {test.high:.4f})")
 print(f"p = {test.pvalue:.2g}")
 
 # %%
-# The two intervals alone would not tell; the paired test does:
+# The two intervals overlap; the paired test is clear:
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.8), width_ratios=[1.2, 1], layout="constrained"

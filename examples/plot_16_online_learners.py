@@ -15,9 +15,9 @@ from aucmax.report import LearningCurveDisplay
 rng = np.random.default_rng(0)
 scale = np.geomspace(1e-3, 1e3, 20)
 w = rng.normal(size=20)
-X = rng.normal(size=(10_000, 20))
-y = rng.random(10_000) < 1 / (1 + np.exp(2.5 - 0.8 * X @ w))
-parts = np.split(np.arange(10_000), 40)
+X = rng.normal(size=(5000, 20))
+y = rng.random(5000) < 1 / (1 + np.exp(2.5 - 0.8 * X @ w))
+parts = np.split(np.arange(5000), 20)
 
 figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
 for learner in (SPAM(), SOLAM(), OPAUC(), OAM(), PSAM()):
