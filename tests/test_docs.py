@@ -11,6 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,7 @@ def blocks(page):
 CODE = [page for page in PAGES if blocks(page)]
 
 
+@cache
 def names():
     """Return what the examples assume."""
     from aucmax import AUCStream
@@ -133,7 +136,7 @@ def test_code_blocks(page, tmp_path, monkeypatch):
     found = blocks(page)
     if any(language == "console" for language, *_ in found):
         write_files(tmp_path)
-    space = names()
+    space = deepcopy(names())
     for language, code, wanted in found:
         if language == "python":
             program = compile(code, str(page), "exec")
