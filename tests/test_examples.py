@@ -25,3 +25,12 @@ def test_examples(module):
 
 def test_every_estimator_has_an_example():
     assert set(aucmax.ESTIMATORS.values()) <= set(MODULES)
+
+
+def test_every_estimator_is_in_the_documentation():
+    root = Path(__file__).parents[1]
+    text = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    missing = [name for name in aucmax.ESTIMATORS if f"`{name}`" not in text]
+    assert not missing, f"add {missing} to a table of docs/algorithms.md"
+    number = f"[{len(aucmax.ESTIMATORS)} estimators]"
+    assert number in (root / "README.md").read_text(encoding="utf-8"), number

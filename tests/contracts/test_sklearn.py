@@ -205,7 +205,7 @@ def test_feature_names(estimator):
 def test_documentation(estimator):
     text = inspect.getdoc(type(estimator))
     ours = isinstance(estimator, Chain | KernelAUCCV)
-    assert ours or "References\n----------" in text
+    assert ours or "References\n----------" in text, "add a section References"
     for parameter in inspect.signature(type(estimator)).parameters.values():
         entry = re.search(rf"^{parameter.name} : (.+)$", text, re.MULTILINE)
         assert entry, f"{parameter.name} is not documented"

@@ -19,7 +19,7 @@ Deviations from the dissertation:
   rows would be paired with the same few.
 
 Chapter 5 prints μ += (α/2) y Σz for the same problem, where chapter 4 has α: that is
-``step=0.5``, and its table agrees with it (``benchmarks/bench_khalid.py``).
+``step=0.5``, and its table agrees with it.
 """
 
 from numbers import Real

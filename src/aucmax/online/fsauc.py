@@ -21,8 +21,7 @@ Deviations from the paper, none of which moves the minimum:
 * *capped* steps are explicit ones, cut where the residual of the row vanishes. Like the
   implicit steps of :mod:`aucmax.online.solam` they do not overshoot; but those, at a
   constant size, do not have their mean at the minimum, as they weigh rows by their
-  norms (``benchmarks/bench_fsauc.py`` has both). Steps of a, b and α are at most ¼, or
-  w could not follow;
+  norms. Steps of a, b and α are at most ¼, or w could not follow;
 * a and b start a stage from the class means, as α does;
 * Lemma 1 bounds the error of the class means by
   1 / (min(p, 1-p) T - √(2T log(12/δ))), which is negative until T is about
