@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from aucmax.stream.auc_stream import AUCStream as AUCStream
     from aucmax.workflows.models import load as load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Estimators: allowed in model files, and run through all contract tests.
 ESTIMATORS = {

@@ -70,8 +70,8 @@ def fit_files(
     estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM or BAMCV
         As for :func:`fit`.
     paths : str or list of str
-        Files, folders or patterns such as "part-*.parquet". Parquet files are divided
-        by row groups, others by file.
+        Files, folders or patterns such as ``part-*.parquet``. Parquet files are
+        divided by row groups, others by file.
     label : str or int, default=None
         Label column (name or 0-based index).
     positive : str, default=None

@@ -15,8 +15,8 @@ Deviations from the papers:
 * implicit steps, centred rows, scaled steps and effective rows, as in
   :mod:`aucmax.online.spam`; a, b and α, which are not weights of features, have steps
   of their own scale, √t̃ alone;
-* the ball holds the weights at unit scale, Σ w_j²/D_j ≤ R² (or Σ |w_j|/√D_j ≤ R), which
-  for standardised features is nearly ‖w‖ ≤ R. A radius in raw units could have no
+* the ball holds the weights at unit scale, Σ w_j²/D_j ≤ R² (or ``Σ |w_j|/√D_j`` ≤ R),
+  which for standardised features is nearly ‖w‖ ≤ R. A radius in raw units could have no
   default and would not be a projection in the metric of the steps.
   ``precondition=False`` gives D = 1;
 * iterates are averaged with weights t, where the papers have γ_t. Then a feature that

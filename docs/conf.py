@@ -1,0 +1,69 @@
+"""Configuration of the documentation site: ``make -C docs html``."""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+import aucmax
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+mpl.use("Agg")
+
+project = "aucmax"
+author = "aucmax contributors"
+copyright = author
+version = release = aucmax.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "generated_pages",
+]
+exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
+default_role = "literal"
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "min_reported_time": 5,
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"aucmax {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {"changelog": [], "index": []}
+html_show_sphinx = False
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 5,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

@@ -1,0 +1,174 @@
+"""Code blocks of README.md and docs/ run as they are.
+
+Blocks of a page share names. Names that a page does not define itself (``X``, ``y``,
+``chunks`` …) are those of ``names``; files are those of ``write_files``. A block after
+``<!-- not run: reason -->`` is compiled only.
+"""
+
+import gzip
+import os
+import re
+import shlex
+import subprocess
+import sys
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
+BLOCK = re.compile(
+    r"(?P<skip><!-- not run: [^>]+ -->\n)?^(?P<indent> *)```(?P<language>[^\n]*)\n"
+    r"(?P<code>.*?)^ *```$",
+    re.DOTALL | re.MULTILINE,
+)
+NOT_CODE = ("text", "{")  # output, and directives of MyST
+SLOW = ("aucmax demo", "pip install")  # the two commands that .ci/run runs
+
+
+def blocks(page):
+    """Return (language, code, whether to run it) of each block of a page."""
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [
+        (block["language"], block["code"], block["skip"] is None)
+        for block in found
+        if not block["language"].startswith(NOT_CODE)
+    ]
+
+
+CODE = [page for page in PAGES if blocks(page)]
+
+
+@cache
+def names():
+    """Return what the examples assume."""
+    from aucmax import AUCStream
+
+    X, y = load_breast_cancer(return_X_y=True)
+    X += np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0)
+    X, X_test, y, y_test = train_test_split(X, 1 - y, stratify=y, random_state=0)
+    model = AUCStream(random_state=0).fit(X, y)
+    p = model.predict_proba(X_test)[:, 1]
+    return {
+        "X": X,
+        "y": y,
+        "X_test": X_test,
+        "y_test": y_test,
+        "X_here": X[:200],
+        "y_here": y[:200],
+        "X_there": X[200:],
+        "y_there": y[200:],
+        "chunks": [(X[:200], y[:200]), (X[200:], y[200:])],
+        "model": model,
+        "scores": p,
+        "probability": p,
+        "other_scores": X_test[:, 0],
+        "fold_scores": X[:, 0],
+        "folds": np.arange(len(y)) % 5,
+        "month": np.where(np.arange(len(p)) % 2, "2024-01", "2024-02"),
+    }
+
+
+def write_files(folder):
+    """Write the data files that the commands name."""
+    rng = np.random.default_rng(0)
+    for name, label in {
+        "loans.csv": "default",
+        "new.csv": "default",
+        "transactions.csv": "fraud",
+        "new-transactions.csv": "fraud",
+        "clicks-1.csv.gz": "clicked",
+        "today.csv": "clicked",
+        "tomorrow.csv": "clicked",
+    }.items():
+        lines = [f"amount,country,month,{label}"]
+        for _ in range(360):
+            amount = rng.normal()
+            positive = int(amount + rng.normal() > 1.0)
+            country, month = rng.choice(["CH", "FR", "PT"]), rng.integers(1, 4)
+            lines.append(f"{amount:.4f},{country},2024-{month:02d},{positive}")
+        text = "\n".join(lines) + "\n"
+        if name.endswith(".gz"):
+            (folder / name).write_bytes(gzip.compress(text.encode()))
+        else:
+            (folder / name).write_text(text)
+    lines = []
+    for _ in range(500):
+        x = rng.normal(size=3)
+        lines.append(f"{int(x[0] > 0.5)} 1:{x[0]:.3f} 2:{x[1]:.3f} 3:{x[2]:.3f}\n")
+    for name in ("clicks.svm.gz", "stream.svm.gz"):
+        (folder / name).write_bytes(gzip.compress("".join(lines).encode()))
+
+
+def run_commands(code, folder):
+    """Run shell commands; ``aucmax`` alone runs in this process, which is faster."""
+    from aucmax.cli.main import app
+
+    for line in code.replace("\\\n", " ").splitlines():
+        line = line.split("  #")[0].removeprefix("$ ").strip()
+        if not line or any(word in line for word in SLOW):
+            continue
+        if line.startswith("aucmax ") and not re.search(r"[|>]", line):
+            words = []
+            for word in shlex.split(line)[1:]:
+                words += sorted(map(str, Path().glob(word))) if "*" in word else [word]
+            app(words, standalone_mode=False)
+        else:
+            command = f"{shlex.quote(sys.executable)} -m aucmax "
+            line = re.sub(r"(?<![\w.])aucmax ", command, line)
+            subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", line], cwd=folder, check=True
+            )
+
+
+@pytest.mark.parametrize(
+    "page", CODE, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_code_blocks(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(os.environ, "MPLBACKEND", "Agg")
+    found = blocks(page)
+    if any(language == "console" for language, *_ in found):
+        write_files(tmp_path)
+    space = deepcopy(names())
+    for language, code, wanted in found:
+        if language == "python":
+            program = compile(code, str(page), "exec")
+            if wanted:
+                exec(program, space)
+        else:
+            assert language == "console", f"{page.name}: a block of {language!r}"
+            if wanted:
+                run_commands(code, tmp_path)
+
+
+def test_titles_that_people_search_for():
+    titles = "\n".join(
+        page.read_text(encoding="utf-8").partition("\n")[0] for page in PAGES
+    )
+    for title in (
+        "Maximize AUC in Python",
+        "Partial AUC",
+        "Precision at k",
+        "DeLong test in Python",
+        "Confidence interval of a ROC curve",
+        "Online AUC",
+        "Imbalanced classification as ranking",
+    ):
+        assert f"# {title}" in titles
+
+
+def test_examples_have_a_title_and_a_picture():
+    examples = sorted((ROOT / "examples").glob("plot_*.py"))
+    assert len(examples) >= 12
+    for path in examples:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith('"""\n')
+        assert "plt." in text or "Display" in text
+        compile(text, str(path), "exec")
