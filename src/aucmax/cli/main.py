@@ -74,18 +74,10 @@ def train(
     ),
     fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
     goal: str | None = option(
-        None,
-        "GOAL",
-        "What the ranking is for: auc, pauc@fpr=0.05, recall@fpr=0.01, "
-        "precision@k=100, precision@share=0.01, net_benefit@0.05..0.2. Sets the "
-        "threshold.",
+        None, "GOAL", "auc, recall@fpr=0.01, precision@k=100, …: sets the threshold."
     ),
-    time: str | None = option(
-        None, "COLUMN", "Column of dates: test on later rows than those trained on."
-    ),
-    group: str | None = option(
-        None, "COLUMN", "Column of groups (customers, patients): keep them in one fold."
-    ),
+    time: str | None = option(None, "COLUMN", "Dates: evaluate on later rows."),
+    group: str | None = option(None, "COLUMN", "Groups of rows: never split one."),
     param: list[str] = option(
         [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
     ),
