@@ -238,7 +238,9 @@ def test_from_pipe_to_pipe(rows, tmp_path):
     told = json.loads(said)
     assert told["algorithm"] == "AUCStream"
     assert [line["member"][:3] for line in told["leaderboard"]].count("OAM") == 4
-    assert sum(line["weight"] for line in told["leaderboard"]) == pytest.approx(1.0)
+    blend, *members = told["leaderboard"]
+    assert (blend["member"], blend["weight"]) == ("blend", 1.0)
+    assert sum(line["weight"] for line in members) == pytest.approx(1.0)
     assert train.returncode == 0
     score = invoke("score", model, rows)  # of a pipe: see test_score.py
     assert score.exit_code == 0

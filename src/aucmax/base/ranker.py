@@ -206,6 +206,10 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         """Whether ``partial_fit`` would continue from what has been learnt."""
         return "state_" in vars(self)
 
+    def finish(self) -> Self:
+        """End a stream; most learners have nothing to do."""
+        return self
+
     def expression(self) -> ScoreExpression | None:
         """Return the score as one expression, or None if it has none."""
         return None

@@ -88,6 +88,8 @@ class AUCStream(StreamState):
         trees are evaluated from their first refit on; see ``docs/streams.md``.
     members_ : dict
         The running linear learners, by name.
+    refits_ : tuple of int
+        Number of refits of the trees, and the row at which the last one started.
     drift_ : Drift
         Whether the stream changes: AUC of SPAM's latest weights minus that of its
         averaged weights, the standard error, and whether this means drift. In a
@@ -264,9 +266,15 @@ class AUCStream(StreamState):
         return self._drift.estimate(self._race.n_rows, self.n_features_in_)
 
     @property
+    def refits_(self) -> tuple[int, int]:
+        """Number of refits of the trees, and rows of the stream at the last start."""
+        trees = self._trees
+        return (0, 0) if trees is None else (trees.refits, int(trees.last_refit))
+
+    @property
     def coef_(self) -> Float:
         """Weights of the features, if the score is linear."""
-        score = self._score()
+        score = self.blended_score()
         if not score.linear:
             raise AttributeError(
                 "coef_ is not available: a nonlinear member has a weight in the blend. "
@@ -277,7 +285,7 @@ class AUCStream(StreamState):
     @property
     def intercept_(self) -> Float:
         """Intercept; a score of zero means a probability of 0.5."""
-        return np.array([self._score().intercept])
+        return np.array([self.blended_score().intercept])
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows; blocks may begin and end anywhere in them."""
@@ -386,19 +394,19 @@ class AUCStream(StreamState):
         """
         return self._served.progressive_auc()
 
-    def _score(self) -> BlendedScore:
-        """Return the present score."""
+    def blended_score(self) -> BlendedScore:
+        """Return the present score, which later training does not change."""
         forest = None if self._trees is None else self._trees.forest
         members, served = self._all_members, self._served
         return BlendedScore.of(members, served, self.n_features_in_, forest)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
-        return self._score().score(X)
+        return self.blended_score().score(X)
 
     def expression(self) -> ScoreExpression | None:
         """Return the score as a linear expression; None with nonlinear members."""
-        score = self._score()
+        score = self.blended_score()
         return ScoreExpression(score.intercept, score.w) if score.linear else None
 
     # The rest of the interface of stream learners, see aucmax.base.stream_learner.
@@ -415,7 +423,7 @@ class AUCStream(StreamState):
 
     def scorer(self) -> Callable[[Any], Float] | None:
         """Return a function that scores rows by the present model, also later."""
-        return self._score().score
+        return self.blended_score().score
 
     def fade(self, share: float) -> None:
         """Not supported; use the parameter ``half_life``."""

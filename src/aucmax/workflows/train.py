@@ -30,6 +30,7 @@ from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
 from aucmax.workflows.run import Run, begin, first_batches, influential_scales
+from aucmax.workflows.snapshot import SnapshotWriter
 
 _SILENT = Observer()
 
@@ -52,12 +53,14 @@ def train(
     quarantine: Path | None = None,
     checkpoint_rows: int | None = None,
     checkpoint_seconds: float = 30.0,
+    snapshot_seconds: float | None = None,
     resume: bool = False,
     observer: Observer = _SILENT,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    Only one process at a time may write to ``output``.
+    Only one process at a time may write to ``output``. With ``snapshot_seconds``, the
+    model is also written while training runs.
     """
     if test and plan.holdout:
         raise ValueError("--holdout and --test exclude each other: give one of them.")
@@ -70,7 +73,8 @@ def train(
         saver = CheckpointWriter(
             run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
         )
-        held = _learn(run, quarantine, saver, observer)
+        snapshots = SnapshotWriter(run, output, snapshot_seconds, observer)
+        held = _learn(run, quarantine, saver, snapshots, observer)
         recipe, judged = _save(run, output, held, test, saver)
         return Result(run.estimator, recipe, run.progress, judged, resumed)
 
@@ -108,14 +112,18 @@ def _check_files(
 
 
 def _learn(
-    run: Run, quarantine: Path | None, saver: CheckpointWriter, observer: Observer
+    run: Run,
+    quarantine: Path | None,
+    saver: CheckpointWriter,
+    snapshots: SnapshotWriter,
+    observer: Observer,
 ) -> list[Batch]:
     """Train the learner; return held-out rows that cannot be read again."""
     lines = BadLines(run.plan.on_bad_line, quarantine, run.progress.quarantined)
     try:
         if run.streams:
             with observer.listening() as stop:
-                return learn_stream(run, lines, saver, observer, stop)
+                return learn_stream(run, lines, saver, snapshots, observer, stop)
         return learn_at_once(run, lines, observer)
     finally:
         lines.close()
