@@ -48,7 +48,9 @@ def _no_probabilities(estimator: Any) -> bool:
 class Encoder(Protocol):
     """Encoder of data frames; see ``aucmax.tables.encoder``."""
 
-    def transform(self, frame: Any) -> Any:
+    schema: Any
+
+    def transform(self, frame: Any, warn_unknown: bool = True) -> Any:
         """Return the feature rows of a data frame."""
         ...
 

@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval
 
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import generator, same_classes
+from aucmax.blend.table_input import label_task
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.core.threads import in_threads
 from aucmax.online.base import DivergenceError, visits
@@ -31,6 +32,7 @@ from aucmax.stream.drift import Drift
 from aucmax.stream.leaderboard import StreamLeaderboardEntry, leaderboard
 from aucmax.stream.limits import limit_values
 from aucmax.stream.stream_state import StreamState
+from aucmax.stream.table_chunks import as_frame, fit_encoder, is_records, is_table
 from aucmax.tables.positive_class import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
@@ -176,7 +178,9 @@ class AUCStream(StreamState):
         self
             The fitted estimator.
         """
+        X = self._encoded(X, first=True)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
+        self._describe_table()
         self._require_both(signed)
         check_positive(self.classes_, float(np.mean(signed > 0.0)))
         rng = generator(self.random_state)
@@ -200,12 +204,15 @@ class AUCStream(StreamState):
     ) -> Self:
         """Learn the next rows of a stream, once each, in the given order.
 
-        The division of a stream into chunks does not change the result.
+        The division of a stream into chunks does not change the result. If rows are
+        tables, the first chunk fixes the columns and the categories.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Next rows of the stream.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), data frame, \
+                or list of dict
+            Next rows of the stream. Data frames and dictionaries may have categories,
+            dates and missing values.
         y : array-like of shape (n_samples,)
             Labels; a chunk may have one class only.
         classes : array-like of shape (2,), default=None
@@ -219,13 +226,51 @@ class AUCStream(StreamState):
             The estimator.
         """
         first = "_race" not in vars(self)
+        X = self._encoded(X, first)
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if first:
+            self._describe_table()
             check_positive(self.classes_, 0.0)  # class shares are not known yet
             self._start(generator(self.random_state).randint(2**31 - 1))
         elif classes is not None:
             same_classes(self.classes_, classes)
         return self._learn(rows, signed)
+
+    def _encoded(self, X: Any, first: bool) -> Any:
+        """Return a table as numeric rows, and anything else unchanged."""
+        if first:
+            self.recipe_ = None
+            self.encoder_ = fit_encoder(X) if is_table(X) else None
+        if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
+            return X
+        return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
+
+    def _as_frame(self, X: Any) -> Any:
+        if self.encoder_ is None:
+            return X
+        return as_frame(X, list(self.encoder_.schema.columns))
+
+    def _describe_table(self) -> None:
+        """Store how tables are encoded, for model files."""
+        if self.encoder_ is not None:
+            reading = {"format": "parquet", **self.encoder_.to_json()}
+            self.recipe_ = {"input": reading, "task": label_task(self.classes_)}
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row, as calibrated log-odds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), data frame, \
+                or list of dict
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores; a score above zero means a probability of ``classes_[1]`` above 0.5.
+        """
+        return super().decision_function(self._as_frame(X))
 
     def predict_proba(self, X: ArrayLike) -> Float:
         """Return calibrated class probabilities.
