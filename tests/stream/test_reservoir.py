@@ -107,6 +107,15 @@ def test_recent_rows_are_preferred():
     assert (found.number > 19_000).mean() > 0.5
 
 
+def test_a_class_that_has_become_rare_keeps_its_weights():
+    """Weights of rows from thousands of half-lives ago would underflow."""
+    signed = np.where(np.arange(5000) < 100, 1.0, -1.0)
+    found = filled(signed, 400, decay=np.log(2.0)).sample()
+    assert found.positive.sum() == 100
+    for side in (found.positive, ~found.positive):
+        assert found.weight[side].mean() == pytest.approx(1.0)
+
+
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(reservoir, "MAX_BYTES", 40_000)
     X = np.ones((5000, 100))

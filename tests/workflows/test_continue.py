@@ -197,3 +197,12 @@ def test_log_lines_without_a_terminal(tmp_path, monkeypatch):
     assert more.exit_code == 0, more.output
     assert json.loads(more.stdout)["rows"] == 6000
     assert not more.stderr
+
+
+def test_fast_is_linear(tmp_path, monkeypatch):
+    monkeypatch.setattr("aucmax.workflows.run.choose", lambda *_: "AUCStream")
+    path = write(tmp_path / "rows.csv", 300)
+    for algorithm, nonlinear in (("fast", False), ("auto", True)):
+        chosen = replace(plan(path), algorithm=algorithm)
+        result = train(chosen, tmp_path / f"{algorithm}.aucmax")
+        assert result.estimator.nonlinear is nonlinear

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
     rows: NDArray[np.float32]  # (n, d), relative to ``centre``
     positive: NDArray[np.bool_]
-    weight: Float  # represented weight, with mean 1
+    weight: Float  # represented weight, with mean 1 in each class
     number: Float  # row number in the stream
     centre: Float  # (d,)
 
@@ -130,11 +130,14 @@ class Reservoir:
         self.prune()
         _, log_weight, positive, number = self._table[:, : self._n]
         log_weight = np.maximum(log_weight, self.floor[positive.astype(np.intp)])
-        weight = np.exp(log_weight - log_weight.max(initial=-np.inf))
+        weight = np.ones(self._n)
+        for side in (positive > 0.0, positive == 0.0):  # a class may be long ago
+            found = np.exp(log_weight[side] - log_weight[side].max(initial=-np.inf))
+            weight[side] = found / max(found.sum(), 1.0) * len(found)
         return Sample(
             self._rows[: self._n].copy(),
             positive > 0.0,
-            weight / weight.mean(),
+            weight,
             number.copy(),
             self.centre.copy(),
         )
@@ -176,7 +179,8 @@ class Reservoir:
             np.isfinite(a).all() for a in (rows, table, floor, centre, settings)
         ):
             raise ValueError("the reservoir has values that are not finite float32.")
-        if not np.isin(table[2], (0.0, 1.0)).all() or not (settings >= 0.0).all():
+        in_range = (settings >= 0.0) & (settings < 2.0**31)
+        if not np.isin(table[2], (0.0, 1.0)).all() or not in_range.all():
             raise ValueError("the reservoir has an invalid class, size or seed.")
         limit, seed = (int(value) for value in settings)
         found = cls(n_features, limit, seed)

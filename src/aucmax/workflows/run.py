@@ -74,7 +74,7 @@ def begin(plan: Plan) -> Run:
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     batches, seen = _begun(source)
-    name = plan.algorithm
+    name, linear = plan.algorithm, plan.algorithm == FAST
     if name in AUTOMATIC:
         name = choose(source, seen[-1], name == FAST)
     name = full_name(name)
@@ -85,7 +85,8 @@ def begin(plan: Plan) -> Run:
     first = seen[-1]
     task = _settled(requested_task(plan.positive, source), source, seen, batches)
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
-    estimator = build(name, plan.params, plan.seed)
+    params = {"nonlinear": False} if linear and name == "AUCStream" else {}
+    estimator = build(name, params | plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
         # Learners that sum moments gain nothing by a second pass.
