@@ -336,6 +336,8 @@ def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
     else:
         make = synth.SEA if kind == "SEA" else synth.Agrawal
         first, second = (0, 3) if kind == "SEA" else (6, 8)  # linear concepts
+        if kind == "Agrawal, bands":  # of age and salary
+            first, second = 1, 3
         parts = [make(first, seed=1), make(second, seed=2)]
     rows = [pair for part in parts for pair in part.take(n // len(parts))]
     X = np.array([[float(value) for value in row.values()] for row, _ in rows])
@@ -377,7 +379,7 @@ def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def drift(picture: str | None = None) -> None:
-    streams = ("SEA", "Agrawal", "hyperplane")
+    streams = ("SEA", "Agrawal", "Agrawal, bands", "hyperplane")
     kinds = ("AUCStream, half_life=2000", "AUCStream", "River, forest", "VW")
     kinds += ("AUCStream, linear", "AUCStream, linear, half_life=2000")
     window, curves = 1000, {}
@@ -396,7 +398,7 @@ def drift(picture: str | None = None) -> None:
         return
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
     for axis, name in zip(axes, streams, strict=True):
         for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=False):
             curve = curves[name, kind]
