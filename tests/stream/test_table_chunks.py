@@ -72,3 +72,20 @@ def test_unknown_categories_and_keys_are_accepted():
     model = AUCStream().partial_fit(rows, y)
     model.partial_fit([{"b": "new"}, {"a": 1.0, "c": 3}], [0, 1])
     assert np.isfinite(model.decision_function([{"a": 2.0}, {"b": "other"}])).all()
+
+
+def test_rare_categories_have_no_feature_if_there_are_too_many():
+    frame, y = table(4000)
+    names = np.array([f"name {i}" for i in range(3000)])
+    frame["name"] = np.where(
+        np.arange(4000) % 2, "Smith", names[np.arange(4000) % 3000]
+    )
+    frame["zone"] = np.where(np.arange(4000) % 3, "east", "west")
+    model = AUCStream(random_state=0).fit(frame, y)
+    assert model.n_features_in_ <= 2000
+    found = model.encoder_.get_feature_names_out()
+    assert {"name=Smith", "zone=east", "zone=west", "town=Bath"} <= set(found)
+    assert model.refits_[0] > 0
+    test, label = table(1000, seed=1)
+    test["name"], test["zone"] = "Smith", "east"
+    assert model.score(test, label) > 0.75
