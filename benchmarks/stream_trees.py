@@ -14,6 +14,9 @@ file: the last 30 % of the rows are test rows.
 most 3000 training rows, since it takes about a millisecond per row.
 
 ``… report FILE`` prints means.
+
+``… speed FILE [ROWS]`` learns a million generated rows of 30 features, with trees and
+without, and writes the model to FILE: time per row, memory, size of the file.
 """
 
 import csv
@@ -23,7 +26,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -241,6 +244,31 @@ def report(path: Path) -> None:
         )
 
 
+def speed(path: Path, rows: int = 1_000_000) -> None:
+    import resource
+
+    for nonlinear in (False, True):
+        rng, model = np.random.default_rng(0), AUCStream(random_state=0)
+        model.set_params(nonlinear=nonlinear)
+        w, wall, cpu = rng.normal(size=30), 0.0, 0.0
+        for part in range(rows // 20_000 + 1):
+            X = rng.normal(size=(20_000, 30))
+            odds = 0.3 * X @ w + np.sin(2 * X[:, 0]) * X[:, 1] - 2.0
+            y = rng.random(20_000) < 1.0 / (1.0 + np.exp(-odds))
+            start = perf_counter(), process_time()
+            model.partial_fit(X, y, classes=[False, True])
+            if part:  # the first one compiles
+                wall += perf_counter() - start[0]
+                cpu += process_time() - start[1]
+        model.save(path)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(
+            f"nonlinear={nonlinear}: {1e6 * wall / rows:.1f} µs per row, CPU "
+            f"{1e6 * cpu / rows:.1f} µs; {memory} MB; file "
+            f"{path.stat().st_size / 1e6:.1f} MB; refits {model.refits_[0]}"
+        )
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     what, file_name, *rest = sys.argv[1:]
@@ -249,5 +277,6 @@ if __name__ == "__main__":
         "order": lambda: run(Path(file_name), rest, ordered=True),
         "forest": lambda: run(Path(file_name), rest, few=True),
         "report": lambda: report(Path(file_name)),
+        "speed": lambda: speed(Path(file_name), *map(int, rest)),
     }
     jobs[what]()

@@ -327,7 +327,7 @@ def study(orders: int = 2) -> None:
         )
 
 
-def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
+def changing(kind: str, n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
     """Return a stream of River that changes in the middle, or gradually."""
     from river.datasets import synth
 
@@ -403,7 +403,7 @@ def drift(picture: str | None = None) -> None:
         for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=False):
             curve = curves[name, kind]
             axis.plot(np.arange(1, len(curve) + 1), curve, style, label=kind)
-        how = "gradually" if name == "hyperplane" else "at 20"
+        how = "gradually" if name == "hyperplane" else "at 10"
         axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
         axis.grid(alpha=0.3)
     figure.legend(
