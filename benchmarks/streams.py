@@ -1,4 +1,6 @@
-"""One pass over a stream: AUCStream, its members, and other online learners.
+"""One pass over a stream: the linear AUCStream, its members, other online learners.
+
+``stream_trees.py`` compares AUCStream with trees, its default.
 
 All data sets of $AUCMAX_DATA or ../shared/data; at most 30 000 rows of each, 70 % for
 training and 30 % for testing; rows in random order, raw features, defaults, chunks of
@@ -170,7 +172,7 @@ def vw(rate: float) -> Callable[[Split], np.ndarray]:
 
 LEARNERS: dict[str, Callable[[], Callable[[Split], np.ndarray]]] = {
     "reference": lambda: reference,
-    "AUCStream": lambda: ours(AUCStream()),
+    "AUCStream": lambda: ours(AUCStream(nonlinear=False)),
     "SPAM": lambda: ours(SPAM()),
     "OAM": lambda: ours(OAM()),
     "OAM, C=2, 25 rows": lambda: ours(OAM(2.0, buffer_size=25)),
@@ -271,7 +273,7 @@ def report(path: Path) -> None:
 
 def study(orders: int = 2) -> None:
     """Compare candidates on every other set, and on the rest."""
-    from aucmax.stream import auc_stream as stream
+    from aucmax.stream import stream_state
     from aucmax.stream.members import Member
 
     def small(C: float) -> Any:
@@ -308,10 +310,10 @@ def study(orders: int = 2) -> None:
             data = split(*found, seed)
             target = auc(data.y_test, reference(data))
             for team, members in teams.items():
-                stream._candidates = lambda *_, members=members: [
+                stream_state.candidates = lambda *_, members=members: [
                     Member(str(k), member) for k, member in enumerate(members())
                 ]
-                score = ours(AUCStream())(data)
+                score = ours(AUCStream(nonlinear=False))(data)
                 each[team].append(auc(data.y_test, score) - target)
         for team, values in each.items():
             gaps[team].append(float(np.mean(values)))
@@ -325,7 +327,7 @@ def study(orders: int = 2) -> None:
         )
 
 
-def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
+def changing(kind: str, n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
     """Return a stream of River that changes in the middle, or gradually."""
     from river.datasets import synth
 
@@ -334,6 +336,8 @@ def changing(kind: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
     else:
         make = synth.SEA if kind == "SEA" else synth.Agrawal
         first, second = (0, 3) if kind == "SEA" else (6, 8)  # linear concepts
+        if kind == "Agrawal, bands":  # of age and salary
+            first, second = 1, 3
         parts = [make(first, seed=1), make(second, seed=2)]
     rows = [pair for part in parts for pair in part.take(n // len(parts))]
     X = np.array([[float(value) for value in row.values()] for row, _ in rows])
@@ -351,18 +355,21 @@ def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
             vowpalwabbit.Workspace(f"{options} -r {folder}/scores").finish()
             lines = (Path(folder) / "scores").read_text().split()
         return np.array([float(line.partition(":")[2] or line) for line in lines])
-    if kind == "River":
-        from river import linear_model, preprocessing
+    if kind.startswith("River"):
+        from river import forest, linear_model, preprocessing
 
         model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+        if kind == "River, forest":
+            model = forest.ARFClassifier(n_models=10, seed=0)
         scores = []
         for row, label in zip(X.tolist(), y.tolist(), strict=True):
             features = dict(enumerate(row))
-            scores.append(model.predict_proba_one(features)[True])
+            scores.append(model.predict_proba_one(features).get(True, 0.0))
             model.learn_one(features, label)
         return np.array(scores)
-    half_life = 2000.0 if kind == "AUCStream, half_life=2000" else None
-    ours, scores = AUCStream(half_life=half_life), np.zeros(len(y))
+    half_life = 2000.0 if "half_life" in kind else None
+    ours = AUCStream(half_life, nonlinear="linear" not in kind, random_state=0)
+    scores = np.zeros(len(y))
     for start in range(0, len(y), 100):
         some = slice(start, start + 100)
         if start:
@@ -372,8 +379,9 @@ def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def drift(picture: str | None = None) -> None:
-    streams = ("SEA", "Agrawal", "hyperplane")
-    kinds = ("AUCStream, half_life=2000", "AUCStream", "River", "VW")
+    streams = ("SEA", "Agrawal", "Agrawal, bands", "hyperplane")
+    kinds = ("AUCStream, half_life=2000", "AUCStream", "River, forest", "VW")
+    kinds += ("AUCStream, linear", "AUCStream, linear, half_life=2000")
     window, curves = 1000, {}
     print("mean AUC of windows of 1000 rows: first half, second half")
     for name in streams:
@@ -390,12 +398,12 @@ def drift(picture: str | None = None) -> None:
         return
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
     for axis, name in zip(axes, streams, strict=True):
-        for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=True):
+        for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=False):
             curve = curves[name, kind]
             axis.plot(np.arange(1, len(curve) + 1), curve, style, label=kind)
-        how = "gradually" if name == "hyperplane" else "at 20"
+        how = "gradually" if name == "hyperplane" else "at 10"
         axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
         axis.grid(alpha=0.3)
     figure.legend(

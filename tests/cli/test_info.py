@@ -208,15 +208,22 @@ def test_unknown_export_format_is_an_error(model):
     assert "must be json or onnx, not xml" in result.stderr
 
 
-def test_stream_with_nonlinear_members_cannot_be_exported(tmp_path):
+def test_stream_with_trees_is_exported_to_onnx_but_not_to_json(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 2))
     y = (X**2).sum(axis=1) > 1.4
     path = tmp_path / "m.aucmax"
-    aucmax.AUCStream(nonlinear=True, random_state=0).partial_fit(X, y).save(path)
-    for form in ("onnx", "json"):
-        result = invoke("export", path, "-o", tmp_path / f"m.{form}")
-        assert result.exit_code == 1
-        text = f"Error: Cannot export to {form.upper()}: the score of AUCStream"
-        assert result.stderr.startswith(text)
+    stream = aucmax.AUCStream(random_state=0).partial_fit(X, y)
+    stream.save(path)
+    result = invoke("export", path, "-o", tmp_path / "m.json")
+    assert result.exit_code == 1
+    text = "Error: Cannot export to JSON: the score of AUCStream"
+    assert result.stderr.startswith(text)
+    assert "Export it to ONNX" in result.stderr
+    assert invoke("export", path, "-o", tmp_path / "m.onnx").exit_code == 0
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    (found,) = session.run(None, {"X": X})
+    np.testing.assert_allclose(found, stream.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert "LightGBM" in invoke("info", path).stdout

@@ -40,8 +40,8 @@ def stream(n, d=6, share=0.2, seed=0, flip=False):
     return rng.normal(size=(n, d)) + 0.7 * np.outer(y, w), y
 
 
-def streamed(X, y, size=500, **parameters):
-    model = AUCStream(**parameters)
+def streamed(X, y, size=500, nonlinear=False, **parameters):
+    model = AUCStream(nonlinear=nonlinear, **parameters)
     for start in range(0, len(y), size):
         chunk = slice(start, start + size)
         model.partial_fit(X[chunk], y[chunk], classes=[False, True])
@@ -80,15 +80,19 @@ def test_members_equal_separate_learners_and_are_evaluated_before_learning():
     assert model.members_.keys() == members.keys()
     for name, member in members.items():
         assert_array_equal(model.members_[name].coef_, member.coef_)
-    for line in model.leaderboard_:
+    for line in model.leaderboard_[1:]:
         assert line.auc == pytest.approx(means[line.member], abs=1e-12)
         assert line.rows == 2944  # without the unfinished block
         assert 0.0 < line.se < 0.05
         assert line.running
     best = max(means.values())
-    assert [line.behind for line in model.leaderboard_] == pytest.approx(
+    assert [line.behind for line in model.leaderboard_[1:]] == pytest.approx(
         sorted(best - mean for mean in means.values())
     )
+    blend = model.leaderboard_[0]
+    assert (blend.member, blend.rows, blend.weight) == ("blend", 2944, 1.0)
+    assert blend.behind == pytest.approx(best - blend.auc)
+    assert abs(blend.behind) < 0.01
 
 
 def test_the_score_is_the_blend_of_the_members():
@@ -107,6 +111,7 @@ def test_the_score_is_the_blend_of_the_members():
 def served(X, y, **parameters):
     """Return the score of each row by the model at the start of its block."""
     half_life = parameters.get("half_life")
+    parameters.setdefault("nonlinear", False)
     model, scores, start = AUCStream(**parameters), [], 0
     while (stop := start + block_length(start, half_life, X.shape[1])) <= len(y):
         if start:
@@ -176,7 +181,9 @@ def test_one_extreme_value_does_not_matter(value, column, layout):
     assert_array_equal(wild, before)
     one = streamed(rows, y, 177)
     assert_array_equal(one.coef_, model.coef_)
-    assert AUCStream(random_state=0).fit(rows, y).score(X, y) > area - 0.01
+    for nonlinear in (False, True):
+        model = AUCStream(nonlinear=nonlinear, random_state=0).fit(rows, y)
+        assert model.score(X, y) > area - 0.01
 
 
 def test_a_feature_that_becomes_larger_is_limited_in_few_rows():
@@ -234,7 +241,7 @@ def test_blocks_grow_with_the_rows_within_bounds():
 def test_members_that_cannot_win_are_eliminated():
     X, y = stream(80_000, d=3)
     model = streamed(X, y, 5000, tolerance=0.01)
-    running = [line for line in model.leaderboard_ if line.running]
+    running = [line for line in model.leaderboard_[1:] if line.running]
     assert [line.member for line in running] == ["SPAM()"]  # the cheapest of equals
     assert running[0].weight == 1.0
     assert list(model.members_) == ["SPAM()"]
@@ -289,7 +296,7 @@ def test_a_half_life_follows_a_changing_stream():
     fresh = streamed(*after).score(*test)
     assert quick.score(*test) > max(fresh - 0.02, faithful + 0.1)
     assert len(quick.members_) == 7
-    assert quick.leaderboard_[0].auc > 0.6  # the race forgets, too
+    assert quick.leaderboard_[1].auc > 0.6  # the race forgets, too
 
 
 def test_a_half_life_costs_little_in_a_stationary_stream():
@@ -305,18 +312,21 @@ def circles():
     return make_circles(6000, noise=0.2, factor=0.5, random_state=0)
 
 
-def test_nonlinear_members(circles):
+def test_trees_are_on_by_default(circles):
     X, y = circles
-    model = streamed(X[:4000], y[:4000], nonlinear=True, random_state=0)
+    model = AUCStream(random_state=0).partial_fit(X[:4000], y[:4000])
     assert streamed(X[:4000], y[:4000]).score(X[4000:], y[4000:]) < 0.6
     assert model.score(X[4000:], y[4000:]) > 0.9
-    assert model.leaderboard_[0].member.startswith("Fourier")
+    blend, leader, second = model.leaderboard_[:3]
+    assert (blend.member, leader.member) == ("blend", "LightGBM")
+    assert leader.weight > 0.9
+    assert second.behind > 0.2
     with pytest.raises(AttributeError, match="nonlinear member"):
         _ = model.coef_
     assert model.expression() is None
 
 
-@pytest.mark.parametrize("rows", [300, 4000], ids=["map not fitted", "map fitted"])
+@pytest.mark.parametrize("rows", [300, 4000], ids=["before trees", "with trees"])
 def test_nonlinear_streams_in_chunks_and_from_files(circles, rows, tmp_path):
     X, y = circles if rows > 300 else (sparse.csr_array(circles[0]), circles[1])
     one = streamed(X[:rows], y[:rows], nonlinear=True, random_state=0)

@@ -48,7 +48,9 @@ def _no_probabilities(estimator: Any) -> bool:
 class Encoder(Protocol):
     """Encoder of data frames; see ``aucmax.tables.encoder``."""
 
-    def transform(self, frame: Any) -> Any:
+    schema: Any
+
+    def transform(self, frame: Any, warn_unknown: bool = True) -> Any:
         """Return the feature rows of a data frame."""
         ...
 
@@ -210,6 +212,10 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     def resumable(self) -> bool:
         """Whether ``partial_fit`` would continue from what has been learnt."""
         return "state_" in vars(self)
+
+    def finish(self) -> Self:
+        """End a stream; most learners have nothing to do."""
+        return self
 
     def expression(self) -> ScoreExpression | None:
         """Return the score as one expression, or None if it has none."""

@@ -44,6 +44,10 @@ class StreamLearner(Protocol):
         """
         ...
 
+    def finish(self) -> Any:
+        """End a stream, for example by a last refit; training can continue."""
+        ...
+
     @property
     def progressive_auc(self) -> tuple[float, float] | None:
         """Pairs ranked correctly before they were learnt, and all; None if unknown."""

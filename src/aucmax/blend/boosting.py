@@ -239,8 +239,12 @@ class Boosting:
             for k, fold in enumerate(folds)
         ]
         judged = [g for g, (_, test) in zip(growing, folds, strict=True) if len(test)]
-        # LightGBM's messages are switched off thread by thread.
-        with ThreadPoolExecutor(max(n_jobs // threads, 1), initializer=_silent) as pool:
+        # LightGBM's messages and its number of threads are set thread by thread.
+        with ThreadPoolExecutor(
+            max(n_jobs // threads, 1),
+            initializer=_configure_thread,
+            initargs=(threads,),
+        ) as pool:
             best = done = 0
             while done < self.most_rounds and done - best < self.patience:
                 list(pool.map(_grow, growing))
@@ -334,10 +338,11 @@ def _model(grown: _Fold, levels: Ints, n_trees: int) -> BoostedTrees:
     return model
 
 
-def _silent() -> None:
+def _configure_thread(threads: int) -> None:
     import lightgbm
 
-    lightgbm.Dataset(np.zeros((2, 1)), params={"verbosity": -1}).construct()
+    parameters = {"verbosity": -1, "num_threads": threads}
+    lightgbm.Dataset(np.zeros((2, 1)), params=parameters).construct()
 
 
 def _grow(fold: _Fold) -> None:

@@ -104,6 +104,17 @@ def train(
         None, "N", "Write a checkpoint every N rows …", min=1
     ),
     checkpoint_seconds: float = option(30.0, "S", "… or every S seconds.", min=0.0),
+    snapshot_seconds: float | None = option(
+        None, "S", "Write the model every S seconds during training.", min=0.0
+    ),
+    start: Path | None = option(
+        None,
+        "MODEL",
+        "Continue training this model with its parameters, features and labels.",
+        "--from",
+        exists=True,
+        dir_okay=False,
+    ),
     resume: bool = flag(
         "--resume", "Resume from the checkpoint of an interrupted run."
     ),
@@ -148,11 +159,13 @@ def train(
         positive=positive,
         reader=options,
         on_bad_line=opt.bad_line_policy(on_bad_line, quarantine),
+        start=None if start is None else str(start),
     )
     local: dict[str, Any] = {
         "test": test,
         "quarantine": quarantine,
         "checkpoint_rows": checkpoint_rows,
+        "snapshot_seconds": snapshot_seconds,
         "resume": resume,
     }
     if cluster is None:
@@ -164,6 +177,7 @@ def train(
         "passes": passes,
         "holdout": holdout,
         "on_bad_line": on_bad_line != "fail",
+        "from": start,
     }
     for name, value in local.items():
         if value:

@@ -30,6 +30,7 @@ _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
 _MAX_NUMERIC, _MAX_COLUMNS = 12, 40  # rows of a table of columns
 _MAX_IMPORTANCES = 8
 _LOG_SECONDS = 2.0  # between lines of progress where there is no terminal
+_MAX_LOG_SECONDS = 60.0
 
 
 class Console(RichConsole):
@@ -87,7 +88,8 @@ class ReadingBar(ProgressBar):
     """Shows the progress of reading files, in bytes and rows.
 
     The time left is that of all ``passes``, or of the current pass if their number is
-    not known.
+    not known. With ``logs``, lines are printed to standard error where there is no
+    terminal: after 2 seconds, then in growing intervals of up to a minute.
     """
 
     def __init__(
@@ -96,14 +98,22 @@ class ReadingBar(ProgressBar):
         passes: int | None = None,
         label: str = "Reading",
         shown: bool = True,
+        logs: bool = False,
     ) -> None:
+        self._logs, self._screen = logs, Screen()
+        self._wait, self._next_line = _LOG_SECONDS, monotonic() + _LOG_SECONDS
         self._size, self._label = io_text.Text(paths).size, label  # None for a pipe
         total = None if self._size is None else self._size * (passes or 1)
         # The first run on a machine compiles before it reads.
         super().__init__("Starting, or compiling", total, shown)
 
     def __call__(
-        self, done: int, rows: int, passes: int = 0, auc: float | None = None
+        self,
+        done: int,
+        rows: int,
+        passes: int = 0,
+        auc: float | None = None,
+        note: str = "",
     ) -> None:
         """Show bytes read in this pass, rows of all passes, and completed passes."""
         task, before = self.tasks[0], (self._size or 0) * passes
@@ -111,7 +121,12 @@ class ReadingBar(ProgressBar):
             before = 0  # the number of passes is not known
         details = f"{rows:,} rows, {rows / max(task.elapsed or 0, 1e-9):,.0f}/s"
         details += "" if auc is None else f", AUC {auc:.4f}"
+        details += f", {note}" if note else ""
         self.show(before + done, description=self._label, details=details)
+        if self._logs and self.disable and monotonic() >= self._next_line:
+            self._next_line = monotonic() + self._wait
+            self._wait = min(2.0 * self._wait, _MAX_LOG_SECONDS)
+            self._screen.warn(f"{self._label}: {details}")
 
 
 class _Details(ProgressColumn):

@@ -33,7 +33,7 @@ def run(plan: Plan, output: Path, as_json: bool, **options: Any) -> int:
     ``options`` are those of :func:`aucmax.workflows.train.train`.
     """
     screen, start = Screen(quiet=as_json), perf_counter()
-    with ReadingBar(local_files(plan.data), plan.passes) as bar:
+    with ReadingBar(local_files(plan.data), plan.passes, logs=not as_json) as bar:
         try:
             result = train(plan, output, observer=_Display(bar, screen), **options)
         except StoppedError as stopped:
@@ -112,10 +112,14 @@ class _Display(Observer):
     """Shows the progress of training, and stops it on a signal."""
 
     def __init__(self, bar: ReadingBar, screen: Screen) -> None:
-        self._bar, self._screen = bar, screen
+        self._bar, self._screen, self._note = bar, screen, ""
 
     def progress(self, progress: Progress, done: int) -> None:
-        self._bar(done, progress.steps, progress.passes, progress.auc)
+        self._bar(done, progress.steps, progress.passes, progress.auc, self._note)
+
+    def refit(self, count: int, rows: int) -> None:
+        if count:
+            self._note = f"{plural(count, 'refit')} of trees, last at row {rows:,}"
 
     def leaderboard(self, lines: Sequence[Any]) -> None:
         self._bar.table = leaderboard([line._asdict() for line in lines])

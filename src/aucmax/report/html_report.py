@@ -89,11 +89,14 @@ def html(
 
     Examples
     --------
+    >>> import tempfile
     >>> import numpy as np
     >>> from aucmax import report
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(500) < 0.2
-    >>> report.html(y, {"model": y + rng.normal(size=500)}, "report.html")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/report.html"
+    ...     report.html(y, {"model": y + rng.normal(size=500)}, path)
     """
     named = scores if isinstance(scores, Mapping) else {"model": scores}
     summary = summarise(

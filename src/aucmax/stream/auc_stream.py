@@ -1,8 +1,9 @@
-"""AUCStream: a race of online learners in one pass over a stream.
+"""AUCStream: a race of online learners, and boosted trees, in one pass over a stream.
 
 Every learner scores each block of rows before it learns them, so the race
 (:mod:`aucmax.stream.race`) needs no held-out rows. The model is a blend of the learners
-that may be the best. Its scores are calibrated log-odds
+that may be the best and of trees that are refitted to a sample of the stream
+(:mod:`aucmax.stream.tree_member`). Its scores are calibrated log-odds
 (:mod:`aucmax.stream.serving`).
 
 Learners are independent of each other, and blocks end at fixed rows of the stream. The
@@ -10,60 +11,55 @@ result is therefore bit for bit the same for every division of the stream into c
 """
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.expression import ScoreExpression
-from aucmax.base.ranker import Ranker, generator, same_classes
+from aucmax.base.ranker import generator, same_classes
+from aucmax.blend.table_input import label_task
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.core.threads import in_threads
 from aucmax.online.base import DivergenceError, visits
-from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import Spec, State, check_arrays
 from aucmax.stream.blended_score import BlendedScore
 from aucmax.stream.blocks import MAX_LENGTH, block_aucs, block_length
-from aucmax.stream.candidates import candidates as _candidates
-from aucmax.stream.drift import Drift, DriftMonitor
+from aucmax.stream.drift import Drift
 from aucmax.stream.leaderboard import StreamLeaderboardEntry, leaderboard
 from aucmax.stream.limits import limit_values
-from aucmax.stream.members import Member, resized
-from aucmax.stream.race import Race
-from aucmax.stream.serving import ServedScores
-from aucmax.stream.stored_arrays import checked_arrays
+from aucmax.stream.stream_state import StreamState
+from aucmax.stream.table_chunks import as_frame, fit_encoder, is_records, is_table
 from aucmax.tables.positive_class import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
-_ANY = Spec(finite=False)  # checked by checked_arrays
 
 
 Standing = StreamLeaderboardEntry  # the name in version 0.1.0
 
 
-class AUCStream(Ranker):
+class AUCStream(StreamState):
     """Classifier for streams that maximises AUC in one pass, with nothing to tune.
 
-    It needs constant memory and no feature scaling, and can be used at any time.
+    It needs bounded memory and no feature scaling, and can be used at any time.
 
     >>> from sklearn.datasets import make_classification
     >>> from aucmax import AUCStream
-    >>> X, y = make_classification(2000, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> X, y = make_classification(4000, weights=[0.9], flip_y=0.05, random_state=0)
     >>> model = AUCStream(random_state=0)
-    >>> for start in range(0, 2000, 500):
+    >>> for start in range(0, 3000, 500):
     ...     chunk = slice(start, start + 500)
     ...     _ = model.partial_fit(X[chunk], y[chunk], classes=[0, 1])
-    >>> round(model.score(X, y), 2)
-    0.92
+    >>> round(model.score(X[3000:], y[3000:]), 2)
+    0.86
 
-    Several learners with different losses and step sizes run side by side. Each is
-    evaluated on rows that it has not learnt yet. The score is a blend of the learners
-    that may be the best. Learners that cannot win are eliminated, so that a long stream
-    costs hardly more than one learner.
+    Several linear learners with different losses and step sizes run side by side, and
+    boosted trees are refitted to a sample of the rows as the stream grows. Each member
+    is evaluated on rows that it has not learnt yet. The score is a blend of the members
+    that may be the best. Members that cannot win are eliminated.
 
     Parameters
     ----------
@@ -71,31 +67,38 @@ class AUCStream(Ranker):
         Number of rows after which the weight of a row is halved, for streams that
         change. A rough value is enough: additional members forget 4 and 16 times as
         fast. No member is eliminated, since any can become the best later.
-    nonlinear : bool, default=False
-        Whether to add two learners on random Fourier features, scaled by the first
-        rows.
+    nonlinear : bool, default=True
+        Whether to add boosted trees (LightGBM). They start after 1000 rows with 20 of
+        each class, for rows of up to 2000 features. With False, the model is linear and
+        has ``coef_``.
+    reservoir : int, default=30000
+        Maximum number of rows that are kept for the trees, as float32; fewer if they
+        would exceed 64 MB. Half of them are of each class if there are enough.
     tolerance : float, default=0.0005
         Smallest gain in AUC over a cheaper member that keeps a member in the race.
     shuffle : bool, default=True
         Whether ``fit`` visits the rows in random order.
     random_state : int, RandomState instance or None, default=None
-        Random seed of the order of rows and of the Fourier features.
+        Random seed of the order of rows, of the kept rows and of the trees.
 
     Attributes
     ----------
     leaderboard_ : list of StreamLeaderboardEntry
-        The members, leader first: rows evaluated, progressive AUC and its standard
-        error, gap to the leader on the same rows, weight in the blend, and whether the
-        member is running. Eliminated members keep their last results.
+        The blend, then the members, leader first: rows evaluated, progressive AUC and
+        its standard error, gap to the leader on the same rows, weight in the blend, and
+        whether the member is running. Eliminated members keep their last results. The
+        trees are evaluated from their first refit on; see ``docs/streams.md``.
     members_ : dict
-        The running learners, by name.
+        The running linear learners, by name.
+    refits_ : tuple of int
+        Number of refits of the trees, and the row at which the last one started.
     drift_ : Drift
         Whether the stream changes: AUC of SPAM's latest weights minus that of its
         averaged weights, the standard error, and whether this means drift. In a
         stationary stream the averaged weights are better. If drift is found, a warning
         suggests a ``half_life``.
     coef_ : ndarray of shape (1, n_features)
-        Weights of the features, if no nonlinear member has a weight in the blend.
+        Weights of the features, if the trees have no weight in the blend.
     intercept_ : ndarray of shape (1,)
         Intercept; a score of zero means a probability of 0.5.
     classes_ : ndarray of shape (2,)
@@ -115,7 +118,9 @@ class AUCStream(Ranker):
     Notes
     -----
     The time per row is that of the running members. Memory is about forty numbers per
-    feature, plus the rows in the learners' buffers.
+    feature, plus the rows in the learners' buffers and in the reservoir. Trees are
+    refitted in a second thread whenever the rows have grown by half (doubled, once the
+    reservoir is full); the result does not depend on the timing.
 
     Standard errors assume that blocks of rows are independent given the rows before
     them (progressive validation). :mod:`aucmax.stream.race` has the formulas and the
@@ -130,34 +135,25 @@ class AUCStream(Ranker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "half_life": [Interval(Real, 0, None, closed="neither"), None],
         "nonlinear": ["boolean"],
+        "reservoir": [Interval(Integral, 100, None, closed="left")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
     }
 
-    n_iter_: int
-
-    _all_members: list[Member]
-    _race: Race
-    _served: ServedScores
-    _drift: DriftMonitor  # of the first member
-    _largest: Float  # (d,) largest absolute value of each feature, see limit_values
-    # The unfinished block: scores (K + 1, m), those of the drift monitor last, and
-    # signed weights (m,), in pieces; number of rows.
-    _pending: list[tuple[Float, Float]]
-    _n_pending: int
-
     def __init__(
         self,
         half_life: float | None = None,
         *,
-        nonlinear: bool = False,
+        nonlinear: bool = True,
+        reservoir: int = 30_000,
         tolerance: float = 0.0005,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.half_life = half_life
         self.nonlinear = nonlinear
+        self.reservoir = reservoir
         self.tolerance = tolerance
         self.shuffle = shuffle
         self.random_state = random_state
@@ -182,18 +178,21 @@ class AUCStream(Ranker):
         self
             The fitted estimator.
         """
+        X = self._encoded(X, first=True)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
+        self._describe_table()
         self._require_both(signed)
         check_positive(self.classes_, float(np.mean(signed > 0.0)))
         rng = generator(self.random_state)
         self._start(rng.randint(2**31 - 1))
         if not self.shuffle:
-            return self._learn(rows, signed)
+            self._learn(rows, signed)
+            return self.finish()
         for order in visits(signed, rng, True):
             for start in range(0, len(order), MAX_LENGTH):
                 chunk = order[start : start + MAX_LENGTH]
                 self._learn(rows[chunk], signed[chunk])
-        return self
+        return self.finish()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -205,12 +204,15 @@ class AUCStream(Ranker):
     ) -> Self:
         """Learn the next rows of a stream, once each, in the given order.
 
-        The division of a stream into chunks does not change the result.
+        The division of a stream into chunks does not change the result. If rows are
+        tables, the first chunk fixes the columns and the categories.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Next rows of the stream.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), data frame, \
+                or list of dict
+            Next rows of the stream. Data frames and dictionaries may have categories,
+            dates and missing values.
         y : array-like of shape (n_samples,)
             Labels; a chunk may have one class only.
         classes : array-like of shape (2,), default=None
@@ -224,13 +226,51 @@ class AUCStream(Ranker):
             The estimator.
         """
         first = "_race" not in vars(self)
+        X = self._encoded(X, first)
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if first:
+            self._describe_table()
             check_positive(self.classes_, 0.0)  # class shares are not known yet
             self._start(generator(self.random_state).randint(2**31 - 1))
         elif classes is not None:
             same_classes(self.classes_, classes)
         return self._learn(rows, signed)
+
+    def _encoded(self, X: Any, first: bool) -> Any:
+        """Return a table as numeric rows, and anything else unchanged."""
+        if first:
+            self.recipe_ = None
+            self.encoder_ = fit_encoder(X) if is_table(X) else None
+        if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
+            return X
+        return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
+
+    def _as_frame(self, X: Any) -> Any:
+        if self.encoder_ is None:
+            return X
+        return as_frame(X, list(self.encoder_.schema.columns))
+
+    def _describe_table(self) -> None:
+        """Store how tables are encoded, for model files."""
+        if self.encoder_ is not None:
+            reading = {"format": "parquet", **self.encoder_.to_json()}
+            self.recipe_ = {"input": reading, "task": label_task(self.classes_)}
+
+    def decision_function(self, X: ArrayLike) -> Float:
+        """Return the score of each row, as calibrated log-odds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), data frame, \
+                or list of dict
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores; a score above zero means a probability of ``classes_[1]`` above 0.5.
+        """
+        return super().decision_function(self._as_frame(X))
 
     def predict_proba(self, X: ArrayLike) -> Float:
         """Return calibrated class probabilities.
@@ -253,11 +293,13 @@ class AUCStream(Ranker):
     def leaderboard_(self) -> list[StreamLeaderboardEntry]:
         """Results of the members, leader first."""
         names = [member.name for member in self._all_members]
-        return leaderboard(names, self._race)
+        weights = self._served.weights
+        share = 0.0 if self._trees is None else float(weights[-1])
+        return leaderboard(names, self._race, self._blend, self._trees, share)
 
     @property
     def members_(self) -> dict[str, Any]:
-        """The running learners, by name."""
+        """The running linear learners, by name."""
         running = self._running()
         for member in running:
             member.weights()
@@ -269,10 +311,16 @@ class AUCStream(Ranker):
         return self._drift.estimate(self._race.n_rows, self.n_features_in_)
 
     @property
+    def refits_(self) -> tuple[int, int]:
+        """Number of refits of the trees, and rows of the stream at the last start."""
+        trees = self._trees
+        return (0, 0) if trees is None else (trees.refits, int(trees.last_refit))
+
+    @property
     def coef_(self) -> Float:
         """Weights of the features, if the score is linear."""
-        score = self._score()
-        if score.mapped:
+        score = self.blended_score()
+        if not score.linear:
             raise AttributeError(
                 "coef_ is not available: a nonlinear member has a weight in the blend. "
                 "Use nonlinear=False for a linear model."
@@ -282,22 +330,7 @@ class AUCStream(Ranker):
     @property
     def intercept_(self) -> Float:
         """Intercept; a score of zero means a probability of 0.5."""
-        return np.array([self._score().intercept])
-
-    def _start(self, seed: int) -> None:
-        """Start all members and the race."""
-        members = _candidates(bool(self.nonlinear), self.half_life is not None, seed)
-        for member in members:
-            member.prepare(self.n_features_in_)
-        count = len(members)
-        self._all_members, self._race, self.n_iter_ = members, Race.of(count), 1
-        self._served = ServedScores.start(count)
-        self._drift = DriftMonitor(members[0].learner)
-        self._largest = np.zeros(self.n_features_in_)
-        self._pending, self._n_pending = [], 0
-
-    def _running(self) -> list[Member]:
-        return [self._all_members[k] for k in np.flatnonzero(self._race.running)]
+        return np.array([self.blended_score().intercept])
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows; blocks may begin and end anywhere in them."""
@@ -306,7 +339,7 @@ class AUCStream(Ranker):
         while start < len(signed):
             length = self._block_length()
             stop = min(start + length - self._n_pending, len(signed))
-            piece = X[start:stop] if self.nonlinear else None  # copies sparse rows
+            piece = X[start:stop] if self._uses_matrix else X  # copies sparse rows
             self._learn_piece(piece, cut_rows(rows, start, stop), signed[start:stop])
             if self._n_pending == length:
                 self._end_block()
@@ -321,41 +354,42 @@ class AUCStream(Ranker):
 
     def _learn_piece(self, X: Any, rows: Rows, signed: Float) -> None:
         """Let all running members score rows, then learn them."""
-        running = self._running()
-        scores = np.zeros((len(self._all_members) + 1, len(signed)))
+        running, count = self._running(), len(self._all_members)
+        scores = np.zeros((self._n_scores + 1, len(signed)))
         scores[-1] = self._drift.score(rows)
+        if self._trees is not None:
+            first = int(self._race.n_rows) + self._n_pending
+            scores[-2] = self._trees.score_and_learn(X, signed, first)
         threads = len(running) > 1 and n_values(rows) > _MIN_VALUES_FOR_THREADS
         found = (in_threads if threads else map)(
             lambda member: member.score_and_learn(X, rows, signed), running
         )
-        scores[:-1][self._race.running] = list(found)
+        scores[:count][self._race.running] = list(found)
         self._pending.append((scores, signed))
         self._n_pending += len(signed)
-
-    def _unfinished_block(self) -> tuple[Float, Float]:
-        """Return scores and signed weights of the unfinished block."""
-        empty = np.zeros((len(self._all_members) + 1, 0)), np.zeros(0)
-        scores, signed = zip(empty, *self._pending, strict=True)
-        return np.hstack(scores), np.concatenate(signed)
 
     def _end_block(self) -> None:
         """Evaluate the members on a finished block, and eliminate losers."""
         race, (scores, signed) = self._race, self._unfinished_block()
         self._pending, self._n_pending = [], 0
         scores, latest = scores[:-1], scores[-1]
+        linear, served = scores[: len(self._all_members)], self._served.blended(scores)
         found, information = block_aucs(
-            np.vstack([scores[race.running], latest]), signed
+            np.vstack([linear[race.running], latest, served]), signed
         )
+        self._compare_trees(scores, signed)
         if race.n_rows > 0.0:  # in the first block all scores are zero
             self._served.add_block(scores, signed)
         self._served.add_classes(signed, race.n_rows + len(signed))
-        aucs = np.full(len(scores), 0.5)
-        aucs[race.running] = found[:-1]
+        aucs = np.full(len(linear), 0.5)
+        aucs[race.running] = found[:-2]
         weight = race.add_block(aucs, information, len(signed))
-        self._drift.add_block(found[-1] - aucs[0], weight)
+        self._blend.add_block(found[-1:], information, len(signed))
+        self._drift.add_block(found[-2] - aucs[0], weight)
         if self.half_life is not None:
             share = 0.5 ** (len(signed) / self.half_life)
             race.fade(share)
+            self._blend.fade(share)
             self._served.fade(share)
             for member in self._running():
                 member.fade(share)
@@ -373,7 +407,28 @@ class AUCStream(Ranker):
                     raise
                 race.eliminate(int(k))
         self._drift.start_block()
-        self._served.set_weights(race.weights())
+        if self._trees is None:
+            self._served.set_weights(race.weights())
+        else:
+            self._trees.end_block(race.n_rows, len(signed), self.tolerance)
+            self._served.set_share_of_last(race.weights(), self._trees.share)
+
+    def _compare_trees(self, scores: Float, signed: Float) -> None:
+        """Compare the trees with the linear members on a finished block."""
+        if self._trees is not None:
+            scaled = scores / self._served.scale[:, np.newaxis]
+            self._trees.add_block(
+                self._race.weights() @ scaled[:-1], scaled[-1], signed
+            )
+
+    def finish(self) -> Self:
+        """End a stream: refit the trees to all rows so far.
+
+        ``fit`` and ``aucmax train`` do this at the end. Training can continue.
+        """
+        if self._trees is not None:
+            self._trees.finish(self._race.n_rows + self._n_pending)
+        return self
 
     @property
     def progressive_auc(self) -> tuple[float, float]:
@@ -384,18 +439,20 @@ class AUCStream(Ranker):
         """
         return self._served.progressive_auc()
 
-    def _score(self) -> BlendedScore:
-        """Return the present score."""
-        return BlendedScore.of(self._all_members, self._served, self.n_features_in_)
+    def blended_score(self) -> BlendedScore:
+        """Return the present score, which later training does not change."""
+        forest = None if self._trees is None else self._trees.forest
+        members, served = self._all_members, self._served
+        return BlendedScore.of(members, served, self.n_features_in_, forest)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
-        return self._score().score(X)
+        return self.blended_score().score(X)
 
     def expression(self) -> ScoreExpression | None:
         """Return the score as a linear expression; None with nonlinear members."""
-        score = self._score()
-        return None if score.mapped else ScoreExpression(score.intercept, score.w)
+        score = self.blended_score()
+        return ScoreExpression(score.intercept, score.w) if score.linear else None
 
     # The rest of the interface of stream learners, see aucmax.base.stream_learner.
 
@@ -411,72 +468,8 @@ class AUCStream(Ranker):
 
     def scorer(self) -> Callable[[Any], Float] | None:
         """Return a function that scores rows by the present model, also later."""
-        return self._score().score
+        return self.blended_score().score
 
     def fade(self, share: float) -> None:
         """Not supported; use the parameter ``half_life``."""
         raise NotImplementedError("AUCStream does not support fade; set half_life.")
-
-    def resize(self, n_features: int) -> None:
-        """Change the number of features; new features have weight zero."""
-        for member in self._running():
-            member.resize(n_features)
-        self._drift.resize(n_features)
-        self._largest = resized(self._largest, n_features)
-        self.n_features_in_ = n_features
-
-    def state(self) -> State:
-        """Return the state of the running members and of the race."""
-        state = super().state()
-        scores, signed = self._unfinished_block()
-        own = {
-            **self._race.arrays(),
-            **{f"before.{m.name}": m.block_start for m in self._running()},
-            **self._served.arrays(),
-            "scored": scores,
-            "signed": signed,
-            "most": self._largest,
-            "recency": self._drift.sums,
-            "last": self._drift.w,
-        }
-        state.arrays.update({f"own.{name}": array for name, array in own.items()})
-        for name, learner in self.members_.items():
-            state.children[name] = learner.state()
-        return state
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Return the estimator of a state; raise a ValueError if it is invalid."""
-        estimator = super().from_state(state)
-        learners = {name: restore(child) for name, child in state.children.items()}
-        own = below("own", state.arrays)
-        own = check_arrays(own, dict.fromkeys(own, _ANY), 1)
-        estimator._restore(learners, own)
-        return estimator
-
-    def _restore(
-        self, learners: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> None:
-        """Restore members and race; raise a ValueError if they are invalid."""
-        self._start(0)
-        count = len(self._all_members)
-        self._race = Race.restored(count, arrays)
-        names = [member.name for member in self._running()]
-        if set(names) != set(learners):
-            raise ValueError(
-                f"members are {', '.join(learners)}, expected {', '.join(names)}."
-            )
-        for member in self._running():
-            kind, member.learner = type(member.learner), learners[member.name]
-            member.block_start = arrays[f"before.{member.name}"]
-            if type(member.learner) is not kind:
-                found = type(member.learner).__name__
-                raise ValueError(f"{member.name} is {found}, expected {kind.__name__}.")
-            member.check(self.n_features_in_)
-        arrays = checked_arrays(arrays, count, self.n_features_in_)
-        self._served = ServedScores.restored(arrays)
-        self._largest = arrays["most"]
-        self._pending = [(arrays["scored"], arrays["signed"])]
-        self._n_pending = len(arrays["signed"])
-        first = self._all_members[0].learner
-        self._drift = DriftMonitor(first, arrays["last"], arrays["recency"])

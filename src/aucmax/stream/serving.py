@@ -16,6 +16,7 @@ from aucmax.metrics.platt import log_odds
 from aucmax.stream.blocks import class_weights
 
 _RECENT_ROWS = 1024  # rows of each class whose scores are kept for calibration
+_MIN_SCORED = 10  # recent rows of each class that a late member must have scored
 _RENEWAL = 0.5  # weight of the last block in the scale of a member's scores
 _TAIL = 0.05  # fraction of the scores winsorised at either end to estimate the scale
 _MAX_DEVIATION = 10.0  # in scales from the median; scores are clipped to it
@@ -38,12 +39,17 @@ class ServedScores:
     _calibration: tuple[float, float] | None = field(default=None, repr=False)
 
     @classmethod
-    def start(cls, count: int) -> Self:
-        """Return the summary before the first block, with equal weights."""
+    def start(cls, count: int, late: bool = False) -> Self:
+        """Return the summary before the first block, with equal weights.
+
+        With ``late``, there is one more member, whose weight is zero at first.
+        """
+        weights = np.append(np.full(count, 1.0 / count), [0.0] * late)
+        count = len(weights)
         return cls(
             [np.zeros((count, 0)), np.zeros((count, 0))],
             np.ones(count),
-            np.full(count, 1.0 / count),
+            weights,
             np.zeros(3),
             np.zeros((2, _BINS)),
         )
@@ -86,9 +92,13 @@ class ServedScores:
         ]
         self._calibration = None
 
+    def blended(self, scores: Float) -> Float:
+        """Return the blend of the members' scores (K, m), before calibration."""
+        return np.asarray((self.weights / self.scale) @ scores)
+
     def _add_to_histogram(self, scores: Float, signed: Float) -> None:
         slope, offset = self.calibration()
-        place = _bin(slope * ((self.weights / self.scale) @ scores) + offset)
+        place = _bin(slope * self.blended(scores) + offset)
         sides = signed > 0.0, signed < 0.0
         for counts, side in zip(self.histogram, sides, strict=True):
             counts += np.bincount(place[side], np.abs(signed[side]), _BINS)
@@ -104,9 +114,9 @@ class ServedScores:
             return
         low, high = np.quantile(larger, (_TAIL, 1.0 - _TAIL), axis=1)
         deviation = np.clip(larger.T, low, high).std(axis=0)
-        share = _RENEWAL if self.recent[0].size + self.recent[1].size else 1.0
+        known = np.hstack(self.recent).any(axis=1)  # members that have scored rows
         ratio = np.where(deviation > 0.0, deviation, self.scale) / self.scale
-        self.scale = self.scale * ratio**share
+        self.scale = self.scale * np.where(known, ratio**_RENEWAL, ratio)
 
     def add_classes(self, signed: Float, rows: float) -> None:
         """Add the class weights of a block that ends at row ``rows`` of the stream."""
@@ -120,6 +130,21 @@ class ServedScores:
         """Set the weights of the members in the blend."""
         self.weights, self._calibration = weights, None
 
+    def set_share_of_last(self, weights: Float, share: float) -> None:
+        """Set the weights of all members but the last, and the share of the last one.
+
+        The last member may begin to score later than the others. It gets a share when
+        there are enough recent rows of both classes that it has scored; those from
+        before are not used for calibration.
+        """
+        scored = [scores[:, scores[-1] != 0.0] for scores in self.recent]
+        if share > 0.0 and self.weights[-1] == 0.0:
+            if min(scores.shape[1] for scores in scored) < _MIN_SCORED:
+                share = 0.0
+            else:
+                self.recent = scored
+        self.set_weights(np.append((1.0 - share) * weights, share))
+
     def calibration(self) -> tuple[float, float]:
         """Return slope and offset of the log-odds of the blended, scaled score.
 
@@ -128,7 +153,8 @@ class ServedScores:
         """
         if self._calibration is not None:
             return self._calibration
-        pos, neg = (self.weights @ scores for scores in self.recent)
+        # The bits of a product depend on the memory layout, which a file does not keep.
+        pos, neg = (self.weights @ np.ascontiguousarray(side) for side in self.recent)
         both = bool(pos.size and neg.size)
         if both:
             larger = pos if self.class_weight[0] > self.class_weight[1] else neg

@@ -12,7 +12,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
-    """Return the arrays of ``count`` members; raise a ValueError if they are invalid.
+    """Return the arrays of ``count`` scores; raise a ValueError if they are invalid.
 
     ``scored`` and ``signed`` are scores and signed weights of the unfinished block.
     """

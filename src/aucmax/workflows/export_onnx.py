@@ -13,6 +13,7 @@ from aucmax.base.expression import GAUSSIAN, ScoreExpression
 from aucmax.blend.classifier import AUCClassifier
 from aucmax.blend.frequent import Frequent
 from aucmax.blend.trees import NEAR, RandomizedTrees
+from aucmax.stream.auc_stream import AUCStream
 from aucmax.workflows.onnx_blend import blend, forest
 from aucmax.workflows.onnx_graph import Graph, tensor
 from aucmax.workflows.score import Model
@@ -105,6 +106,13 @@ def _score(graph: Graph, X: str, estimator: Any) -> str:
         mean = graph.add("Div", total, [float(len(estimator.forest_.roots))])
         p = graph.add("Min", graph.add("Max", mean, [NEAR]), [1.0 - NEAR])
         return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
+    if isinstance(estimator, AUCStream):
+        blended = estimator.blended_score()
+        if blended.forest is not None and not blended.mapped:
+            linear = ScoreExpression(blended.intercept, blended.w)
+            trees = forest(graph, X, blended.forest)
+            trees = graph.add("Mul", trees, [blended.forest_weight])
+            return graph.add("Add", _expression(graph, X, linear), trees)
     expression = estimator.expression()
     if expression is None:
         raise _not_one_expression(estimator, "ONNX")
@@ -115,6 +123,8 @@ def _not_one_expression(estimator: Any, form: str) -> ValueError:
     remedy = "Train it with nonlinear=False, or use a Chain."
     if isinstance(estimator, AUCClassifier):
         remedy = "Export it to ONNX, or train a single model with --fast."
+    if isinstance(estimator, AUCStream) and form != "ONNX":
+        remedy = "Export it to ONNX, or train it with nonlinear=False."
     return ValueError(
         f"Cannot export to {form}: the score of {type(estimator).__name__} is not one "
         f"linear or kernel expression. {remedy}"

@@ -19,6 +19,7 @@ from aucmax.workflows.checkpoint import CheckpointWriter
 from aucmax.workflows.holdout import held_out
 from aucmax.workflows.plan import Observer, Progress, Stop, StoppedError
 from aucmax.workflows.run import Run
+from aucmax.workflows.snapshot import SnapshotWriter
 
 _PATIENCE = 0.2  # seconds to wait for data before asking whether to stop
 _KEPT_ROWS = 1_000_000  # held-out rows of a pipe, which cannot be read again
@@ -30,6 +31,7 @@ def learn_stream(
     run: Run,
     lines: BadLines,
     saver: CheckpointWriter,
+    snapshots: SnapshotWriter,
     observer: Observer,
     stop: Stop,
 ) -> list[Batch]:
@@ -54,6 +56,7 @@ def learn_stream(
                     observer.progress(progress, batch.done)
                     if progress.steps and run.estimator.progressive_auc is not None:
                         observer.leaderboard(run.estimator.leaderboard_)
+                        observer.refit(*run.estimator.refits_)
                 # A pipe without new data gives None, so that a stop is noticed.
                 if reason := stop():
                     evaluator.wait()
@@ -62,11 +65,14 @@ def learn_stream(
                 if part is not None and saver.due():
                     evaluator.wait()
                     saver.write(lines)
+                if part is not None and snapshots.due():
+                    snapshots.write()
             progress.passes += 1
             progress.position = START
     _check_classes(run)
     if run.estimator.n_features_in_ > progress.features:
         run.estimator.resize(progress.features)
+    run.estimator.finish()
     return kept
 
 
@@ -100,7 +106,7 @@ def _learn(run: Run, batch: Batch, evaluator: "Evaluator") -> None:
     estimator: StreamLearner = run.estimator
     progress = run.progress
     progress.features = max(progress.features, X.shape[1])
-    if progress.steps == 0:
+    if progress.steps == 0 and run.plan.start is None:
         X = widened(X, _with_room(run))
     else:
         if X.shape[1] > estimator.n_features_in_:

@@ -37,6 +37,7 @@ class Plan:
         None  # of the data, which must not change before a run is resumed
     )
     digests: list[str] | None = None  # of each file, see file_digest
+    start: str | None = None  # model file from which training continues
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Return the differences from another plan, given as a dictionary."""
@@ -86,6 +87,9 @@ class Observer:
 
     def leaderboard(self, lines: Sequence[Any]) -> None:
         """Report the members of a race, the leader first."""
+
+    def refit(self, count: int, rows: int) -> None:
+        """Report how often trees were refitted, and at which row the last time."""
 
     def fitting(self, name: str) -> None:
         """Report that all rows are read and a batch learner is being fitted."""

@@ -11,7 +11,7 @@ from aucmax.io.batch import Batch, Source
 from aucmax.io.collect import join
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin, file_digest
-from aucmax.io.open_data import open_data
+from aucmax.io.open_data import open_data, reopen
 from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK
 from aucmax.online.base import OnlineAUC
@@ -19,6 +19,7 @@ from aucmax.registry import configured, full_name
 from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose
+from aucmax.workflows.models import load_with_recipe
 from aucmax.workflows.plan import Plan, Progress
 
 _N_SCALES = 20  # features whose scales are stored, for the report on their influence
@@ -68,10 +69,12 @@ class Run:
 
 def begin(plan: Plan) -> Run:
     """Open the data, read the first rows, choose the algorithm if none is given."""
+    if plan.start is not None:
+        return _begin_from_model(plan, plan.start)
     keep_text = plan.on_bad_line == "quarantine"
     source = open_data(plan.data, keep_text=keep_text, **plan.reader)
     batches, seen = _begun(source)
-    name = plan.algorithm
+    name, linear = plan.algorithm, plan.algorithm == FAST
     if name in AUTOMATIC:
         name = choose(source, seen[-1], name == FAST)
     name = full_name(name)
@@ -82,7 +85,8 @@ def begin(plan: Plan) -> Run:
     first = seen[-1]
     task = _settled(requested_task(plan.positive, source), source, seen, batches)
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
-    estimator = build(name, plan.params, plan.seed)
+    params = {"nonlinear": False} if linear and name == "AUCStream" else {}
+    estimator = build(name, params | plan.params, plan.seed)
     passes = plan.passes
     if passes is None:
         # Learners that sum moments gain nothing by a second pass.
@@ -104,6 +108,57 @@ def begin(plan: Plan) -> Run:
         Progress(),
         Origin.of(plan.digests or [], first.rows),
         Spreads.of(first.rows),
+    )
+
+
+def _begin_from_model(plan: Plan, path: str) -> Run:
+    """Continue training a model with its parameters, features and labels."""
+    estimator, recipe = load_with_recipe(path)
+    if recipe is None:
+        raise ValueError(
+            f"--from {path}: the model was not trained from files, so it is not known "
+            "how to read them. Continue it with partial_fit in Python."
+        )
+    if not hasattr(estimator, "partial_fit") or not estimator.resumable:
+        raise ValueError(
+            f"--from {path}: {type(estimator).__name__} cannot continue training. Use "
+            "a model of AUCStream or of another stream learner."
+        )
+    given = {
+        "--algorithm or --fast": plan.algorithm != AUTOMATIC[0],
+        "--param": bool(plan.params),
+        "--positive": plan.positive is not None,
+        "--input, --label or --missing": bool(plan.reader),
+    }
+    for option, chosen in given.items():
+        if chosen:
+            raise ValueError(f"{option} does not work with --from: the model fixes it.")
+    keep_text = plan.on_bad_line == "quarantine"
+    source = reopen(plan.data, recipe["input"], keep_text=keep_text)
+    if (plan.passes or 1) > 1 and source.size is None:
+        raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
+    batches, seen = _begun(source)
+    earlier = recipe.get("training", {})
+    progress = Progress(features=estimator.n_features_in_)
+    progress.rows = int(earlier.get("rows", 0))
+    progress.positives = int(earlier.get("positives", 0))
+    plan = replace(
+        plan,
+        algorithm=type(estimator).__name__,
+        size=source.size,
+        digests=file_digests(source),
+    )
+    first = seen[-1].rows
+    return Run(
+        plan,
+        source,
+        chain(seen, batches),
+        Task.from_json(recipe["task"]),
+        estimator,
+        plan.passes or 1,
+        progress,
+        Origin.of(plan.digests or [], first),
+        Spreads.of(first),
     )
 
 

@@ -30,6 +30,7 @@ from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
 from aucmax.workflows.run import Run, begin, first_batches, influential_scales
+from aucmax.workflows.snapshot import SnapshotWriter
 
 _SILENT = Observer()
 
@@ -52,12 +53,14 @@ def train(
     quarantine: Path | None = None,
     checkpoint_rows: int | None = None,
     checkpoint_seconds: float = 30.0,
+    snapshot_seconds: float | None = None,
     resume: bool = False,
     observer: Observer = _SILENT,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    Only one process at a time may write to ``output``.
+    Only one process at a time may write to ``output``. With ``snapshot_seconds``, the
+    model is also written while training runs.
     """
     if test and plan.holdout:
         raise ValueError("--holdout and --test exclude each other: give one of them.")
@@ -70,11 +73,12 @@ def train(
         saver = CheckpointWriter(
             run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
         )
+        snapshots = SnapshotWriter(run, output, snapshot_seconds, observer)
         kept = run.progress.quarantined
         with closing(BadLines(plan.on_bad_line, quarantine, kept)) as lines:
             if run.streams:
                 with observer.listening() as stop:
-                    held = learn_stream(run, lines, saver, observer, stop)
+                    held = learn_stream(run, lines, saver, snapshots, observer, stop)
             else:
                 held = learn_at_once(run, lines, observer)
         recipe, judged = _save(run, output, held, test, saver)

@@ -1,0 +1,158 @@
+"""State of AUCStream: members, race, unfinished block; storage in model files."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from aucmax.base.ranker import Ranker
+from aucmax.core.rows import Float
+from aucmax.storage.estimator import below, restore
+from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.stream.candidates import candidates
+from aucmax.stream.drift import DriftMonitor
+from aucmax.stream.members import Member, resized
+from aucmax.stream.race import Race
+from aucmax.stream.serving import ServedScores
+from aucmax.stream.stored_arrays import Arrays, checked_arrays
+from aucmax.stream.tree_member import TreeMember
+
+_ANY = Spec(finite=False)  # checked by checked_arrays
+
+
+class StreamState(Ranker):
+    """Base class of AUCStream: everything that a model file stores."""
+
+    half_life: float | None
+    nonlinear: bool
+    reservoir: int
+
+    n_iter_: int
+
+    _all_members: list[Member]
+    _race: Race
+    _trees: TreeMember | None
+    _blend: Race  # of one: the AUC of the served scores
+    _served: ServedScores
+    _drift: DriftMonitor  # of the first member
+    _largest: Float  # (d,) largest absolute value of each feature, see limit_values
+    # The unfinished block: scores (K + 1, m) of the members (trees last) and of the
+    # drift monitor, and signed weights (m,), in pieces; number of rows.
+    _pending: list[tuple[Float, Float]]
+    _n_pending: int
+
+    def _start(self, seed: int, fourier: bool = False) -> None:
+        """Start all members and the race.
+
+        ``fourier`` is for models of version 0.1.0, which had no trees.
+        """
+        members = candidates(fourier, self.half_life is not None, seed)
+        for member in members:
+            member.prepare(self.n_features_in_)
+        count = len(members)
+        self._all_members, self._race, self.n_iter_ = members, Race.of(count), 1
+        self._trees, self._blend = None, Race.of(1)
+        if self.nonlinear and not fourier:
+            self._trees = TreeMember(
+                self.n_features_in_, int(self.reservoir), self.half_life, seed
+            )
+        self._served = ServedScores.start(count, late=self._trees is not None)
+        self._drift = DriftMonitor(members[0].learner)
+        self._largest = np.zeros(self.n_features_in_)
+        self._pending, self._n_pending = [], 0
+
+    @property
+    def _n_scores(self) -> int:
+        """Number of members, with the trees."""
+        return len(self._all_members) + (self._trees is not None)
+
+    @property
+    def _uses_matrix(self) -> bool:
+        """Whether a member other than linear ones learns from the rows."""
+        if self._trees is not None:
+            return self._trees.active
+        return bool(self.nonlinear)
+
+    def _running(self) -> list[Member]:
+        return [self._all_members[k] for k in np.flatnonzero(self._race.running)]
+
+    def _unfinished_block(self) -> tuple[Float, Float]:
+        """Return scores and signed weights of the unfinished block."""
+        empty = np.zeros((self._n_scores + 1, 0)), np.zeros(0)
+        scores, signed = zip(empty, *self._pending, strict=True)
+        return np.hstack(scores), np.concatenate(signed)
+
+    def resize(self, n_features: int) -> None:
+        """Change the number of features; new features have weight zero."""
+        for member in self._running():
+            member.resize(n_features)
+        self._drift.resize(n_features)
+        if self._trees is not None:
+            self._trees.resize(n_features)
+            if not self._trees.active:
+                self._served.set_share_of_last(self._race.weights(), 0.0)
+        self._largest = resized(self._largest, n_features)
+        self.n_features_in_ = n_features
+
+    def state(self) -> State:
+        """Return the state of the running members and of the race."""
+        state = super().state()
+        scores, signed = self._unfinished_block()
+        own = {
+            **self._race.arrays(),
+            **{f"before.{m.name}": m.block_start for m in self._running()},
+            **self._served.arrays(),
+            "scored": scores,
+            "signed": signed,
+            "most": self._largest,
+            "recency": self._drift.sums,
+            "last": self._drift.w,
+        }
+        own |= {f"blend.{name}": a for name, a in self._blend.arrays().items()}
+        state.arrays.update({f"own.{name}": array for name, array in own.items()})
+        if self._trees is not None:
+            trees = self._trees.arrays()
+            state.arrays.update({f"trees.{name}": a for name, a in trees.items()})
+        for member in self._running():
+            member.weights()
+            state.children[member.name] = member.learner.state()
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the estimator of a state; raise a ValueError if it is invalid."""
+        estimator = super().from_state(state)
+        learners = {name: restore(child) for name, child in state.children.items()}
+        own = below("own", state.arrays)
+        own = check_arrays(own, dict.fromkeys(own, _ANY), 1)
+        estimator._restore(learners, own, below("trees", state.arrays))
+        return estimator
+
+    def _restore(self, learners: dict[str, Any], arrays: Arrays, trees: Arrays) -> None:
+        """Restore members and race; raise a ValueError if they are invalid."""
+        self._start(0, fourier=bool(self.nonlinear) and not trees)
+        if self._trees is not None:
+            self._trees = TreeMember.restored(
+                trees, self.n_features_in_, self.half_life
+            )
+        self._race = Race.restored(len(self._all_members), arrays)
+        if blend := below("blend", arrays):  # not in files of version 0.1.0
+            self._blend = Race.restored(1, blend)
+        names = [member.name for member in self._running()]
+        if set(names) != set(learners):
+            raise ValueError(
+                f"members are {', '.join(learners)}, expected {', '.join(names)}."
+            )
+        for member in self._running():
+            kind, member.learner = type(member.learner), learners[member.name]
+            member.block_start = arrays[f"before.{member.name}"]
+            if type(member.learner) is not kind:
+                found = type(member.learner).__name__
+                raise ValueError(f"{member.name} is {found}, expected {kind.__name__}.")
+            member.check(self.n_features_in_)
+        arrays = checked_arrays(arrays, self._n_scores, self.n_features_in_)
+        self._served = ServedScores.restored(arrays)
+        self._largest = arrays["most"]
+        self._pending = [(arrays["scored"], arrays["signed"])]
+        self._n_pending = len(arrays["signed"])
+        first = self._all_members[0].learner
+        self._drift = DriftMonitor(first, arrays["last"], arrays["recency"])
