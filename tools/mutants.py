@@ -68,8 +68,8 @@ MUTANTS = [
     Mutant(
         "step sizes decrease with rows instead of effective rows",
         "online/engine/step_sizes.py",
-        "np.sqrt(1.0 + (balance / width) * t)",
-        "np.sqrt(1.0 + (1.0 / width) * t)",
+        "raised(1.0 + (balance / width) * t, power)",
+        "raised(1.0 + (1.0 / width) * t, power)",
         "tests/online/test_solam.py",
     ),
     Mutant(
@@ -270,14 +270,14 @@ MUTANTS = [
     ),
     Mutant(
         "jackknife: the row itself is not left out",
-        "metrics/delong.py",
+        "metrics/influence.py",
         "rest = 1.0 - share",
         "rest = np.ones_like(share)",
         "tests/metrics/test_delong.py",
     ),
     Mutant(
         "average precision: recall of all rows",
-        "metrics/top.py",
+        "metrics/precision_recall.py",
         "increments(tp / tp[-1]) @ (tp / (tp + fp))",
         "increments(tp / tp[-1]) @ (tp / (tp[-1] + fp))",
         "tests/metrics/test_top.py",
@@ -359,8 +359,8 @@ KERNELS = [
     Mutant(
         "the l2 penalty is ignored",
         "online/engine/feature_table.py",
-        "shrunk = w / (1.0 + due * ridge(feat, j, l2) * feat[D, j])",
-        "shrunk = w",
+        "shrunk = soft / (1.0 + due * ridge(feat, j, l2) * feat[D, j])",
+        "shrunk = soft",
         "tests/online/test_spam.py",
     ),
     Mutant(
@@ -404,6 +404,34 @@ KERNELS = [
         "return abs(y[i]) * table.stats[TO_MEAN]",
         "return table.stats[TO_MEAN] * 1.0",
         "tests/online/test_spam.py",
+    ),
+    Mutant(
+        "a threshold allows one false positive too many",
+        "thresholds.py",
+        "edge = float(np.sort(sample)[n - 1 - allowed])",
+        "edge = float(np.sort(sample)[n - 2 - allowed])",
+        "tests/test_thresholds.py",
+    ),
+    Mutant(
+        "partial area: the border of the negatives is not cut",
+        "metrics/influence.py",
+        "W = _mean_clipped(tpr[:-1], tpr[1:], min_tpr, max(end, min_tpr))",
+        "W = _mean_clipped(tpr[:-1], tpr[1:], min_tpr, 1.0)",
+        "tests/metrics/test_influence.py",
+    ),
+    Mutant(
+        "test rows of a time split may be as old as training rows",
+        "blend/honest_splits.py",
+        "before = np.isnan(time) | (time < start - wait)",
+        "before = np.isnan(time) | (time <= start - wait)",
+        "tests/blend/test_honest_splits.py",
+    ),
+    Mutant(
+        "report: names are not escaped",
+        "report/html_report.py",
+        'lines.append(f"<tr><th>{escape(first)}</th>{cells}</tr>")',
+        'lines.append(f"<tr><th>{first}</th>{cells}</tr>")',
+        "tests/report/test_html_report.py",
     ),
 ]
 
