@@ -76,8 +76,12 @@ class SAM(PairSampler):
     Notes
     -----
     As published: ``SAM(l2, eta0=1 / (l2 * t0), schedule="printed",
-    precondition=False)`` and ``fit``: Algorithm 10 of the dissertation cited in
-    :class:`PSAM`, without averaging.
+    precondition=False)`` and ``fit``: Algorithm 10 of [1]_ without averaging.
+
+    References
+    ----------
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 10.
 
     Examples
     --------
@@ -127,8 +131,12 @@ class ASAM(SAM):
     Notes
     -----
     As published: ``ASAM(l2, eta0=1 / (l2 * t0), schedule="printed",
-    precondition=False)`` and ``fit``: Algorithm 10 of the dissertation cited in
-    :class:`PSAM`.
+    precondition=False)`` and ``fit``: Algorithm 10 of [1]_.
+
+    References
+    ----------
+    .. [1] M. Khalid Alnnfai, "Scalable Large Margin Pairwise Learning Algorithms",
+       dissertation, Colorado State University, 2019, Algorithm 10.
 
     Examples
     --------
