@@ -428,7 +428,7 @@ KERNELS = [
     ),
     Mutant(
         "report: names are not escaped",
-        "report/html_report.py",
+        "report/html_parts.py",
         'lines.append(f"<tr><th>{escape(first)}</th>{cells}</tr>")',
         'lines.append(f"<tr><th>{first}</th>{cells}</tr>")',
         "tests/report/test_html_report.py",

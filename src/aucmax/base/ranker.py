@@ -7,7 +7,7 @@ Internally, labels and row weights are one array of signed weights: positive for
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.base.class_moments import NEG, POS, ClassMoments, measure
 from aucmax.base.constraints import SHARED
 from aucmax.base.docstrings import complete_docstring
+from aucmax.base.encoder import Encoder
 from aucmax.base.expression import ScoreExpression
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
@@ -43,25 +44,6 @@ def _no_probabilities(estimator: Any) -> bool:
         f"sklearn.calibration.CalibratedClassifierCV({name}()), or use AUCClassifier "
         "or AUCStream."
     )
-
-
-class Encoder(Protocol):
-    """Encoder of data frames; see ``aucmax.tables.encoder``."""
-
-    schema: Any
-
-    def transform(self, frame: Any, warn_unknown: bool = True) -> Any:
-        """Return the feature rows of a data frame."""
-        ...
-
-    @property
-    def column_of_feature(self) -> list[str]:
-        """Name of the column of each feature."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the encoder as values that JSON can hold."""
-        ...
 
 
 class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):

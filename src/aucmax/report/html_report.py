@@ -18,17 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import aucmax
-from aucmax.metrics.decimals import decimals
+from aucmax.report import sections
 from aucmax.report.checklist import checklist
+from aucmax.report.html_parts import as_percent, html_table, with_digits
 from aucmax.report.summary import Summary, explorer, summarise
-from aucmax.report.svg import Chart, forest
+from aucmax.report.svg import Chart
 from aucmax.storage.atomic import write_atomically
 from aucmax.tables.periods import periods
 
-_MAX_GROUPS = 30
-_MAX_COLUMNS = 20  # with an importance
 _MAX_COLOURS = 6
-_MAX_NAMES = 8  # of periods below an axis
 _FIRST = (
     "AUC",
     "Average precision",
@@ -143,17 +141,17 @@ def page(
         f"default-src 'none'; style-src '{_checksum(style)}'; "
         f"script-src '{_checksum(script)}'; base-uri 'none'; form-action 'none'"
     )
-    sections = [
+    parts = [
         _threshold(summary, charts, level),
         _measures(summary, level),
-        _models(summary, level),
-        _groups(summary, level),
-        _periods(summary, level),
-        _importances(importances),
-        _card(card),
+        sections.models(summary, level),
+        sections.groups(summary, level),
+        sections.periods(summary, level),
+        sections.importances(importances),
+        sections.card(card),
         checklist(summary, card),
     ]
-    shown = [(name, heading, body) for name, heading, body in sections if body]
+    shown = [(name, heading, body) for name, heading, body in parts if body]
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in shown)
     body = "".join(
         f'<section id="{name}"><h2>{heading}</h2>{body}</section>'
@@ -191,14 +189,14 @@ def _start(summary: Summary) -> int:
 
 def _sentence(summary: Summary, held_out: str, level: str) -> str:
     main = summary.models[0]
-    value, low, high = _shown(*main.auc[:3])
+    value, low, high = with_digits(*main.auc[:3])
     share = summary.positives / summary.rows
     where = f" ({escape(held_out)})" if held_out else ""
     return (
         f'<p class="lead"><b>{escape(main.name)}</b> ranks a random positive above a '
         f"random negative with probability <b>{value}</b> (AUC; {level} confidence "
         f"interval {low} to {high}), measured on {summary.rows:,} rows{where}, of "
-        f"which {summary.positives:,} ({_percent(share)}) are positive.</p>"
+        f"which {summary.positives:,} ({as_percent(share)}) are positive.</p>"
     )
 
 
@@ -207,7 +205,7 @@ def _cards(summary: Summary, level: str) -> str:
     cards = []
     for one in summary.measures:
         if one.name in _FIRST:
-            value, low, high = _shown(one.value, one.low, one.high)
+            value, low, high = with_digits(one.value, one.low, one.high)
             cards.append(
                 f'<div class="dial"><span class="name">{escape(one.name)}</span>'
                 f"<b>{value}</b><small>{level} CI {low} to {high}</small></div>"
@@ -218,11 +216,11 @@ def _cards(summary: Summary, level: str) -> str:
 def _measures(summary: Summary, level: str) -> tuple[str, str, str]:
     rows = []
     for one in summary.measures:
-        value, low, high = _shown(one.value, one.low, one.high)
+        value, low, high = with_digits(one.value, one.low, one.high)
         limits = f"{low} to {high}" if isfinite(one.low) else "–"
         rows.append([one.name, value, limits, one.remark])
     heads = ["measure", "value", f"{level} CI", "note"]
-    return "measures", "All measures", _table(heads, rows)
+    return "measures", "All measures", html_table(heads, rows)
 
 
 def _threshold(
@@ -276,7 +274,8 @@ def _threshold(
     for name, point in summary.named_points:
         counts = [f"{x:,.0f}" for x in (point.tp, point.fp, point.fn, point.tn)]
         rates = [
-            f"{_percent(rate.value)} ({_percent(rate.low)} to {_percent(rate.high)})"
+            f"{as_percent(rate.value)} "
+            f"({as_percent(rate.low)} to {as_percent(rate.high)})"
             if isfinite(rate.value)
             else "–"
             for rate in (point.recall, point.precision, point.fpr)
@@ -289,7 +288,11 @@ def _threshold(
     return (
         "threshold",
         "What happens at a threshold?",
-        head + slider + live + _figures(summary, charts) + _table(heads, rows, note),
+        head
+        + slider
+        + live
+        + _figures(summary, charts)
+        + html_table(heads, rows, note),
     )
 
 
@@ -404,186 +407,3 @@ def _figures(summary: Summary, charts: list[Chart]) -> str:
         for chart in charts
     )
     return f'{keys}<div class="charts">{figures}</div>'
-
-
-def _models(summary: Summary, level: str) -> tuple[str, str, str]:
-    if len(summary.models) < 2:
-        return "models", "", ""
-    rows = []
-    for model in sorted(summary.models, key=lambda one: -one.auc.value):
-        value, low, high = _shown(*model.auc[:3])
-        test = ["–", "–", "–"]
-        if model.against_first is not None:
-            apart = model.against_first
-            places = decimals(apart.low, apart.high)
-            test = [
-                f"{apart.difference:+.{places}f}",
-                f"{apart.low:+.{places}f} to {apart.high:+.{places}f}",
-                f"{apart.pvalue:.2g}",
-            ]
-        rows.append([model.name, value, f"{low} to {high}", *test])
-    first = summary.models[0].name
-    heads = ["model", "AUC", f"{level} CI", f"minus {first}", f"{level} CI", "p"]
-    note = "p: DeLong's paired test, not corrected for several models."
-    return "models", "Comparison of models", _table(heads, rows, caption=note)
-
-
-def _groups(summary: Summary, level: str) -> tuple[str, str, str]:
-    found = summary.groups
-    if found is None:
-        return "groups", "", ""
-    shown = found.groups[:_MAX_GROUPS]
-    rows = []
-    for one in shown:
-        value, low, high = _shown(*one.auc[:3])
-        limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
-        rows.append(
-            [str(one.group), value, limits, f"{one.rows:,}", f"{one.positives:,}"]
-        )
-    test = ""
-    if isfinite(found.pvalue):
-        verdict = "differ" if found.pvalue < 1.0 - summary.level else "may be equal"
-        test = (
-            f"<p>The AUCs of the groups {verdict}: chi-squared "
-            f"{found.statistic:.3g}, p = {found.pvalue:.2g}.</p>"
-        )
-    more = len(found.groups) - len(shown)
-    rest = f"<p>… and {more:,} smaller groups.</p>" if more > 0 else ""
-    chart = forest(
-        [str(one.group) for one in shown],
-        [one.auc[:3] for one in shown],
-        "AUC of each group with its confidence interval",
-        summary.models[0].auc.value,
-    )
-    heads = ["group", "AUC", f"{level} CI", "rows", "positive"]
-    body = (
-        f'{test}<div class="charts"><figure>{chart}<figcaption>AUC within groups. '
-        f"Dotted: all rows.</figcaption></figure><div>{_table(heads, rows)}{rest}</div>"
-        "</div>"
-    )
-    return "groups", "Groups", body
-
-
-def _periods(summary: Summary, level: str) -> tuple[str, str, str]:
-    if not summary.periods:
-        return "time", "", ""
-    rows = []
-    for one in summary.periods:
-        value, low, high = _shown(*one.auc[:3])
-        limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
-        counts = [f"{one.rows:,}", f"{one.positives:,}"]
-        rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
-    areas = np.array([one.auc[:3] for one in summary.periods])
-    known = np.isfinite(areas[:, 0])
-    chart = ""
-    if known.any():
-        least, most = float(areas[known, 1].min()), float(areas[known, 2].max())
-        pad = 0.05 * (most - least) + 1e-3
-        figure = Chart(
-            "time",
-            (0.5, len(rows) + 0.5),
-            (max(0.0, least - pad), min(1.0, most + pad)),
-            ("Period", "AUC"),
-            "AUC by period with its confidence interval",
-            (False, False),
-            {
-                place + 1.0: one.name
-                for place, one in enumerate(summary.periods)
-                if place % -(-len(rows) // _MAX_NAMES) == 0
-            },
-        )
-        at = np.arange(1, len(rows) + 1)
-        overall = summary.models[0].auc.value
-        figure.line([0.5, len(rows) + 0.5], [overall, overall], "chance")
-        figure.bars(at[known], areas[known, 1], areas[known, 2], "error")
-        figure.line(at[known], areas[known, 0], "m0")
-        figure.dots(at[known], areas[known, 0], "dot")
-        chart = (
-            f"<figure>{figure.text()}<figcaption>AUC by period.</figcaption></figure>"
-        )
-    heads = ["period", "AUC", f"{level} CI", "rows", "positive", "PSI"]
-    note = (
-        "PSI: population stability index of the scores against the first period; above "
-        "0.1 is a moderate shift, above 0.25 a large one."
-    )
-    table = _table(heads, rows, caption=note)
-    advice = f"<p><b>{escape(summary.advice)}</b></p>" if summary.advice else ""
-    body = f'{advice}<div class="charts">{chart}<div>{table}</div></div>'
-    return "time", "Time", body
-
-
-def _importances(
-    importances: Sequence[tuple[str, float, float, float]],
-) -> tuple[str, str, str]:
-    if not importances:
-        return "importance", "", ""
-    ordered = sorted(importances, key=lambda one: -one[1])[:_MAX_COLUMNS]
-    chart = forest(
-        [str(one[0]) for one in ordered],
-        [one[1:4] for one in ordered],
-        "Importance of each column with its confidence interval",
-        0.0,
-    )
-    rows = [
-        [str(name), f"{value:.4f}", f"{low:.4f} to {high:.4f}"]
-        for name, value, low, high in ordered
-    ]
-    table = _table(["column", "loss of AUC", "CI"], rows)
-    return (
-        "importance",
-        "Importance of columns",
-        '<p class="soft">Loss of AUC if the values of a column are shuffled among the '
-        "rows. Columns that say the same share their importance.</p>"
-        f'<div class="charts"><figure>{chart}</figure><div>{table}</div></div>',
-    )
-
-
-def _card(card: Mapping[str, Mapping[str, object]]) -> tuple[str, str, str]:
-    parts = [
-        f"<h3>{escape(str(section))}</h3>"
-        + _table(["", ""], [[str(k), _text(v)] for k, v in facts.items()], words=True)
-        for section, facts in card.items()
-        if facts
-    ]
-    return "card", "Model card", "".join(parts)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(str(one) for one in value)
-    return str(value)
-
-
-def _table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    caption: str = "",
-    words: bool = False,
-) -> str:
-    """Return a table; the first column names the line, others are numbers or words."""
-    top = f"<caption>{escape(caption)}</caption>" if caption else ""
-    if any(heads):
-        names = "".join(f"<th>{escape(head)}</th>" for head in heads)
-        top += f"<thead><tr>{names}</tr></thead>"
-    lines = []
-    for row in rows:
-        first, *others = row
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
-        lines.append(f"<tr><th>{escape(first)}</th>{cells}</tr>")
-    kind = ' class="words"' if words else ""
-    return (
-        f'<div class="scroll"><table{kind}>{top}<tbody>{"".join(lines)}</tbody></table>'
-        "</div>"
-    )
-
-
-def _shown(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Format a value and its interval, with digits that the interval supports."""
-    if not isfinite(value):
-        return "–", "–", "–"
-    places = decimals(low, high) if isfinite(low) else 4
-    return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.2f} %" if share < 0.0995 else f"{100.0 * share:.1f} %"
