@@ -20,6 +20,7 @@ from aucmax.cli.terminal import (
 )
 from aucmax.metrics.decimals import with_interval
 from aucmax.tables.labels import Task
+from aucmax.tables.structure import Hint
 from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError
 from aucmax.workflows.train import Result, train
 
@@ -172,6 +173,7 @@ def _report(
             "auc": area._asdict() if area is not None else None,
             "judged": result.judged,
             "resumed": result.resumed,
+            "hints": [hint._asdict() for hint in _hints(result)],
             "seconds": round(seconds, 3),
         }
         print(json.dumps(found, indent=2))
@@ -217,6 +219,11 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
         )
 
 
+def _hints(result: Result) -> list[Hint]:
+    """Return columns that look like time or groups."""
+    return list(getattr(result.estimator, "hints_", ()))
+
+
 def notes(result: Result) -> Iterator[str]:
     """Yield notes about suspicious data and results."""
     progress, task = result.progress, Task.from_json(result.recipe["task"])
@@ -236,6 +243,8 @@ def notes(result: Result) -> Iterator[str]:
             "the columns for one that reveals the label, and remove it with --input "
             "drop=COLUMN."
         )
+    for hint in _hints(result):
+        yield f"Note: {hint.command_line()}"
     if task.by_rarity and 2 * progress.positives > progress.rows:
         yield (
             f"Note: labels were read as {task}: the positive label is the rarer one in "
