@@ -148,9 +148,21 @@ def test_leaks_are_named_and_honest_columns_are_not():
     found = find_leaks(columns, levels, ["codes", "told", "paid", "strong", "near"], y)
     assert [leak.column for leak in found] == ["told", "paid", "near"]
     assert "positive rows only" in str(found[1])
+    body = np.where(~y & (rng.random(n) < 0.2), rng.normal(size=n), np.nan)
+    rare = np.where(np.cumsum(~y) <= 25, np.where(~y, 1.0, np.nan), np.nan)
+    columns = np.column_stack([body, rare])  # 25 values of 70 % are chance
+    found = find_leaks(columns, np.zeros(2, int), ["body", "rare"], y)
+    assert [(leak.column, leak.reason) for leak in found] == [
+        ("body", "has a value for negative rows only")
+    ]
     frame = pd.DataFrame({"near": near, "x": rng.normal(size=n)})
     with pytest.warns(DataWarning, match="'near' predicts the label nearly alone"):
         AUCClassifier([BAM()], random_state=0).fit(frame, y)
+    # Codes of integers and words of texts are further features.
+    frame["code"] = rng.integers(0, 30, n) * 7
+    frame["note"] = rng.choice([f"some words and more w{k}" for k in range(n)], n)
+    with pytest.warns(DataWarning, match="'near' predicts the label nearly alone"):
+        AUCClassifier([BAM()], text=["note"], random_state=0).fit(frame, y)
 
 
 def test_train_with_time_and_group(drifting, tmp_path):
