@@ -1,11 +1,12 @@
-"""Leak warnings and hints on real tables: how many are false alarms?
+"""Leak warnings and hints on real tables, and how many of them are false alarms.
 
-Tables of $AUCMAX_TABLES or ../shared/tables. MANIFEST.csv names the columns that tell
-the label; without them a table counts as clean, and any warning is a false alarm, unless
-a reader finds that the column is a leak after all. With them, it is a leak that should be
-found. Nothing is fitted: the columns are encoded and tested as ``AUCClassifier.fit`` does.
+Tables of $AUCMAX_TABLES or ../shared/tables. MANIFEST.csv names the columns to drop:
+leaks, row numbers and duplicates of the label. Without them a table counts as clean,
+and a warning is a false alarm unless its column turns out to be a leak. Nothing is
+fitted: the columns are encoded and tested as in ``AUCClassifier.fit``.
 
-``python benchmarks/leaks.py [table …]`` prints a line for each warning, and the counts.
+``python benchmarks/leaks.py [table …]`` prints a line for each warning and each hint,
+the columns to drop that a warning would name, and the counts.
 """
 
 import argparse

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
+from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
     Member,
@@ -173,8 +174,7 @@ class AUCClassifier(BlendedModel):
         Permutation importance of each column, highest first: the decrease of AUC on
         held-out rows when the column is shuffled, with a 95 % confidence interval.
         Computed when first asked for, or by ``save``. Empty for more than 200 columns
-        (each hashed word of a text counts as one), or if ``cv`` does not hold out every
-        row once.
+        (each hashed word of a text counts as one).
     feature_importances_ : ndarray of shape (n_columns,)
         The same decreases of AUC, in the order of the columns.
     members_ : dict
@@ -418,9 +418,12 @@ class AUCClassifier(BlendedModel):
         self.out_of_fold_[present] = result.scores
         self.goal_, self.threshold_ = reach(goal, result.scores, rows.signed, self.auc_)
         self.n_iter_ = max(map(len, self.members_.values()))
-        self._importances, self._held_out = [], []
+        self._importances, self._held_out, self._tested = [], [], {}
+        self._histograms = []
         if len(self._features_of_column()) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
+            self._tested = {member.name: member.tested for member in result.members}
+            self._histograms = column_histograms(table, self._column_names())
         return self
 
     def save(self, path: str | Path) -> None:
