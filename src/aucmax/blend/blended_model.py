@@ -15,7 +15,7 @@ from aucmax.blend.columns import TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
 from aucmax.blend.duplicates import DuplicateCounts
-from aucmax.blend.explanation import describe, results_html
+from aucmax.blend.explanation import describe, estimate, results_html
 from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import (
     HeldOutSample,
@@ -53,6 +53,7 @@ class BlendedModel(Ranker):
     auc_: AUCInterval
     leaderboard_: list[BlendLeaderboardEntry]
     members_: dict[str, list[Any]]
+    _design_kind: str  # "time", "group" or "": what auc_ is an estimate for
     _duplicates: DuplicateCounts
     _importances: list[Importance]  # in the order of the columns
     _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
@@ -139,7 +140,13 @@ class BlendedModel(Ranker):
             self._duplicates,
             self.splits_,
             self.hints_,
+            self._design_kind,
         )
+
+    def estimate(self) -> str:
+        """Return the AUC with its interval as text, and what the interval promises."""
+        check_is_fitted(self)
+        return estimate(self.auc_, self._design_kind)
 
     @property
     def row_width(self) -> int:
@@ -301,6 +308,7 @@ class BlendedModel(Ranker):
             threshold=self.threshold_,
             splits=self.splits_,
             histograms=self._histograms,
+            design=self._design_kind,
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
@@ -322,6 +330,7 @@ class BlendedModel(Ranker):
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
         estimator.splits_, estimator.hints_ = notes.splits, []
         estimator._histograms = notes.histograms
+        estimator._design_kind = notes.design
         encoded = state.header.get("encoded", estimator.n_features_in_)
         estimator._layout = layout = RowLayout.restored(encoded, own)
         if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):

@@ -109,12 +109,12 @@ class AUCClassifier(BlendedModel):
         rows than those they are trained on.
     time : str or int, default=None
         Column of dates or numbers that increase with time. Models are then tested on
-        later rows than those they were trained on: the last 40 % of the rows, in two
-        blocks. ``auc_`` is the AUC of the last block.
+        later rows than those they were trained on: the later half of the rows, in five
+        blocks. ``auc_`` is the mean AUC of the last two blocks.
     group : str or int, default=None
         Column of groups, such as customers or patients, which new rows will not belong
-        to. Each group is kept in one fold, the interval of ``auc_`` counts groups, and
-        the column is no feature. For an array, use ``groups`` of ``fit``.
+        to. Each group is kept in one fold, and the column is not a feature. For an
+        array, use ``groups`` of ``fit``.
     gap : float, default=0.0
         With ``time``: days (or units of the column) between training and test rows, as
         long as labels take to be known.
@@ -163,7 +163,8 @@ class AUCClassifier(BlendedModel):
         that ``cv`` does not hold out. Not stored in model files.
     auc_ : AUCInterval
         AUC on held-out rows (mean over the folds), with a 95 % confidence interval for
-        the AUC of the fitted model on new rows.
+        the AUC of the fitted model on new rows. With ``time`` or groups it is a
+        prediction interval for a later period or for other groups, see Notes.
     leaderboard_ : list of BlendLeaderboardEntry
         The members, best first: AUC with confidence interval, weight, training time in
         seconds, and largest number of rows a model was trained on.
@@ -202,6 +203,14 @@ class AUCClassifier(BlendedModel):
     version 0.1.0, it covered the AUC of the fitted model in 92 % to 100 % of the runs;
     ``benchmarks/intervals.py classifier`` prints the table. The interval is valid for
     one fit, not for the best of many settings compared by ``auc_``.
+
+    **Time and groups.** The interval of ``auc_`` is then a prediction interval: it has
+    the AUC of a later period, or of as many other groups as a fold has, with 95 %
+    confidence, if AUCs go on to vary as between the test blocks (or folds). It adds
+    the variance between blocks beyond their sampling error, on the logit scale, and
+    Student's t quantile for so few blocks; it is therefore wide. It does not foresee
+    changes that the training rows do not show. With a single block, as for three
+    distinct times, it is a confidence interval for that block.
 
     **Duplicate rows.** Equal rows with the same label are treated as copies and kept in
     one fold; otherwise models would be evaluated on rows they were trained on. If
@@ -307,7 +316,7 @@ class AUCClassifier(BlendedModel):
         }
         design = self._design(columns, groups)
         self._fit_or_restore(X, y, sample_weight, design)
-        if design.plain and self.encoder_ is not None:
+        if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             self.hints_ = find_structure(first_columns(X), positive)
         return self
@@ -384,7 +393,7 @@ class AUCClassifier(BlendedModel):
         n_rounds, budget = 1, self.time_budget
         cv = self.cv
         if design.time is not None:
-            cv = time_splits(design, self.gap, self._dated)
+            cv = time_splits(design, self.gap, self._dated, signed > 0.0)
         elif cv is None:
             cv = _FOLDS if len(rows.signed) <= MANY_ROWS else _FEW_FOLDS
         if budget is not None and isinstance(cv, Integral):
@@ -410,6 +419,7 @@ class AUCClassifier(BlendedModel):
         self.leaderboard_, self.hints_ = result.leaderboard, []
         honest = HonestEstimate(design.chosen(present), rows, rounds[0])
         self.auc_ = honest.interval(result.scores, result.auc)
+        self._design_kind = design.kind
         self.splits_ = honest.compare(members, fitted, seed, n_jobs)
         warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}

@@ -29,6 +29,7 @@ class Notes(NamedTuple):
     threshold: Threshold | None
     splits: SplitComparison | None
     histograms: list[ColumnHistogram]
+    design: str  # "time", "group" or ""
 
     def to_json(self) -> dict[str, Any]:
         """Return lists and numbers, by the names of the fields."""
@@ -42,6 +43,7 @@ class Notes(NamedTuple):
             "threshold": None if self.threshold is None else _told(self.threshold),
             "splits": None if self.splits is None else list(self.splits),
             "histograms": [list(column) for column in self.histograms],
+            "design": self.design,
         }
 
     @classmethod
@@ -60,6 +62,7 @@ class Notes(NamedTuple):
             if notes.get("splits")
             else None,
             [_histogram(line) for line in notes.get("histograms", ())],
+            _design(notes.get("design", "")),
         )
 
 
@@ -70,6 +73,12 @@ def _told(found: Threshold) -> dict[str, Any]:
         key: None if isinstance(value, float) and not isfinite(value) else value
         for key, value in values.items()
     }
+
+
+def _design(told: Any) -> str:
+    if told not in ("", "time", "group"):
+        raise ValueError(f"found {told!r}, expected a design: time or group.")
+    return str(told)
 
 
 def _histogram(told: Any) -> ColumnHistogram:

@@ -191,6 +191,7 @@ def _report(
 
 def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
     progress, training = result.progress, result.recipe["training"]
+    params = result.estimator.get_params(deep=False)
     passes = training["passes"] or 1
     features = plural(result.estimator.n_features_in_, "feature")
     yield (
@@ -211,6 +212,8 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
         )
     if result.judged is not None:
         yield f"{held_out_auc(result.judged)}."
+    elif area is not None and (params.get("time") or params.get("group")):
+        yield f"{result.estimator.estimate()}."
     elif area is not None:
         value, low, high = with_interval(*area[:3])
         yield (

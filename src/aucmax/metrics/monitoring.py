@@ -93,7 +93,7 @@ def stability_of_counts(
 
 def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the share of each bin; half a row is added to each."""
-    more: NDArray[np.float64] = counts + 0.5
+    more = counts.astype(np.float64) + 0.5
     return more / more.sum()
 
 
