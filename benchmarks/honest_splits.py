@@ -1,10 +1,11 @@
 """Estimates before deployment: random folds against splits by time or group.
 
 Tables of $AUCMAX_TABLES or ../shared/tables whose MANIFEST.csv names a column of dates
-or groups. The rows of the last 20 % of the time, or of a fifth of the groups, are the
-future: a model is fitted to the other rows, once as to a plain table and once with
-``time=`` or ``group=``, and its estimate (``auc_``) is compared with the AUC on the
-future. At most 6,000 rows are used for training and 20,000 for the future.
+or groups, and six more tables whose rows have an order in time (``ORDERS``). The rows
+of the last 20 % of the time, or of a fifth of the groups, are the future: a model is
+fitted to the other rows, once as to a plain table and once with ``time=`` or
+``group=``, and its estimate (``auc_``) is compared with the AUC on the future. At most
+6,000 rows are used for training and 20,000 for the future.
 
 ``python benchmarks/honest_splits.py run FILE [--splits 3] [table …]`` adds a JSON line
 to FILE for each table and split; ``… report FILE`` prints the differences.
@@ -13,6 +14,8 @@ to FILE for each table and split; ``… report FILE`` prints the differences.
 import argparse
 import json
 import warnings
+from calendar import month_abbr
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,41 @@ from bench import lines_of
 from real_tables import FOLDER, labelled_table
 
 MOST_TRAIN, MOST_TEST = 6_000, 20_000
+TIME = "time of the row"
+MONTHS = {name: k for k, name in enumerate(month_abbr) if k}
+
+
+def month(names: pd.Series) -> pd.Series:
+    return names.str[:3].map(MONTHS)
+
+
+ORDERS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "hotel-bookings": lambda t: (
+        372 * t.arrival_date_year
+        + 31 * month(t.arrival_date_month)
+        + t.arrival_date_day_of_month
+    ),
+    "vehicle-claim-fraud": lambda t: 12 * t.Year + month(t.Month),
+    "bank-marketing": lambda t: np.arange(len(t)),
+    "bank-marketing-additional": lambda t: np.arange(len(t)),
+    "sba-loan-case": lambda t: t.ApprovalDate,
+    "online-shoppers-intention": lambda t: month(t.Month),
+}
+
+
+def designs(about: Any) -> list[tuple[str, str]]:
+    """Return kinds and columns of the designs of a table."""
+    dates = TIME if about.name in ORDERS else about.dates.split("|")[-1]
+    return [(k, c) for k, c in (("time", dates), ("group", about.group)) if c]
+
+
+def table_of(about: Any, column: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the columns, with that of the design, and the labels."""
+    kept = [name for name in about.drop_.split("|") if name != column]
+    frame, y = labelled_table(about._replace(drop_="|".join(kept)))
+    if column == TIME:
+        frame[TIME] = np.asarray(ORDERS[about.name](frame), float)
+    return frame, y
 
 
 def future_rows(column: Any, kind: str, rng: np.random.Generator) -> np.ndarray:
@@ -43,16 +81,12 @@ def run(path: Path, splits: int, names: list[str]) -> None:
     manifest = manifest.rename(columns={"drop": "drop_"})
     done = {(one["set"], one["kind"], one["split"]) for one in lines_of(path)}
     for about in manifest.itertuples():
-        designs = [("time", about.dates.split("|")[-1]), ("group", about.group)]
-        for kind, column in designs:
-            if not column or (names and about.name not in names):
+        for kind, column in designs(about):
+            missing = {(about.name, kind, split) for split in range(splits)} - done
+            if not missing or (names and about.name not in names):
                 continue
-            frame, y = labelled_table(about)
-            if column not in frame:
-                continue
-            for split in range(splits):
-                if (about.name, kind, split) in done:
-                    continue
+            frame, y = table_of(about, column)
+            for *_, split in sorted(missing):
                 rng = np.random.default_rng(split)
                 later = future_rows(frame[column].to_numpy(), kind, rng)
                 train, test = (
@@ -79,22 +113,32 @@ def run(path: Path, splits: int, names: list[str]) -> None:
 
 def report(path: Path) -> None:
     lines = lines_of(path)
-    print("| estimate | runs | mean absolute error | mean error | covers | AUC later |")
-    print("|---" * 6 + "|")
-    for name in ("random", "honest"):
-        later = np.array([line[f"{name} later"] for line in lines])
-        value, low, high = np.array([line[name] for line in lines]).T
-        inside = (low <= later) & (later <= high)
-        print(
-            f"| {name} | {len(lines)} | {np.abs(value - later).mean():.4f} "
-            f"| {(value - later).mean():+.4f} | {inside.mean():.0%} "
-            f"| {later.mean():.4f} |"
-        )
+    parts = [(kind, use) for kind in ("time", "group") for use in ("choose", "report")]
+    print(
+        "| future | tables | estimate | runs | mean absolute error | mean error "
+        "| covers | width | AUC later |"
+    )
+    print("|---" * 9 + "|")
+    for kind, use in [*parts, ("", "")]:
+        some = [one for one in lines if kind in ("", one["kind"])]
+        some = [one for one in some if use in ("", one["use"])]
+        for name in ("random", "honest") if some else ():
+            later = np.array([line[f"{name} later"] for line in some])
+            value, low, high = np.array([line[name] for line in some]).T
+            inside = (low <= later) & (later <= high)
+            print(
+                f"| {kind or 'all'} | {use or 'all'} | {name} | {len(some)} "
+                f"| {np.abs(value - later).mean():.4f} | {(value - later).mean():+.4f} "
+                f"| {inside.mean():.0%} | {(high - low).mean():.3f} "
+                f"| {later.mean():.4f} |"
+            )
     for line in lines:
+        random, honest = line["random"], line["honest"]
         print(
-            f"{line['set']:25} {line['kind']:5} {line['split']} random "
-            f"{line['random'][0]:.3f} honest {line['honest'][0]:.3f} later "
-            f"{line['random later']:.3f} {line['honest later']:.3f}"
+            f"{line['set']:25} {line['kind']:5} {line['use']:6} {line['split']} random "
+            f"{random[0]:.3f}, honest {honest[0]:.3f} ({honest[1]:.3f} to "
+            f"{honest[2]:.3f}); later {line['random later']:.3f} "
+            f"{line['honest later']:.3f}"
         )
 
 

@@ -79,17 +79,63 @@ def groups(summary: Summary, level: str) -> tuple[str, str, str]:
     return "groups", "Groups", body
 
 
-def periods(summary: Summary, level: str) -> tuple[str, str, str]:
-    """Return the AUC over time."""
-    if not summary.periods:
-        return "time", "", ""
+def time(summary: Summary, level: str) -> tuple[str, str, str]:
+    """Return the AUC over time, shifted columns and rows without labels."""
+    found = summary.monitoring
+    parts = []
+    if found.advice:
+        parts.append(f"<p><b>{escape(found.advice)}</b></p>")
+    if found.expected is not None:
+        value, low, high = with_digits(*found.expected)
+        parts.append(
+            f"<p>{found.unlabelled:,} more rows have no label yet. By their "
+            f"probabilities, their AUC is expected to be <b>{value}</b> ({level} "
+            f"interval {low} to {high}), if the relation of rows and labels has not "
+            "changed.</p>"
+        )
+    elif found.unlabelled:
+        parts.append(f"<p>{found.unlabelled:,} more rows have no label yet.</p>")
+    if found.doubt:
+        parts.append(f'<p class="soft">Note: {escape(found.doubt)}.</p>')
+    if found.periods:
+        parts.append(_periods(summary, level))
+    if found.columns:
+        rows = [
+            [
+                one.column,
+                f"{one.stability:.3f}",
+                f"{one.last:.3f}" if isfinite(one.last) else "–",
+            ]
+            for one in found.columns
+        ]
+        note = (
+            "PSI of the most important columns against the training rows; above 0.1 is "
+            "a moderate shift, above 0.25 a large one."
+        )
+        heads = ["column", "PSI, all rows", "PSI, last period"]
+        parts.append(html_table(heads, rows, caption=note))
+    return "time", "Time", "".join(parts)
+
+
+def _periods(summary: Summary, level: str) -> str:
+    """Return the chart and the table of periods."""
+    periods = summary.monitoring.periods
+    waiting = any(one.unlabelled for one in periods)
     rows = []
-    for one in summary.periods:
+    for one in periods:
         value, low, high = with_digits(*one.auc[:3])
         limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
+        if not one.rows:
+            limits = "no labels"
         counts = [f"{one.rows:,}", f"{one.positives:,}"]
-        rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
-    areas = np.array([one.auc[:3] for one in summary.periods])
+        row = [one.name, value, limits, *counts, f"{one.stability:.3f}"]
+        if waiting:
+            expected = "–"
+            if one.expected is not None:
+                expected = "{} ({} to {})".format(*with_digits(*one.expected))
+            row += [f"{one.unlabelled:,}", expected]
+        rows.append(row)
+    areas = np.array([one.auc[:3] for one in periods])
     known = np.isfinite(areas[:, 0])
     chart = ""
     if known.any():
@@ -104,7 +150,7 @@ def periods(summary: Summary, level: str) -> tuple[str, str, str]:
             (False, False),
             {
                 place + 1.0: one.name
-                for place, one in enumerate(summary.periods)
+                for place, one in enumerate(periods)
                 if place % -(-len(rows) // _MAX_NAMES) == 0
             },
         )
@@ -118,14 +164,14 @@ def periods(summary: Summary, level: str) -> tuple[str, str, str]:
             f"<figure>{figure.text()}<figcaption>AUC by period.</figcaption></figure>"
         )
     heads = ["period", "AUC", f"{level} CI", "rows", "positive", "PSI"]
+    if waiting:
+        heads += ["no label", "expected AUC"]
     note = (
         "PSI: population stability index of the scores against the first period; above "
         "0.1 is a moderate shift, above 0.25 a large one."
     )
     table = html_table(heads, rows, caption=note)
-    advice = f"<p><b>{escape(summary.advice)}</b></p>" if summary.advice else ""
-    body = f'{advice}<div class="charts">{chart}<div>{table}</div></div>'
-    return "time", "Time", body
+    return f'<div class="charts">{chart}<div>{table}</div></div>'
 
 
 def importances(
