@@ -186,9 +186,7 @@ def _show_goal(report: GoalReport, level: float, screen: Screen) -> None:
 def _show_change(found: Monitoring, level: float, screen: Screen) -> None:
     """Print the change over time, shifted columns and rows without a label."""
     if found.periods:
-        waiting = any(one.unlabelled for one in found.periods)
-        heads = ["AUC", f"{_percent(level)} CI", "rows", "positive", "PSI of scores"]
-        heads += ["no label", "expected AUC"] if waiting else []
+        heads = "AUC", f"{_percent(level)} CI", "rows", "positive", "PSI of scores"
         grid = table("period", *heads)
         for one in found.periods:
             area, limits = "–", "one class only" if one.rows else "no labels"
@@ -196,13 +194,16 @@ def _show_change(found: Monitoring, level: float, screen: Screen) -> None:
                 area, low, high = with_interval(*one.auc[:3])
                 limits = f"{low}–{high}"
             counts = f"{one.rows:,}", f"{one.positives:,}"
-            cells = [one.name, area, limits, *counts, f"{one.stability:.3f}"]
-            if waiting:
-                expected = "–"
-                if one.expected is not None:
-                    expected = with_interval(*one.expected)[0]
-                cells += [f"{one.unlabelled:,}", expected]
-            grid.add_row(*cells)
+            grid.add_row(one.name, area, limits, *counts, f"{one.stability:.3f}")
+        screen.show(grid)
+    if waiting := [one for one in found.periods if one.unlabelled]:
+        grid = table("period", "rows without label", "expected AUC")
+        for one in waiting:
+            expected = "–"
+            if one.expected is not None:
+                value, low, high = with_interval(*one.expected)
+                expected = f"{value} ({low} to {high})"
+            grid.add_row(one.name, f"{one.unlabelled:,}", expected)
         screen.show(grid)
     if found.columns:
         grid = table("column", "PSI against training", "last period")

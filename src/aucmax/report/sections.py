@@ -99,6 +99,18 @@ def time(summary: Summary, level: str) -> tuple[str, str, str]:
         parts.append(f'<p class="soft">Note: {escape(found.doubt)}.</p>')
     if found.periods:
         parts.append(_periods(summary, level))
+    tables = []
+    if waiting := [one for one in found.periods if one.unlabelled]:
+        rows = []
+        for period in waiting:
+            value, low, high = "–", "–", "–"
+            if period.expected is not None:
+                value, low, high = with_digits(*period.expected)
+            rows.append(
+                [period.name, f"{period.unlabelled:,}", value, f"{low} to {high}"]
+            )
+        heads = ["period", "rows", "expected AUC", f"{level} interval"]
+        tables.append(html_table(heads, rows, caption="Rows without a label"))
     if found.columns:
         rows = [
             [
@@ -113,14 +125,15 @@ def time(summary: Summary, level: str) -> tuple[str, str, str]:
             "a moderate shift, above 0.25 a large one."
         )
         heads = ["column", "PSI, all rows", "PSI, last period"]
-        parts.append(html_table(heads, rows, caption=note))
+        tables.append(html_table(heads, rows, caption=note))
+    if tables:
+        parts.append(f'<div class="charts">{"".join(tables)}</div>')
     return "time", "Time", "".join(parts)
 
 
 def _periods(summary: Summary, level: str) -> str:
     """Return the chart and the table of periods."""
     periods = summary.monitoring.periods
-    waiting = any(one.unlabelled for one in periods)
     rows = []
     for one in periods:
         value, low, high = with_digits(*one.auc[:3])
@@ -128,13 +141,7 @@ def _periods(summary: Summary, level: str) -> str:
         if not one.rows:
             limits = "no labels"
         counts = [f"{one.rows:,}", f"{one.positives:,}"]
-        row = [one.name, value, limits, *counts, f"{one.stability:.3f}"]
-        if waiting:
-            expected = "–"
-            if one.expected is not None:
-                expected = "{} ({} to {})".format(*with_digits(*one.expected))
-            row += [f"{one.unlabelled:,}", expected]
-        rows.append(row)
+        rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
     areas = np.array([one.auc[:3] for one in periods])
     known = np.isfinite(areas[:, 0])
     chart = ""
@@ -164,8 +171,6 @@ def _periods(summary: Summary, level: str) -> str:
             f"<figure>{figure.text()}<figcaption>AUC by period.</figcaption></figure>"
         )
     heads = ["period", "AUC", f"{level} CI", "rows", "positive", "PSI"]
-    if waiting:
-        heads += ["no label", "expected AUC"]
     note = (
         "PSI: population stability index of the scores against the first period; above "
         "0.1 is a moderate shift, above 0.25 a large one."
