@@ -9,6 +9,10 @@ fitted to the other rows, once as to a plain table and once with ``time=`` or
 
 ``python benchmarks/honest_splits.py run FILE [--splits 3] [table …]`` adds a JSON line
 to FILE for each table and split; ``… report FILE`` prints the differences.
+
+``… variants FILE`` measures, on the tables with time that settings may be chosen on,
+what AUCClassifier does not offer: row weights that halve within a quarter or a half of
+the time, and columns relative to the past of the group. ``… gains FILE`` prints them.
 """
 
 import argparse
@@ -111,6 +115,80 @@ def run(path: Path, splits: int, names: list[str]) -> None:
                 print(line, flush=True)
 
 
+def relative_columns(frame: pd.DataFrame, time: Any, group: Any) -> pd.DataFrame:
+    """Return columns of each row that compare it with earlier rows of its group.
+
+    They are the number of earlier rows, the time since the last one, and the
+    differences of numbers from their mean in earlier rows.
+    """
+    order = np.argsort(time, kind="stable")
+    of = pd.Series(np.asarray(group).astype(str)[order])
+    found = {"rows so far": of.groupby(of).cumcount()}
+    found["time since"] = pd.Series(np.asarray(time)[order]).groupby(of).diff()
+    for name in frame.select_dtypes("number"):
+        values = pd.Series(frame[name].to_numpy(float)[order])
+        count = values.notna().groupby(of).cumsum() - values.notna()
+        total = values.fillna(0.0).groupby(of).cumsum() - values.fillna(0.0)
+        found[f"{name}, relative"] = values - total / count.where(count > 0)
+    back = pd.DataFrame(found).set_axis(order).sort_index()
+    return back.set_axis(frame.index)
+
+
+def variants(path: Path, names: list[str]) -> None:
+    manifest = pd.read_csv(FOLDER / "MANIFEST.csv", keep_default_na=False, dtype=str)
+    manifest = manifest.rename(columns={"drop": "drop_"})
+    done = {one["set"] for one in lines_of(path)}
+    for about in manifest[manifest.use == "choose"].itertuples():
+        columns = dict(designs(about))
+        if "time" not in columns or about.name in done:
+            continue
+        if names and about.name not in names:
+            continue
+        frame, y = table_of(about, columns["time"])
+        time = time_of_rows(frame[columns["time"]].to_numpy(), "time")
+        rng = np.random.default_rng(0)
+        later = future_rows(frame[columns["time"]].to_numpy(), "time", rng)
+        train, test = (
+            rng.permutation(np.flatnonzero(rows))[:most]
+            for rows, most in ((~later, MOST_TRAIN), (later, MOST_TEST))
+        )
+        now, span = np.nanmax(time[train]), np.ptp(time[train][~np.isnan(time[train])])
+        age = np.nan_to_num((now - time[train]) / span, nan=1.0)
+        tried: dict[str, Any] = {
+            "base": (frame, None),
+            "half-life 1/4": (frame, 0.5 ** (age / 0.25)),
+            "half-life 1/2": (frame, 0.5 ** (age / 0.5)),
+        }
+        if columns.get("group") in frame:
+            more = relative_columns(frame, time, frame[columns["group"]])
+            tried["relative to the group"] = (pd.concat([frame, more], axis=1), None)
+        line: dict[str, Any] = {"set": about.name}
+        for name, (X, weight) in tried.items():
+            model = AUCClassifier(time=columns["time"], random_state=0)
+            model.fit(X.iloc[train], y[train], weight)
+            score = model.decision_function(X.iloc[test])
+            line[name] = [model.auc_.value, auc(y[test], score)]
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(line, flush=True)
+
+
+def gains(path: Path) -> None:
+    lines = lines_of(path)
+    print("| variant | tables | estimate | AUC later | AUC later, by table |")
+    print("|---" * 5 + "|")
+    for name in ("half-life 1/4", "half-life 1/2", "relative to the group"):
+        some = [one for one in lines if name in one]
+        gain = np.array([np.subtract(one[name], one["base"]) for one in some])
+        each = ", ".join(
+            f"{one['set']} {x:+.3f}" for one, x in zip(some, gain[:, 1], strict=True)
+        )
+        print(
+            f"| {name} | {len(some)} | {gain[:, 0].mean():+.4f} "
+            f"| {gain[:, 1].mean():+.4f} | {each} |"
+        )
+
+
 def report(path: Path) -> None:
     lines = lines_of(path)
     parts = [(kind, use) for kind in ("time", "group") for use in ("choose", "report")]
@@ -147,13 +225,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run", "report"])
+    parser.add_argument("what", choices=["run", "report", "variants", "gains"])
     parser.add_argument("file", type=Path)
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--splits", type=int, default=3)
     given = parser.parse_args()
     if given.what == "report":
         report(given.file)
+    elif given.what == "gains":
+        gains(given.file)
+    elif given.what == "variants":
+        variants(given.file, given.tables)
     else:
         run(given.file, given.splits, given.tables)
 
