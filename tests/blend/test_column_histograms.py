@@ -92,3 +92,23 @@ def test_a_model_file_keeps_the_histograms(tmp_path):
     moved = again.encoded_columns(rows)
     expected = stability_index(frame.x, frame.x + 1.0).value
     assert best.stability(best.bins(moved[:, best.feature])) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (["x", 0, False, [1.0], [1, 2]], "1 edges, 2 counts"),
+        (["x", 0, False, 1.0, [1, 2]], "not a list of bins"),
+        (["x", 0, False, ["a"], [1, 2, 3]], "expected a number"),
+        (["x", 7, False, [1.0], [1, 2, 3]], "does not have"),
+    ],
+)
+def test_damaged_histograms_are_refused(line, error):
+    X = np.random.default_rng(4).normal(size=(100, 3))
+    model = AUCClassifier([BAM()], random_state=0).fit(X[:, :2], X.sum(axis=1) > 0.0)
+    state = model.state()
+    state.header["notes"]["histograms"] = [line]
+    with pytest.raises(ValueError, match=error):
+        AUCClassifier.from_state(state)
+    del state.header["notes"]["histograms"]  # files of version 0.2.0 have none
+    assert AUCClassifier.from_state(state).important_histograms(10) == []

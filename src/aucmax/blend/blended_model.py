@@ -287,7 +287,7 @@ class BlendedModel(Ranker):
         diagram: str = estimator_html_repr(self)
         if not hasattr(self, "auc_"):
             return diagram
-        return diagram + results_html(self.auc_, self.leaderboard_)
+        return diagram + results_html(self.auc_, self.leaderboard_, self._design_kind)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

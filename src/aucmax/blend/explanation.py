@@ -93,9 +93,10 @@ def describe(
     return "\n".join([*lines, *map(str, hints)])
 
 
-def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> str:
+def results_html(
+    auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry], design: str
+) -> str:
     """Return the AUC and the members of a blend as HTML, for notebooks."""
-    value, low, high = with_interval(*auc[:3])
     lines = "".join(
         f"<tr><td style='text-align:left'>{escape(entry.member)}</td>"
         f"<td>{entry.auc:.4f}</td><td>{entry.low:.4f} to {entry.high:.4f}</td>"
@@ -103,8 +104,8 @@ def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> 
         for entry in leaderboard
     )
     return (
-        f"<p>AUC on held-out rows: {value}, 95 % confidence interval {low} to {high}."
-        "</p><table><thead><tr><th style='text-align:left'>member</th><th>AUC</th>"
+        f"<p>AUC on held-out rows: {estimate(auc, design).removeprefix('AUC ')}.</p>"
+        "<table><thead><tr><th style='text-align:left'>member</th><th>AUC</th>"
         "<th>95 % interval</th><th>weight</th><th>seconds</th></tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )
