@@ -5,7 +5,7 @@ or groups, and six more tables whose rows have an order in time (``ORDERS``). Th
 of the last 20 % of the time, or of a fifth of the groups, are the future: a model is
 fitted to the other rows, once as to a plain table and once with ``time=`` or
 ``group=``, and its estimate (``auc_``) is compared with the AUC on the future. At most
-6,000 rows are used for training and 20,000 for the future.
+6,000 rows (``--rows``) are used for training and 20,000 for the future.
 
 ``python benchmarks/honest_splits.py run FILE [--splits 3] [table …]`` adds a JSON line
 to FILE for each table and split; ``… report FILE`` prints the differences.
@@ -32,7 +32,7 @@ from aucmax.metrics import auc
 from bench import lines_of
 from real_tables import FOLDER, labelled_table
 
-MOST_TRAIN, MOST_TEST = 6_000, 20_000
+MOST_TEST = 20_000
 TIME = "time of the row"
 MONTHS = {name: k for k, name in enumerate(month_abbr) if k}
 
@@ -80,7 +80,7 @@ def future_rows(column: Any, kind: str, rng: np.random.Generator) -> np.ndarray:
     return np.isin(column.astype(str), chosen)
 
 
-def run(path: Path, splits: int, names: list[str]) -> None:
+def run(path: Path, splits: int, most_train: int, names: list[str]) -> None:
     manifest = pd.read_csv(FOLDER / "MANIFEST.csv", keep_default_na=False, dtype=str)
     manifest = manifest.rename(columns={"drop": "drop_"})
     done = {(one["set"], one["kind"], one["split"]) for one in lines_of(path)}
@@ -95,7 +95,7 @@ def run(path: Path, splits: int, names: list[str]) -> None:
                 later = future_rows(frame[column].to_numpy(), kind, rng)
                 train, test = (
                     rng.permutation(np.flatnonzero(rows))[:most]
-                    for rows, most in ((~later, MOST_TRAIN), (later, MOST_TEST))
+                    for rows, most in ((~later, most_train), (later, MOST_TEST))
                 )
                 line: dict[str, Any] = {
                     "set": about.name,
@@ -134,7 +134,7 @@ def relative_columns(frame: pd.DataFrame, time: Any, group: Any) -> pd.DataFrame
     return back.set_axis(frame.index)
 
 
-def variants(path: Path, names: list[str]) -> None:
+def variants(path: Path, most_train: int, names: list[str]) -> None:
     manifest = pd.read_csv(FOLDER / "MANIFEST.csv", keep_default_na=False, dtype=str)
     manifest = manifest.rename(columns={"drop": "drop_"})
     done = {one["set"] for one in lines_of(path)}
@@ -150,7 +150,7 @@ def variants(path: Path, names: list[str]) -> None:
         later = future_rows(frame[columns["time"]].to_numpy(), "time", rng)
         train, test = (
             rng.permutation(np.flatnonzero(rows))[:most]
-            for rows, most in ((~later, MOST_TRAIN), (later, MOST_TEST))
+            for rows, most in ((~later, most_train), (later, MOST_TEST))
         )
         now, span = np.nanmax(time[train]), np.ptp(time[train][~np.isnan(time[train])])
         age = np.nan_to_num((now - time[train]) / span, nan=1.0)
@@ -229,15 +229,16 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=6_000)
     given = parser.parse_args()
     if given.what == "report":
         report(given.file)
     elif given.what == "gains":
         gains(given.file)
     elif given.what == "variants":
-        variants(given.file, given.tables)
+        variants(given.file, given.rows, given.tables)
     else:
-        run(given.file, given.splits, given.tables)
+        run(given.file, given.splits, given.rows, given.tables)
 
 
 if __name__ == "__main__":
