@@ -96,7 +96,7 @@ def run(
         _plot(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
         screen.print(f"Figure: {plot}", wrap=False)
     if report is not None:
-        _report(rows, ranker, model, source.files, measures["level"], report)
+        _report(rows, goal, ranker, model, source.files, level, report)
         screen.print(f"Report: {report}", wrap=False)
 
 
@@ -208,6 +208,7 @@ def _check_figure(path: Path) -> None:
 
 def _report(
     rows: ScoredRows,
+    goal: GoalReport | None,
     ranker: Model,
     model: Path,
     data: Sequence[str],
@@ -230,6 +231,8 @@ def _report(
         probability=expit(rows.scores) if calibrated else None,
         group=None if rows.group is None else rows.group.text(),
         time=None if rows.time is None else rows.time.text(),
+        goal="auc" if goal is None else goal.goal,
+        threshold=None if goal is None else goal.threshold,
         importances=[
             tuple(one) for one in getattr(ranker.estimator, "importances_", ())
         ],
