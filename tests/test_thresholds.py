@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import binom, norm
 
 from aucmax import thresholds
-from aucmax.thresholds import NotAchievableError, Promise, choose, parse
+from aucmax.thresholds import (
+    NotAchievableError,
+    Promise,
+    Threshold,
+    choose,
+    parse,
+    verify,
+)
 
 GOALS = [
     "fpr<=0.05",
@@ -164,3 +171,47 @@ def test_labels_of_any_kind_and_module_access():
     found = thresholds.choose(labels, score, "fpr<=0.05", pos_label="bad")
     assert found.value == choose(y, score, "fpr<=0.05").value
     assert "fpr <= 0.05 with confidence 95 %" in str(found)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_verdict_is_that_of_counting(goal):
+    rng = np.random.default_rng(1)
+    y, score = draw(rng, 1000)
+    chosen = choose(y, score, goal)
+    new_y, new_score = draw(rng, 3000)
+    called = new_score >= chosen.value
+    slow = {
+        "recall": called[new_y].mean(),
+        "fpr": called[~new_y].mean(),
+        "alerts": called.mean(),
+        "precision": new_y[called].mean(),
+        "cost": (5 * (new_y & ~called).sum() + (called & ~new_y).sum()) / 3000,
+    }[chosen.promise.rate]
+    rate, verdict = verify(new_y, new_score, chosen)
+    assert rate.value == pytest.approx(slow)
+    assert rate.low < rate.value < rate.high
+    assert verdict == "kept"
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [(100, "missed, perhaps by chance"), (10_000, "broken")],
+)
+@pytest.mark.parametrize(
+    "promise", [("fpr", 0.09), ("recall", 0.92), ("precision", 0.92), ("alerts", 0.49)]
+)
+def test_a_missed_promise_may_be_chance_if_rows_are_few(promise, rows, verdict):
+    # At the threshold, recall and precision are 90 %, the other rates 10 and 50 %.
+    y = np.arange(rows) % 2 == 0
+    score = np.where(np.arange(rows) // 2 % 10 == 0, ~y, y).astype(float)
+    nan = math.nan
+    threshold = Threshold(0.5, Promise(*promise), 0.95, nan, nan, nan, nan, nan)
+    assert verify(y, score, threshold).verdict == verdict
+
+
+def test_precision_without_called_rows_is_unknown():
+    nan = math.nan
+    threshold = Threshold(9.0, Promise("precision", 0.5), 0.95, nan, nan, nan, nan, nan)
+    found = verify([0, 1, 1], [0.0, 1.0, 2.0], threshold)
+    assert math.isnan(found.rate.value)
+    assert found.verdict == "unknown"

@@ -23,7 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics.decisions import confusion_at
 from aucmax.metrics.inputs import as_scores, positives
+from aucmax.metrics.intervals import Interval, normal_quantile, wilson
 from aucmax.metrics.roc_steps import check_level, check_share
 
 _FORM = re.compile(
@@ -66,6 +68,13 @@ class Threshold(NamedTuple):
             f"score >= {self.value:.6g}: {self.promise} with confidence "
             f"{100.0 * self.confidence:g} %"
         )
+
+
+class Verdict(NamedTuple):
+    """Whether a promise held on labelled rows."""
+
+    rate: Interval  # the promised rate on these rows
+    verdict: str  # "kept", "missed, perhaps by chance", "broken" or "unknown"
 
 
 class NotAchievableError(ValueError):
@@ -176,6 +185,77 @@ def choose(
         alerts=rows / positive.size,
         cost=cost,
     )
+
+
+def verify(
+    y: ArrayLike,
+    score: ArrayLike,
+    threshold: Threshold,
+    *,
+    level: float = 0.95,
+    pos_label: object = None,
+) -> Verdict:
+    """Return whether the promise of a threshold held on new rows.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels of two classes.
+    score : array-like of shape (n_rows,)
+        Scores of the model that the threshold was chosen for.
+    threshold : Threshold
+        The threshold, from ``choose`` or ``AUCClassifier.threshold_``.
+    level : float, default=0.95
+        Confidence level of the interval.
+    pos_label : label, optional
+        Positive class; by default the larger label.
+
+    Returns
+    -------
+    Verdict
+        Named tuple (rate, verdict). The rate has a Wilson interval (a normal one for a
+        cost). The verdict is "kept" if the rate is on the right side of the bound,
+        "broken" if its whole interval is on the wrong side, else "missed, perhaps by
+        chance"; "unknown" if no row counts, such as a precision without called rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import thresholds
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(10_000) < 0.1
+    >>> score = 2 * y + rng.normal(size=10_000)
+    >>> found = thresholds.choose(y[:5000], score[:5000], "fpr<=0.05")
+    >>> thresholds.verify(y[5000:], score[5000:], found).verdict
+    'kept'
+    """
+    positive = positives(y, pos_label)
+    scores = as_scores(score, positive.size).astype(np.float64)
+    name, bound = threshold.promise
+    if name == "cost":
+        called = scores >= threshold.value
+        each = np.where(positive, bound * ~called, called)
+        half = normal_quantile(level) * float(each.std()) / sqrt(each.size)
+        mean = float(each.mean())
+        rate, bound = Interval(mean, mean - half, mean + half), threshold.cost
+    else:
+        at = confusion_at(positive, scores, threshold.value, level=level)
+        n = scores.size
+        rates = {
+            "fpr": at.fpr,
+            "recall": at.recall,
+            "precision": at.precision,
+            "alerts": wilson((at.tp + at.fp) / n, n, level),
+        }
+        rate = rates[name]
+    if name in ("recall", "precision"):
+        held, near = rate.value >= bound, rate.high >= bound
+    else:
+        held, near = rate.value <= bound, rate.low <= bound
+    if np.isnan(rate.value):
+        return Verdict(rate, "unknown")
+    words = "kept" if held else "missed, perhaps by chance" if near else "broken"
+    return Verdict(rate, words)
 
 
 Found = tuple[float, float]  # threshold, bound of the cost

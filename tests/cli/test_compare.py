@@ -144,6 +144,16 @@ def test_singular_of_one_feature(tmp_path):
     assert "40 rows, 1 feature\nPositive: 1 (14 of 40 rows, 35 %)" in result.stdout
 
 
+def test_goal_is_a_column_and_names_the_best(table):
+    goal = ("--goal", "recall@fpr=0.1", "--label", "kind", "--folds", 2)
+    text = " ".join(invoke(table, *PAIR, *goal).stdout.split())
+    assert "algorithm goal 95 % CI difference p AUC" in text
+    assert "Goal: recall@fpr=0.1. Means over 2" in text
+    assert "has the highest recall@fpr=0.1" in text
+    result = invoke(table, *PAIR, "--goal", "recall", "--label", "kind")
+    assert "goal='recall': expected auc, pauc@fpr=0.05" in result.stderr
+
+
 def test_progress_lines_without_a_terminal(table, monkeypatch):
     command = (table, "--algorithm", "LeastSquaresAUC", "--label", "kind", "--folds", 2)
     monkeypatch.setattr("aucmax.cli.terminal._LOG_SECONDS", np.inf)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from aucmax import report
+from aucmax import goals, report, thresholds
 from aucmax.metrics import auc_interval, confusion_at, net_benefit
 from aucmax.report.summary import explorer, summarise
 
@@ -139,6 +139,36 @@ def test_odd_scores_give_a_report(tmp_path, kind):
     report.html(y, score, tmp_path / "r.html")
     data = embedded((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert data["rows"] == y.size
+
+
+def test_goal_and_promise_come_first_and_sort_the_models(tmp_path):
+    _, y, score = scored_rows()
+    goal = goals.RecallAtFPR(0.05)
+    better = score + 0.5 * y
+    path = tmp_path / "report.html"
+    chosen = thresholds.choose(y, score, "fpr<=0.05")
+    report.html(
+        y, {"a": score, "b": better}, path, goal="recall@fpr=5%", threshold=chosen
+    )
+    text = path.read_text(encoding="utf-8")
+    lead = text[text.index("<h1>") : text.index("<nav>")]
+    assert f"<b>{goal.interval(y, score).value:.3f}</b>" in lead
+    assert "promises fpr &lt;= 0.05 with confidence 95 %: <b>kept</b>" in lead
+    models = text[text.index('<section id="models">') :]
+    assert models.index("<th>b</th>") < models.index("<th>a</th>")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    at = data["explorer"]["threshold"]
+    assert at[data["start"]] >= chosen.value > at[data["start"] + 1]
+
+
+def test_net_benefit_needs_probabilities_of_a_model(tmp_path):
+    _, y, score = scored_rows()
+    goal = goals.NetBenefit(0.1, 0.2)
+    columns = {"a": score, "b": score}
+    found = summarise(y, columns, probability=expit(score), goal=goal)
+    assert found.models[0].goal == pytest.approx(goal.interval(y, score))
+    assert found.models[1].goal is None
+    assert summarise(y, columns, goal=goal).models[0].goal is None
 
 
 def test_errors_name_what_is_wrong(tmp_path):

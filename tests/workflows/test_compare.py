@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -264,3 +264,43 @@ def test_too_few_rows_of_a_class_are_an_error():
         compare(X, y, ["SPAM"])
     with pytest.raises(ValueError, match="two folds"):
         compare(X, y, ["SPAM"], folds=1)
+
+
+@pytest.mark.parametrize("goal", ["precision@k=30", "precision@share=0.1"])
+def test_a_goal_is_measured_on_each_fold_and_sorts(toys, goal):
+    # The first feature ranks the top well and the rest badly; the second the reverse.
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.5
+    top = np.where(y & (np.cumsum(y) <= 60), 5.0, 0.0) + rng.random(300)
+    X = np.column_stack([top, y + 0.9 * rng.standard_normal(300)])
+    toys |= {"top": Direction(0), "whole": Direction(1)}
+    by_auc = compare(X, y, ["top", "whole"])
+    result = compare(X, y, ["top", "whole"], goal=goal)
+    assert [row.algorithm for row in by_auc.rows] == ["whole", "top"]
+    assert [row.algorithm for row in result.rows] == ["top", "whole"]
+    assert result.summary()["goal"] == goal
+    splits = RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0)
+    wanted = []
+    for _, test in splits.split(X, y):
+        best = test[np.argsort(-X[test, 1])[: round(0.1 * len(test))]]
+        wanted.append(y[best].mean())
+    found = [t.goal for t in result.trials if t.algorithm == "whole"]
+    assert found == pytest.approx(wanted)
+    assert [t.auc for t in result.trials] == [t.auc for t in by_auc.trials]
+    assert result.rows[1].behind.mean == pytest.approx(
+        np.mean(wanted) - np.mean([t.goal for t in result.trials[:5]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [
+        ("net_benefit@0.1..0.2", "needs probabilities"),
+        ("precision@k=300", "only 300 rows"),
+        ("recall@fpr=x", "expected auc, pauc"),
+    ],
+)
+def test_goals_that_cannot_be_compared(goal, message):
+    X, y = informative()
+    with pytest.raises(ValueError, match=message):
+        compare(X, y, ["SPAM"], goal=goal)

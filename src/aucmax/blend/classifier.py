@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
+from aucmax.blend.callbacks import CallbackSupportMixin, model_tasks, with_callbacks
 from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
@@ -41,9 +42,7 @@ from aucmax.blend.duplicates import count_duplicates
 from aucmax.blend.goal import reach
 from aucmax.blend.honest_estimate import HonestEstimate
 from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
-from aucmax.blend.importance import (
-    held_out_samples,
-)
+from aucmax.blend.importance import held_out_samples
 from aucmax.blend.leaks import warn_of_leaks
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
@@ -70,7 +69,7 @@ _TRAINING_SHARE = 0.9  # of the time budget, for fitting members
 _MIN_CLASS_ROWS = 3  # the default members split the training rows of a fold once more
 
 
-class AUCClassifier(BlendedModel):
+class AUCClassifier(CallbackSupportMixin, BlendedModel):
     """Classifier for tables that maximises AUC, with no parameters to tune.
 
     It blends boosted trees with a linear or kernel ranker, and reports its AUC with a
@@ -140,7 +139,8 @@ class AUCClassifier(BlendedModel):
     random_state : int, RandomState instance or None, default=None
         Random seed of the folds and the members.
     verbose : bool, default=False
-        Whether to print a line for each fitted model.
+        Whether to print a line for each fitted model. With scikit-learn 1.9 or later,
+        ``set_callbacks(ProgressBar())`` shows a bar instead.
 
     Attributes
     ----------
@@ -281,6 +281,7 @@ class AUCClassifier(BlendedModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -315,7 +316,8 @@ class AUCClassifier(BlendedModel):
             if name is not None
         }
         design = self._design(columns, groups)
-        self._fit_or_restore(X, y, sample_weight, design)
+        with model_tasks(self, X, y) as tell:
+            self._fit_or_restore(X, y, sample_weight, design, progress=tell)
         if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             self.hints_ = find_structure(first_columns(X), positive)

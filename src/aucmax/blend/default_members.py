@@ -15,6 +15,7 @@ from aucmax.linear.least_squares import LeastSquaresAUC
 
 MANY_ROWS = 100_000  # beyond, fewer folds and members
 _FEW_ROWS, _SOME_ROWS = 3_000, 5_000
+_MANY_COLUMNS = 40  # of numbers: beyond, each tree sees half of them
 _MOST_KERNEL = 300  # features
 _LINEAR_ROWS, _KERNEL_ROWS = 30_000, 5_000  # that a model is trained on
 
@@ -52,6 +53,8 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
         return [Member("boosted trees", _LARGE), linear]
     if not view.levels.any():
         trees = _NUMBERS if n_rows < _SOME_ROWS else _MORE_NUMBERS
+        if len(view.levels) > _MANY_COLUMNS:
+            trees = replace(trees, feature_share=0.5)
         return [Member("boosted trees", trees), linear, kernel]
     few = n_rows < _FEW_ROWS
     trees = _SMALL if few else _MEDIUM

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import ReadingBar, Screen, fits_bar, plural, table
+from aucmax.goals import parse as parse_goal
 from aucmax.io.collect import collect
 from aucmax.io.compression import expand
 from aucmax.io.open_data import open_data
@@ -28,12 +29,13 @@ def run(
     reader: dict[str, Any],
     output: Path | None,
     as_json: bool,
-    **design: int,
+    **design: Any,
 ) -> int:
     """Compare, show progress and report; return the exit code.
 
-    ``design`` is ``folds``, ``repeats`` and ``seed``.
+    ``design`` is ``folds``, ``repeats``, ``seed`` and ``goal``.
     """
+    parse_goal(design["goal"])
     names = list(dict.fromkeys(map(full_name, algorithms or DEFAULT)))
     if output is not None:
         refuse_overwriting(output, expand(data))
@@ -76,9 +78,14 @@ def _load(
 
 
 def _show(result: Comparison, title: str, task: Task, screen: Screen) -> None:
-    grid = table("algorithm", "AUC", "95 % CI", "difference", "p", "train s")
+    heads = ["algorithm", "AUC", "95 % CI", "difference", "p", "train s"]
+    if result.goal != "auc":
+        heads = ["algorithm", "goal", "95 % CI", "difference", "p", "AUC"]
+    grid = table(*heads)
     for row in result.rows:
-        grid.add_row(*_cells(row), style="bold" if row is result.rows[0] else "")
+        grid.add_row(
+            *_cells(row, result.goal), style="bold" if row is result.rows[0] else ""
+        )
     screen.print(title, style="bold")
     screen.print(
         f"{plural(result.n_rows, 'row')}, {plural(result.n_features, 'feature')}"
@@ -95,15 +102,16 @@ def _show(result: Comparison, title: str, task: Task, screen: Screen) -> None:
             screen.warn(f"{row.algorithm}: {kind} in {plural(count, 'fold')}.")
 
 
-def _cells(row: Row) -> list[str]:
-    if row.auc is None:
+def _cells(row: Row, goal: str) -> list[str]:
+    if row.auc is None or row.goal is None:
         return [row.algorithm, "failed"]
-    area, limits = f"{row.auc.mean:.4f}", f"{row.auc.low:.4f}–{row.auc.high:.4f}"
+    value, limits = f"{row.goal.mean:.4f}", f"{row.goal.low:.4f}–{row.goal.high:.4f}"
     difference = p_value = ""
     if row.behind is not None and row.p_holm is not None:
         difference = f"{row.behind.mean:+.4f}"
         p_value = "< 0.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}"
-    return [row.algorithm, area, limits, difference, p_value, f"{row.seconds:.3f}"]
+    last = f"{row.seconds:.3f}" if goal == "auc" else f"{row.auc.mean:.4f}"
+    return [row.algorithm, value, limits, difference, p_value, last]
 
 
 def _explanation(result: Comparison) -> str:
@@ -111,11 +119,14 @@ def _explanation(result: Comparison) -> str:
     ranked = sum(row.auc is not None for row in result.rows)
     pairs = ranked * (ranked - 1) // 2
     adjusted = f"; p is adjusted for all {pairs} pairs (Holm)" if pairs > 1 else ""
+    goal, seconds = f"Goal: {result.goal}. ", ""
+    if result.goal == "auc":
+        goal, seconds = "", " Seconds per fold, without compilation."
     return (
-        f"Means over {result.folds} stratified folds{repeats}; difference to the best "
-        "algorithm. Confidence intervals and p: corrected resampled t-test of Nadeau "
-        f"and Bengio, which allows for overlapping training sets{adjusted}. All "
-        "parameters are defaults. Seconds per fold, without compilation."
+        f"{goal}Means over {result.folds} stratified folds{repeats}; difference to the "
+        "best algorithm. Confidence intervals and p: corrected resampled t-test of "
+        "Nadeau and Bengio, which allows for overlapping training sets"
+        f"{adjusted}. All parameters are defaults.{seconds}"
     )
 
 
@@ -128,7 +139,8 @@ def _conclusion(result: Comparison) -> str:
     if not similar:
         return f"{best.algorithm} is significantly better than the others."
     names = "the others" if len(similar) == len(others) > 1 else ", ".join(similar)
+    measure = "AUC" if result.goal == "auc" else result.goal
     return (
-        f"{best.algorithm} has the highest AUC; the difference to {names} is not "
+        f"{best.algorithm} has the highest {measure}; the difference to {names} is not "
         "significant."
     )

@@ -110,7 +110,7 @@ def run(
         _plot(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
         screen.print(f"Figure: {plot}", wrap=False)
     if report is not None:
-        _report(rows, ranker, model, source.files, measures["level"], report)
+        _report(rows, goal, ranker, model, source.files, level, report)
         screen.print(f"Report: {report}", wrap=False)
 
 
@@ -262,6 +262,7 @@ def _check_figure(path: Path) -> None:
 
 def _report(
     rows: ScoredRows,
+    goal: GoalReport | None,
     ranker: Model,
     model: Path,
     data: Sequence[str],
@@ -286,6 +287,8 @@ def _report(
         time=None if rows.time is None else rows.time.text(),
         unlabelled=unlabelled_rows(rows, calibrated),
         shifts=column_shifts(rows),
+        goal="auc" if goal is None else goal.goal,
+        threshold=None if goal is None else goal.threshold,
         importances=[
             tuple(one) for one in getattr(ranker.estimator, "importances_", ())
         ],

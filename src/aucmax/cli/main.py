@@ -336,6 +336,7 @@ def compare(
     folds: int = option(5, "N", "Number of folds.", min=2),
     repeats: int = option(1, "N", "Repetitions of the cross-validation.", min=1),
     seed: int = opt.SEED,
+    goal: str = option("auc", "GOAL", "What to compare by, as for train."),
     label: str | None = opt.LABEL,
     positive: str | None = opt.POSITIVE,
     missing: str | None = opt.MISSING,
@@ -356,7 +357,7 @@ def compare(
     from aucmax.cli.compare import run
 
     options = reader_options(reader, label=label, missing=missing)
-    design = {"folds": folds, "repeats": repeats, "seed": seed}
+    design = {"folds": folds, "repeats": repeats, "seed": seed, "goal": goal}
     if code := run(data, algorithm, positive, options, output, as_json, **design):
         raise typer.Exit(code)
 

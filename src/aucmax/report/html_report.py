@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import aucmax
+from aucmax.goals import Goal
+from aucmax.goals import parse as parse_goal
 from aucmax.report import sections
 from aucmax.report.checklist import checklist
 from aucmax.report.html_parts import as_percent, html_table, with_digits
@@ -26,6 +28,7 @@ from aucmax.report.summary import Summary, explorer, summarise
 from aucmax.report.svg import Chart
 from aucmax.storage.atomic import write_atomically
 from aucmax.tables.periods import periods
+from aucmax.thresholds import Threshold
 
 _MAX_COLOURS = 6
 _FIRST = (
@@ -48,6 +51,8 @@ def html(
     time: ArrayLike | None = None,
     unlabelled: UnlabelledRows | None = None,
     shifts: Iterable[ColumnShift] = (),
+    goal: str | Goal = "auc",
+    threshold: Threshold | None = None,
     importances: Iterable[tuple[str, float, float, float]] = (),
     card: Mapping[str, Mapping[str, object]] | None = None,
     title: str = "How well the scores rank",
@@ -81,6 +86,13 @@ def html(
     shifts : iterable of ColumnShift, optional
         Stability index of columns against the training rows, in all rows and in the
         last period.
+    goal : str or goal, default="auc"
+        What the ranking is for, see :mod:`aucmax.goals`: it is reported first, and
+        models are sorted by it.
+    threshold : Threshold, optional
+        A threshold of the first model with a promise, from
+        :func:`aucmax.thresholds.choose` or ``AUCClassifier.threshold_``: the report
+        says whether the promise held on these rows, and starts there.
     importances : iterable of (name, value, low, high), optional
         Importance of each column: the loss of AUC without it, with its interval.
     card : dict of dict, optional
@@ -122,6 +134,8 @@ def html(
         period=period,
         unlabelled=unlabelled,
         columns=list(shifts),
+        goal=parse_goal(goal),
+        threshold=threshold,
         level=level,
         pos_label=pos_label,
     )
@@ -200,7 +214,10 @@ def _checksum(text: str) -> str:
 
 
 def _start(summary: Summary) -> int:
-    """Return the position that the slider starts at: the highest F1."""
+    """Return where the slider starts: at the promised threshold, or the highest F1."""
+    if summary.threshold is not None:
+        above = [point.threshold >= summary.threshold.value for point in summary.points]
+        return max(sum(above) - 1, 0)
     best = next(point for name, point in summary.named_points if name == "highest F1")
     places = [abs(point.tp + point.fp - best.tp - best.fp) for point in summary.points]
     return int(np.argmin(places))
@@ -216,7 +233,29 @@ def _sentence(summary: Summary, held_out: str, level: str) -> str:
         f"random negative with probability <b>{value}</b> (AUC; {level} confidence "
         f"interval {low} to {high}), measured on {summary.rows:,} rows{where}, of "
         f"which {summary.positives:,} ({as_percent(share)}) are positive.</p>"
+        f"{_goal(summary, level)}"
     )
+
+
+def _goal(summary: Summary, level: str) -> str:
+    """Return a sentence on the goal, and one on the promise of the threshold."""
+    found = []
+    if (reached := summary.models[0].goal) is not None:
+        value, low, high = with_digits(*reached)
+        found.append(
+            f"The goal <b>{escape(summary.goal)}</b> is <b>{value}</b> ({level} "
+            f"confidence interval {low} to {high})."
+        )
+    if summary.threshold is not None and summary.verdict is not None:
+        rate, verdict = summary.verdict
+        value, low, high = (as_percent(x) for x in rate)
+        found.append(
+            f"The threshold, score ≥ {summary.threshold.value:.6g}, promises "
+            f"{escape(str(summary.threshold.promise))} with confidence "
+            f"{100 * summary.threshold.confidence:g} %: <b>{verdict}</b>. On these "
+            f"rows it is {value} ({low} to {high})."
+        )
+    return f'<p class="lead">{" ".join(found)}</p>' if found else ""
 
 
 def _cards(summary: Summary, level: str) -> str:

@@ -4,14 +4,15 @@ Each returns its name, its heading and its HTML; the HTML is empty if there is n
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
 from aucmax.metrics.decimals import decimals
 from aucmax.report.html_parts import as_text, html_table, with_digits
-from aucmax.report.summary import Summary
+from aucmax.report.summary import ModelSummary, Summary
 from aucmax.report.svg import Chart, forest
 
 _MAX_GROUPS = 30
@@ -24,7 +25,7 @@ def models(summary: Summary, level: str) -> tuple[str, str, str]:
     if len(summary.models) < 2:
         return "models", "", ""
     rows = []
-    for model in sorted(summary.models, key=lambda one: -one.auc.value):
+    for model in sorted(summary.models, key=partial(_rank, summary.goal)):
         value, low, high = with_digits(*model.auc[:3])
         test = ["–", "–", "–"]
         if model.against_first is not None:
@@ -35,11 +36,26 @@ def models(summary: Summary, level: str) -> tuple[str, str, str]:
                 f"{apart.low:+.{places}f} to {apart.high:+.{places}f}",
                 f"{apart.pvalue:.2g}",
             ]
-        rows.append([model.name, value, f"{low} to {high}", *test])
+        goal = []
+        if summary.goal:
+            goal = ["–", "–"]
+            if model.goal is not None:
+                reached, least, most = with_digits(*model.goal)
+                goal = [reached, f"{least} to {most}"]
+        rows.append([model.name, *goal, value, f"{low} to {high}", *test])
     first = summary.models[0].name
-    heads = ["model", "AUC", f"{level} CI", f"minus {first}", f"{level} CI", "p"]
+    goals = [summary.goal, f"{level} CI"] if summary.goal else []
+    heads = ["model", *goals, "AUC", f"{level} CI"]
+    heads += [f"AUC minus {first}", f"{level} CI", "p"]
     note = "p: DeLong's paired test, not corrected for several models."
     return "models", "Comparison of models", html_table(heads, rows, caption=note)
+
+
+def _rank(goal: str, model: ModelSummary) -> float:
+    """Return what models are sorted by: highest goal first, those without it last."""
+    if not goal:
+        return -model.auc.value
+    return inf if model.goal is None else -model.goal.value
 
 
 def groups(summary: Summary, level: str) -> tuple[str, str, str]:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 
+from aucmax.goals import AUC, Goal, NetBenefit
 from aucmax.metrics.area import partial_auc_interval
 from aucmax.metrics.calibration import (
     CalibrationCurve,
@@ -37,6 +39,7 @@ from aucmax.metrics.rates import ROCBand, roc_band, tpr_at
 from aucmax.metrics.roc_steps import Steps, check_level, steps
 from aucmax.metrics.top import precision_interval, top
 from aucmax.report.monitoring import ColumnShift, Monitoring, UnlabelledRows, monitor
+from aucmax.thresholds import Threshold, Verdict, verify
 
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
 _CURVE = 300  # points of a drawn curve
@@ -59,6 +62,7 @@ class ModelSummary(NamedTuple):
 
     name: str
     auc: AUCInterval
+    goal: Interval | None  # value of a goal that is not the AUC
     fpr: NDArray[np.float64]  # points of the curves
     tpr: NDArray[np.float64]
     precision: NDArray[np.float64]
@@ -85,6 +89,9 @@ class Summary(NamedTuple):
     bin_neg: NDArray[np.float64]
     groups: GroupAUCs | None
     monitoring: Monitoring
+    goal: str  # "" if it is the AUC
+    threshold: Threshold | None  # that the model promises something for
+    verdict: Verdict | None  # of the promise, on these rows
 
 
 def summarise(
@@ -96,6 +103,8 @@ def summarise(
     period: ArrayLike | None = None,
     unlabelled: UnlabelledRows | None = None,
     columns: Sequence[ColumnShift] = (),
+    goal: Goal | None = None,
+    threshold: Threshold | None = None,
     level: float = 0.95,
     pos_label: object = None,
 ) -> Summary:
@@ -121,7 +130,12 @@ def summarise(
         test = None
         if name in others:
             test = auc_test(positive, named[name], main, level=level)
-        models.append(_model(name, one, level, test))
+        log_odds = logit(p) if p is not None and name == first else None
+        value = _goal(goal, positive, named[name], log_odds, level)
+        models.append(_model(name, one, level, value, test))
+    verdict = None
+    if threshold is not None:
+        verdict = verify(positive, main, threshold, level=level)
     bins, bin_pos, bin_neg = _distribution(main, positive)
     return Summary(
         rows=positive.size,
@@ -150,6 +164,9 @@ def summarise(
             columns=columns,
             level=level,
         ),
+        goal="" if goal is None or isinstance(goal, AUC) else str(goal),
+        threshold=threshold,
+        verdict=verdict,
     )
 
 
@@ -170,6 +187,7 @@ def _model(
     name: str,
     ranking: Steps,
     level: float,
+    goal: Interval | None,
     against_first: AUCTest | None,
 ) -> ModelSummary:
     called = ranking.tp + ranking.fp
@@ -186,12 +204,28 @@ def _model(
     return ModelSummary(
         name=name,
         auc=interval(ranking, level),
+        goal=goal,
         fpr=np.append(0.0, fp / ranking.fp[-1]),
         tpr=np.append(0.0, tp / ranking.tp[-1]),
         precision=tp / (tp + fp),
         share=np.append(0.0, (tp + fp) / called[-1]),
         against_first=against_first,
     )
+
+
+def _goal(
+    goal: Goal | None,
+    positive: NDArray[np.bool_],
+    score: Any,
+    log_odds: Any,
+    level: float,
+) -> Interval | None:
+    """Return the value of a goal; None for the AUC, or if it needs probabilities."""
+    if goal is None or isinstance(goal, AUC):
+        return None
+    if not isinstance(goal, NetBenefit):
+        return goal.interval(positive, score, level)
+    return None if log_odds is None else goal.interval(positive, log_odds, level)
 
 
 def _measures(

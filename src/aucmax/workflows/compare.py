@@ -7,7 +7,7 @@ variance for the overlap: for values :math:`v_j` with mean :math:`\bar v`
 .. math:: t = \frac{\bar v}{\sqrt{(1/J + n_{test} / n_{train})\, s_v^2}}
 
 has approximately a t distribution with J - 1 degrees of freedom. This is used for the
-mean AUC and for the paired differences to the best algorithm. The best algorithm is
+means and for the paired differences to the best algorithm. The best algorithm is
 chosen on the same folds, so each comparison with it is one of all pairs: p-values are
 adjusted for all pairs by Holm's method [2]_.
 
@@ -41,6 +41,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from aucmax import registry
+from aucmax.goals import AUC, Goal, NetBenefit, PrecisionAtTop, parse
 from aucmax.metrics import auc
 from aucmax.workflows.choose import build as build_named
 
@@ -62,6 +63,7 @@ class Trial(NamedTuple):
     train_rows: int
     test_rows: int
     auc: float
+    goal: float  # value of the goal
     seconds: float  # of training
 
 
@@ -79,8 +81,9 @@ class Row(NamedTuple):
 
     algorithm: str
     auc: Estimate | None  # None if it failed
+    goal: Estimate | None
     seconds: float  # of training, mean over folds
-    behind: Estimate | None  # AUC minus that of the best; None for the best
+    behind: Estimate | None  # goal minus that of the best; None for the best
     p_holm: float | None  # of ``behind``, adjusted for all pairs
     warnings: Mapping[str, int]  # number of folds for each category
     error: str | None
@@ -97,6 +100,7 @@ class Comparison(NamedTuple):
     folds: int
     repeats: int
     seed: int
+    goal: str
 
     def summary(self) -> dict[str, Any]:
         """Return the results for JSON."""
@@ -107,11 +111,13 @@ class Comparison(NamedTuple):
             "folds": self.folds,
             "repeats": self.repeats,
             "seed": self.seed,
+            "goal": self.goal,
             "test": "corrected resampled t-test (Nadeau and Bengio 2003)",
             "algorithms": [
                 {
                     "name": row.algorithm,
                     "auc": _interval(row.auc),
+                    "goal": _interval(row.goal),
                     "train_seconds": None if row.auc is None else row.seconds,
                     "behind_best": _interval(row.behind),
                     "p_value": None if row.behind is None else row.behind.p_value,
@@ -139,17 +145,21 @@ def compare(
     folds: int = 5,
     repeats: int = 1,
     seed: int = 0,
+    goal: str | Goal = "auc",
     watch: Callable[[str, int], None] = lambda algorithm, done: None,
 ) -> Comparison:
-    """Compare algorithms by their AUC on the same stratified folds, best first.
+    """Compare algorithms by a goal on the same stratified folds, best first.
 
     ``algorithms`` are names of aucmax estimators, "balanced-logistic" (logistic
     regression with balanced class weights on standardised features) or "lightgbm", each
-    with its default parameters. ``watch`` is called with the name of the current
-    algorithm and the number of fits done. An algorithm that fails has an ``error`` and
-    no AUC.
+    with its default parameters. ``goal`` is one of :mod:`aucmax.goals`; "precision@k"
+    means the same share of the rows in each fold. ``watch`` is called with the name of
+    the current algorithm and the number of fits done. An algorithm that fails has an
+    ``error`` and no AUC.
     """
     names = list(dict.fromkeys(map(full_name, algorithms)))
+    aim = parse(goal)
+    measured = _in_folds(aim, len(y))
     least = int(min(y.sum(), len(y) - y.sum()))
     if folds < 2 or repeats < 1:
         raise ValueError("compare needs at least two folds and one repeat.")
@@ -172,7 +182,9 @@ def compare(
         model = build(name, seed, sparse.issparse(X))
         try:
             _compile(model, X, y)
-            for trial in _trials(name, model, X, y, splits, folds, caught[name]):
+            for trial in _trials(
+                name, model, X, y, splits, folds, measured, caught[name]
+            ):
                 trials.append(trial)
                 done += 1
                 watch(name, done)
@@ -180,9 +192,19 @@ def compare(
             errors[name] = f"{type(error).__name__}: {error}"
             trials = [trial for trial in trials if trial.algorithm != name]
     rows = _ranked(names, trials, caught)
-    rows += [Row(n, None, np.nan, None, None, caught[n], errors[n]) for n in errors]
+    rows += [
+        Row(n, None, None, np.nan, None, None, caught[n], errors[n]) for n in errors
+    ]
     return Comparison(
-        rows, trials, X.shape[0], X.shape[1], int(y.sum()), folds, repeats, seed
+        rows,
+        trials,
+        X.shape[0],
+        X.shape[1],
+        int(y.sum()),
+        folds,
+        repeats,
+        seed,
+        str(aim),
     )
 
 
@@ -233,6 +255,20 @@ def build(name: str, seed: int, is_sparse: bool) -> Any:
     return build_named(name, {}, seed)
 
 
+def _in_folds(goal: Goal, n_rows: int) -> Goal:
+    """Return the goal for a fold of the rows."""
+    if isinstance(goal, NetBenefit):
+        raise ValueError(
+            f"compare cannot use goal={goal}, which needs probabilities; these "
+            "algorithms give scores. Train a model each and evaluate it."
+        )
+    if isinstance(goal, PrecisionAtTop) and not isinstance(goal.k, float):
+        if goal.k >= n_rows:
+            raise ValueError(f"goal={goal}: there are only {n_rows:,} rows.")
+        return PrecisionAtTop(goal.k / n_rows)
+    return goal
+
+
 def _sparse_scaler() -> Any:
     """Return a scaler for CSR that centres the features that are rarely zero.
 
@@ -276,6 +312,7 @@ def _trials(
     y: NDArray[np.bool_],
     splits: Sequence[tuple[NDArray[Any], NDArray[Any]]],
     folds: int,
+    goal: Goal,
     categories: Counter[str],
 ) -> Iterator[Trial]:
     """Yield the trials of one algorithm; count the categories of warnings."""
@@ -288,9 +325,11 @@ def _trials(
             seconds = perf_counter() - start
             scores = _scores(fresh, X_test)
         categories.update({warning.category.__name__ for warning in caught})
-        area = float(auc(y[test], scores))
+        area = value = float(auc(y[test], scores))
+        if not isinstance(goal, AUC):
+            value = goal.interval(y[test], scores).value
         repeat, fold = divmod(i, folds)
-        yield Trial(name, repeat, fold, len(train), len(test), area, seconds)
+        yield Trial(name, repeat, fold, len(train), len(test), area, value, seconds)
 
 
 def _scores(model: Any, X: Any) -> NDArray[Any]:
@@ -306,23 +345,29 @@ def _ranked(
 ) -> list[Row]:
     """Return the algorithms that have trials, best first, compared with the best."""
     own = {name: [one for one in trials if one.algorithm == name] for name in names}
-    aucs = {name: np.array([t.auc for t in found]) for name, found in own.items()}
-    order = sorted(filter(own.get, names), key=lambda name: -float(aucs[name].mean()))
+    goals = {name: np.array([t.goal for t in found]) for name, found in own.items()}
+    order = sorted(filter(own.get, names), key=lambda name: -float(goals[name].mean()))
     overlap = float(np.mean([t.test_rows / t.train_rows for t in trials] or [0.0]))
     tests = {
-        (better, worse): corrected_t(aucs[worse] - aucs[better], overlap)
+        (better, worse): corrected_t(goals[worse] - goals[better], overlap)
         for better, worse in combinations(order, 2)
     }
     adjusted = dict(zip(tests, holm([t.p_value for t in tests.values()]), strict=True))
     rows = []
     for name in order:
-        area = corrected_t(aucs[name], overlap)
-        area = area._replace(low=max(0.0, area.low), high=min(1.0, area.high))
+        area = _share(np.array([trial.auc for trial in own[name]]), overlap)
+        goal = _share(goals[name], overlap)
         seconds = float(np.mean([trial.seconds for trial in own[name]]))
         pair = order[0], name
         behind, p_holm = tests.get(pair), adjusted.get(pair)
-        rows.append(Row(name, area, seconds, behind, p_holm, caught[name], None))
+        rows.append(Row(name, area, goal, seconds, behind, p_holm, caught[name], None))
     return rows
+
+
+def _share(values: NDArray[np.float64], overlap: float) -> Estimate:
+    """Return the mean of shares, with a confidence interval between 0 and 1."""
+    found = corrected_t(values, overlap)
+    return found._replace(low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def _interval(estimate: Estimate | None) -> dict[str, float] | None:

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from aucmax.blend.blended_model import BlendedModel
 from aucmax.goals import AUC, parse
-from aucmax.metrics.decisions import confusion_at
-from aucmax.metrics.intervals import Interval, wilson
-from aucmax.thresholds import Threshold
+from aucmax.metrics.intervals import Interval
+from aucmax.thresholds import Threshold, verify
 
 
 class GoalReport(NamedTuple):
@@ -19,7 +18,7 @@ class GoalReport(NamedTuple):
     value: Interval
     threshold: Threshold | None
     rate: Interval | None  # of the promise, on these data
-    verdict: str  # "kept", "missed by chance at most", "broken", or "" without promise
+    verdict: str  # of thresholds.verify; "" without a promise
 
     def to_json(self) -> dict[str, Any]:
         """Return the report for JSON."""
@@ -50,17 +49,5 @@ def goal_report(
     value, threshold = goal.interval(positive, scores, level), estimator.threshold_
     if threshold is None:
         return GoalReport(str(goal), value, None, None, "")
-    found = confusion_at(positive, scores, threshold.value, level=level)
-    rates = {
-        "fpr": found.fpr,
-        "recall": found.recall,
-        "precision": found.precision,
-        "alerts": wilson((found.tp + found.fp) / scores.size, scores.size, level),
-    }
-    name, bound = threshold.promise
-    rate = rates[name]
-    upper = name in ("fpr", "alerts")  # the bound is one from above
-    held = rate.value <= bound if upper else rate.value >= bound
-    near = rate.low <= bound if upper else rate.high >= bound
-    verdict = "kept" if held else "missed by chance at most" if near else "broken"
+    rate, verdict = verify(positive, scores, threshold, level=level)
     return GoalReport(str(goal), value, threshold, rate, verdict)
