@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--rows", type=int, default=6_000)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.what == "report":
         report(given.file)
     elif given.what == "gains":
