@@ -1,8 +1,12 @@
 """Time and groups: splits, estimates and hints."""
 
+import json
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import aucmax
 from aucmax import BAM, AUCClassifier
@@ -17,15 +21,37 @@ from helpers.commands import invoke
 def test_test_blocks_are_later_than_training_rows():
     rng = np.random.default_rng(0)
     time = np.floor(rng.random(500) * 40)
-    splits = time_splits(Design(time, None), 0.0, False)
-    assert len(splits) == 2
+    y = rng.random(500) < 0.4
+    splits = time_splits(Design(time, None), 0.0, False, y)
+    assert len(splits) == 5
     for train, test in splits:
         assert time[train].max() < time[test].min()
-    (_, first), (train, last) = splits
-    assert time[first].max() < time[last].min()
-    assert last.size == pytest.approx(100, abs=20)
+        assert test.size == pytest.approx(50, abs=20)
+    for (_, first), (train, second) in pairwise(splits):
+        assert time[first].max() < time[second].min()
+        assert np.isin(first, train).all()  # the window expands
+    train, last = splits[-1]
     assert train.size + last.size == 500  # nothing is left out at the end
     assert time[last].max() == time.max()
+
+
+def test_blocks_with_few_positives_are_joined():
+    time, y = np.arange(1000.0), np.zeros(1000, bool)
+    y[::100] = True  # one or two in a tenth
+    y[[510, 520, 530, 540]] = True
+    splits = time_splits(Design(time, None), 0.0, False, y)
+    # From the end: 5 positives from 500 on, as 4 of the later ones are too few.
+    assert [test[0] for _, test in splits] == [500]
+    y[905:910] = True
+    splits = time_splits(Design(time, None), 0.0, False, y)
+    assert [test[0] for _, test in splits] == [500, 900]
+    y[:] = False
+    y[[1, 2, 3, 800]] = True  # too few for 5: then 1
+    ((train, test),) = time_splits(Design(time, None), 0.0, False, y)
+    assert (train.size, test[0], test[-1]) == (800, 800, 999)
+    y[3] = False
+    with pytest.raises(ValueError, match="3 rows of each class before it"):
+        time_splits(Design(time, None), 0.0, False, y)
 
 
 def test_gap_groups_and_missing_times():
@@ -33,7 +59,8 @@ def test_gap_groups_and_missing_times():
     time = np.arange(300.0)
     time[:10] = np.nan
     group = rng.integers(0, 200, 300).astype(str)
-    for train, test in time_splits(Design(time, group), 20.0, False):
+    y = rng.random(300) < 0.5
+    for train, test in time_splits(Design(time, group), 20.0, False, y):
         known = train[~np.isnan(time[train])]
         assert time[known].max() < time[test].min() - 20.0
         assert not set(group[train]) & set(group[test])
@@ -49,7 +76,9 @@ def test_times_in_any_form():
     with pytest.raises(ValueError, match="neither dates nor numbers"):
         time_of_rows(["spring", "autumn"], "t")
     with pytest.raises(ValueError, match="2 distinct values"):
-        time_splits(Design(np.array([1.0, 2.0, 2.0]), None), 0.0, False)
+        time_splits(
+            Design(np.array([1.0, 2.0, 2.0]), None), 0.0, False, np.ones(3, bool)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +97,33 @@ def drifting():
     return frame, y
 
 
-def test_the_estimate_is_that_of_the_last_block(drifting, tmp_path):
+def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
     frame, y = drifting
     model = AUCClassifier([BAM()], time="when", random_state=0).fit(frame, y)
-    cut = np.quantile(frame["when"].to_numpy().astype(float), 0.8, method="higher")
-    last = frame["when"].to_numpy().astype(float) >= cut
+    when = frame["when"].to_numpy().astype(float)
+    cuts = [np.quantile(when, k / 10, method="higher") for k in range(5, 10)]
+    logits, errors, areas = [], [], []
+    for start, end in pairwise([*cuts, np.inf]):
+        block = (when >= start) & (when < end)
+        area, _, _, se = auc_interval(y[block], model.out_of_fold_[block])
+        areas.append(area)
+        logits.append(np.log(area / (1 - area)))
+        errors.append((se / area / (1 - area)) ** 2)
+    value = (areas[-1] + areas[-2]) / 2
+    between = max(0.0, np.var(logits, ddof=1) - np.mean(errors))
+    deviation = np.sqrt(between + (between + np.mean(errors)) / 2)
+    centre = np.log(value / (1 - value))
+    limits = centre + stats.t(4).ppf([0.025, 0.975]) * deviation
+    expected = [value, *1 / (1 + np.exp(-limits)), deviation * value * (1 - value)]
+    np.testing.assert_allclose(model.auc_, expected, rtol=1e-12)
+    assert "95 % prediction interval for a later period" in model.explain()
+    model.save(tmp_path / "m.aucmax")
+    assert aucmax.load(tmp_path / "m.aucmax").estimate() == model.estimate()
+    rare = frame.assign(when=np.where(when < cuts[3], "2024-01-01", "2024-02-01"))
+    rare.loc[:3, "when"] = "2023-12-31"
+    with pytest.warns(DataWarning, match="one block only"):
+        model = AUCClassifier([BAM()], time="when", random_state=0).fit(rare, y)
+    last = when >= cuts[3]
     assert model.auc_ == auc_interval(y[last], model.out_of_fold_[last])
     plain = AUCClassifier([BAM()], random_state=0).fit(frame, y)
     assert model.auc_.value < plain.auc_.value - 0.02
@@ -146,9 +197,21 @@ def test_leaks_are_named_and_honest_columns_are_not():
     found = find_leaks(columns, levels, ["codes", "told", "paid", "strong", "near"], y)
     assert [leak.column for leak in found] == ["told", "paid", "near"]
     assert "positive rows only" in str(found[1])
+    body = np.where(~y & (rng.random(n) < 0.2), rng.normal(size=n), np.nan)
+    rare = np.where(np.cumsum(~y) <= 25, np.where(~y, 1.0, np.nan), np.nan)
+    columns = np.column_stack([body, rare])  # 25 values of 70 % are chance
+    found = find_leaks(columns, np.zeros(2, int), ["body", "rare"], y)
+    assert [(leak.column, leak.reason) for leak in found] == [
+        ("body", "has a value for negative rows only")
+    ]
     frame = pd.DataFrame({"near": near, "x": rng.normal(size=n)})
     with pytest.warns(DataWarning, match="'near' predicts the label nearly alone"):
         AUCClassifier([BAM()], random_state=0).fit(frame, y)
+    # Codes of integers and words of texts are further features.
+    frame["code"] = rng.integers(0, 30, n) * 7
+    frame["note"] = rng.choice([f"some words and more w{k}" for k in range(n)], n)
+    with pytest.warns(DataWarning, match="'near' predicts the label nearly alone"):
+        AUCClassifier([BAM()], text=["note"], random_state=0).fit(frame, y)
 
 
 def test_train_with_time_and_group(drifting, tmp_path):
@@ -169,3 +232,33 @@ def test_train_with_time_and_group(drifting, tmp_path):
     )
     assert result.exit_code != 0
     assert "--time needs the default algorithm" in result.stderr
+
+
+def test_train_prints_hints_and_does_not_follow_them(tmp_path):
+    rng = np.random.default_rng(6)
+    n = 600
+    day = np.datetime64("2024-01-01") + np.sort(rng.integers(0, 90, n))
+    owner = rng.integers(0, 60, n)
+    x = rng.normal(size=n)
+    y = x + 3.0 * rng.normal(size=60)[owner] + rng.normal(size=n) > 0.0
+    frame = pd.DataFrame({"sold on": day, "owner_id": owner, "row": np.arange(n)})
+    path, out = tmp_path / "t.csv", tmp_path / "m.aucmax"
+    frame.assign(x=x, y=y.astype(int)).to_csv(path, index=False)
+    options = "--label", "y", "--algorithm", "AUCClassifier"
+    result = invoke("train", path, "-o", out, *options)
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stderr.split())
+    assert "'sold on' has dates" in text
+    assert "--time 'sold on' tests on later rows" in text
+    assert "--group owner_id keeps each group in one fold" in text
+    assert "--time row" in text
+    found = json.loads(invoke("train", path, "-o", out, *options, "--json").stdout)
+    assert [(one["column"], one["kind"]) for one in found["hints"]] == [
+        ("sold on", "time"),
+        ("owner_id", "group"),
+        ("row", "time"),
+    ]
+    assert found["auc"] is not None
+    assert aucmax.load(out).time is None
+    told = invoke("train", path, "-o", out, *options, "--time", "sold on")
+    assert "--group" not in told.stderr

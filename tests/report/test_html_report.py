@@ -200,5 +200,5 @@ def test_advice_to_train_again(turn, shift, advice):
     score = (1.5 - turn * late) * y + rng.normal(size=6000) + shift * late
     names = np.char.add("2024-0", month.astype(str))
     found = summarise(y, {"a": score}, period=names)
-    assert advice in found.advice
-    assert summarise(y, {"a": score}).advice == ""
+    assert advice in found.monitoring.advice
+    assert summarise(y, {"a": score}).monitoring.advice == ""

@@ -10,11 +10,12 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.ranker import Ranker
+from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.columns import TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
 from aucmax.blend.duplicates import DuplicateCounts
-from aucmax.blend.explanation import describe, results_html
+from aucmax.blend.explanation import describe, estimate, results_html
 from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import (
     HeldOutSample,
@@ -52,9 +53,12 @@ class BlendedModel(Ranker):
     auc_: AUCInterval
     leaderboard_: list[BlendLeaderboardEntry]
     members_: dict[str, list[Any]]
+    _design_kind: str  # "time", "group" or "": what auc_ is an estimate for
     _duplicates: DuplicateCounts
     _importances: list[Importance]  # in the order of the columns
     _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
+    _tested: dict[str, list[Any]]  # and each member's models that held them out
+    _histograms: list[ColumnHistogram]  # of the training rows
     _layout: RowLayout
     _column_of_feature: list[str] | None = None  # None if X was not encoded
     _blend: Float  # (3, members) mean and scale of the scores, and weights
@@ -121,8 +125,7 @@ class BlendedModel(Ranker):
         if not found:
             raise AttributeError(
                 f"Importances were not computed: there are more than {MAX_COLUMNS} "
-                "columns, or cv does not hold out every row once. Use "
-                "sklearn.inspection.permutation_importance."
+                "columns. Use sklearn.inspection.permutation_importance."
             )
         return np.array([column.drop for column in found])
 
@@ -137,7 +140,13 @@ class BlendedModel(Ranker):
             self._duplicates,
             self.splits_,
             self.hints_,
+            self._design_kind,
         )
+
+    def estimate(self) -> str:
+        """Return the AUC with its interval as text, and what the interval promises."""
+        check_is_fitted(self)
+        return estimate(self.auc_, self._design_kind)
 
     @property
     def row_width(self) -> int:
@@ -210,6 +219,16 @@ class BlendedModel(Ranker):
             contributions(rows, chosen, columns, self.score_rows), columns, top
         )
 
+    def important_histograms(self, count: int) -> list[ColumnHistogram]:
+        """Return training histograms of the most important columns, best first."""
+        known = {one.column: one for one in self._histograms}
+        names = [one.column for one in self.importances_ if one.column in known]
+        return [known[name] for name in names[:count]]
+
+    def encoded_columns(self, X: Any) -> Any:
+        """Return the dense columns of encoded rows; None if they have none."""
+        return self._layout.rows(X).columns
+
     def _encoded_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
@@ -223,7 +242,7 @@ class BlendedModel(Ranker):
             self._importances = importances(
                 self._held_out, self._score_encoded, columns
             )
-            self._held_out = []
+            self._held_out, self._tested = [], {}
         return self._importances
 
     def _score_encoded(self, X: Any, fold: int) -> Float:
@@ -255,11 +274,11 @@ class BlendedModel(Ranker):
     def _score(self, rows: TableRows, fold: int | None = None) -> Float:
         """Return calibrated scores, by all models or by those of one fold."""
         slope, total = self._odds[0], np.full(len(rows), self._odds[1])
-        chosen = slice(None) if fold is None else slice(fold, fold + 1)
-        for models, (mean, scale, w) in zip(
-            self.members_.values(), self._blend.T, strict=True
+        for (name, models), (mean, scale, w) in zip(
+            self.members_.items(), self._blend.T, strict=True
         ):
-            scores = [score_with(model, rows) for model in models[chosen]]
+            chosen = models if fold is None else [self._tested[name][fold]]
+            scores = [score_with(model, rows) for model in chosen]
             total += slope * w / scale * (np.mean(scores, axis=0) - mean)
         return total
 
@@ -268,7 +287,7 @@ class BlendedModel(Ranker):
         diagram: str = estimator_html_repr(self)
         if not hasattr(self, "auc_"):
             return diagram
-        return diagram + results_html(self.auc_, self.leaderboard_)
+        return diagram + results_html(self.auc_, self.leaderboard_, self._design_kind)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -288,6 +307,8 @@ class BlendedModel(Ranker):
             goal=self.goal_,
             threshold=self.threshold_,
             splits=self.splits_,
+            histograms=self._histograms,
+            design=self._design_kind,
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
@@ -303,12 +324,17 @@ class BlendedModel(Ranker):
         estimator = super().from_state(state)
         notes, own = Notes.from_json(state.header["notes"]), below("own", state.arrays)
         estimator.auc_, estimator.leaderboard_ = notes.auc, notes.leaderboard
-        estimator._importances, estimator._held_out = notes.importances, []
+        estimator._importances = notes.importances
+        estimator._held_out, estimator._tested = [], {}
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
         estimator.splits_, estimator.hints_ = notes.splits, []
+        estimator._histograms = notes.histograms
+        estimator._design_kind = notes.design
         encoded = state.header.get("encoded", estimator.n_features_in_)
         estimator._layout = layout = RowLayout.restored(encoded, own)
+        if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
+            raise ValueError("a histogram is of a column that the model does not have.")
         counts, widths = dict(notes.models), layout.member_widths
         estimator.members_ = restore_members(state, counts, widths)
         found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)

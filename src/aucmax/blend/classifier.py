@@ -23,6 +23,7 @@ from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
 from aucmax.blend.callbacks import CallbackSupportMixin, model_tasks, with_callbacks
+from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
     Member,
@@ -107,12 +108,12 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         rows than those they are trained on.
     time : str or int, default=None
         Column of dates or numbers that increase with time. Models are then tested on
-        later rows than those they were trained on: the last 40 % of the rows, in two
-        blocks. ``auc_`` is the AUC of the last block.
+        later rows than those they were trained on: the later half of the rows, in five
+        blocks. ``auc_`` is the mean AUC of the last two blocks.
     group : str or int, default=None
         Column of groups, such as customers or patients, which new rows will not belong
-        to. Each group is kept in one fold, the interval of ``auc_`` counts groups, and
-        the column is no feature. For an array, use ``groups`` of ``fit``.
+        to. Each group is kept in one fold, and the column is not a feature. For an
+        array, use ``groups`` of ``fit``.
     gap : float, default=0.0
         With ``time``: days (or units of the column) between training and test rows, as
         long as labels take to be known.
@@ -162,7 +163,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         that ``cv`` does not hold out. Not stored in model files.
     auc_ : AUCInterval
         AUC on held-out rows (mean over the folds), with a 95 % confidence interval for
-        the AUC of the fitted model on new rows.
+        the AUC of the fitted model on new rows. With ``time`` or groups it is a
+        prediction interval for a later period or for other groups, see Notes.
     leaderboard_ : list of BlendLeaderboardEntry
         The members, best first: AUC with confidence interval, weight, training time in
         seconds, and largest number of rows a model was trained on.
@@ -173,8 +175,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         Permutation importance of each column, highest first: the decrease of AUC on
         held-out rows when the column is shuffled, with a 95 % confidence interval.
         Computed when first asked for, or by ``save``. Empty for more than 200 columns
-        (each hashed word of a text counts as one), or if ``cv`` does not hold out every
-        row once.
+        (each hashed word of a text counts as one).
     feature_importances_ : ndarray of shape (n_columns,)
         The same decreases of AUC, in the order of the columns.
     members_ : dict
@@ -202,6 +203,14 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
     version 0.1.0, it covered the AUC of the fitted model in 92 % to 100 % of the runs;
     ``benchmarks/intervals.py classifier`` prints the table. The interval is valid for
     one fit, not for the best of many settings compared by ``auc_``.
+
+    **Time and groups.** The interval of ``auc_`` is then a prediction interval: it has
+    the AUC of a later period, or of as many other groups as a fold has, with 95 %
+    confidence, if AUCs go on to vary as between the test blocks (or folds). It adds
+    the variance between blocks beyond their sampling error, on the logit scale, and
+    Student's t quantile for so few blocks; it is therefore wide. It does not foresee
+    changes that the training rows do not show. With a single block, as for three
+    distinct times, it is a confidence interval for that block.
 
     **Duplicate rows.** Equal rows with the same label are treated as copies and kept in
     one fold; otherwise models would be evaluated on rows they were trained on. If
@@ -309,7 +318,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         design = self._design(columns, groups)
         with model_tasks(self, X, y) as tell:
             self._fit_or_restore(X, y, sample_weight, design, progress=tell)
-        if design.plain and self.encoder_ is not None:
+        if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             self.hints_ = find_structure(first_columns(X), positive)
         return self
@@ -386,7 +395,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         n_rounds, budget = 1, self.time_budget
         cv = self.cv
         if design.time is not None:
-            cv = time_splits(design, self.gap, self._dated)
+            cv = time_splits(design, self.gap, self._dated, signed > 0.0)
         elif cv is None:
             cv = _FOLDS if len(rows.signed) <= MANY_ROWS else _FEW_FOLDS
         if budget is not None and isinstance(cv, Integral):
@@ -412,6 +421,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.leaderboard_, self.hints_ = result.leaderboard, []
         honest = HonestEstimate(design.chosen(present), rows, rounds[0])
         self.auc_ = honest.interval(result.scores, result.auc)
+        self._design_kind = design.kind
         self.splits_ = honest.compare(members, fitted, seed, n_jobs)
         warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}
@@ -420,9 +430,12 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.out_of_fold_[present] = result.scores
         self.goal_, self.threshold_ = reach(goal, result.scores, rows.signed, self.auc_)
         self.n_iter_ = max(map(len, self.members_.values()))
-        self._importances, self._held_out = [], []
+        self._importances, self._held_out, self._tested = [], [], {}
+        self._histograms = []
         if len(self._features_of_column()) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
+            self._tested = {member.name: member.tested for member in result.members}
+            self._histograms = column_histograms(table, self._column_names())
         return self
 
     def save(self, path: str | Path) -> None:

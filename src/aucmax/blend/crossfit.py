@@ -84,6 +84,7 @@ class FittedMember(NamedTuple):
     scores: Float  # (n,) out-of-fold scores; NaN for rows that were never held out
     seconds: float
     rows: int  # largest number of rows a model was trained on
+    tested: list[Any]  # models of the folds with test rows, of the first round
 
 
 class _Count:
@@ -369,6 +370,7 @@ def _assemble(
         scores,
         sum(model.seconds for model in models),
         max(model.rows for model in models),
+        [m.estimator for fold, m in zip(folds, models, strict=True) if len(fold.test)],
     )
 
 

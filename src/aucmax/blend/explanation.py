@@ -15,6 +15,27 @@ from aucmax.tables.structure import Hint
 _MAX_COLUMNS = 8  # that are named
 
 
+def estimate(auc: AUCInterval, design: str) -> str:
+    """Return the AUC, and what its interval promises.
+
+    ``design`` is "time", "group" or "" for a plain table.
+    """
+    value, low, high = with_interval(*auc[:3])
+    if not design:
+        return (
+            f"AUC {value}, 95 % confidence interval {low} to {high}, estimated on "
+            "held-out rows"
+        )
+    what, where, blocks = {
+        "time": ("a later period", "the last fifth of the time", "the last periods"),
+        "group": ("other groups", "groups not trained on", "groups"),
+    }[design]
+    return (
+        f"AUC {value} on {where}; 95 % prediction interval for {what} {low} to {high}, "
+        f"if AUC goes on to vary as between {blocks}"
+    )
+
+
 def describe(
     classes: Sequence[Any],
     auc: AUCInterval,
@@ -23,10 +44,12 @@ def describe(
     duplicates: DuplicateCounts,
     splits: SplitComparison | None,
     hints: Sequence[Hint],
+    design: str,
 ) -> str:
     """Describe a fitted blend, one sentence or two per line.
 
-    ``leaderboard`` and ``importances`` have the best entry first.
+    ``leaderboard`` and ``importances`` have the best entry first; ``design`` is as for
+    :func:`estimate`.
     """
     negative, positive = classes
     best = leaderboard[0]
@@ -38,13 +61,11 @@ def describe(
     )
     value, low, high, _ = auc
     pairs = f"{value:.{decimals(low, high) - 2}%}"
-    area, lower, upper = with_interval(value, low, high)
     best_auc = "{} ({} to {})".format(*with_interval(*best[1:4]))
     lines = [
         f"It ranks rows of class {positive!r} above rows of class {negative!r}.",
         f"It ranks {pairs} of all pairs of a positive and a negative row correctly "
-        f"(AUC {area}, 95 % confidence interval {lower} to {upper}, estimated on "
-        "held-out rows).",
+        f"({estimate(auc, design)}).",
         f"Members and their weights: {members}. The best single member is "
         f"{best.member}, with an AUC of {best_auc}.",
     ]
@@ -72,9 +93,10 @@ def describe(
     return "\n".join([*lines, *map(str, hints)])
 
 
-def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> str:
+def results_html(
+    auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry], design: str
+) -> str:
     """Return the AUC and the members of a blend as HTML, for notebooks."""
-    value, low, high = with_interval(*auc[:3])
     lines = "".join(
         f"<tr><td style='text-align:left'>{escape(entry.member)}</td>"
         f"<td>{entry.auc:.4f}</td><td>{entry.low:.4f} to {entry.high:.4f}</td>"
@@ -82,8 +104,8 @@ def results_html(auc: AUCInterval, leaderboard: list[BlendLeaderboardEntry]) -> 
         for entry in leaderboard
     )
     return (
-        f"<p>AUC on held-out rows: {value}, 95 % confidence interval {low} to {high}."
-        "</p><table><thead><tr><th style='text-align:left'>member</th><th>AUC</th>"
+        f"<p>AUC on held-out rows: {estimate(auc, design).removeprefix('AUC ')}.</p>"
+        "<table><thead><tr><th style='text-align:left'>member</th><th>AUC</th>"
         "<th>95 % interval</th><th>weight</th><th>seconds</th></tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )

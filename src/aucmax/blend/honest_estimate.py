@@ -1,9 +1,9 @@
 """AUC of models for data with time and groups, beside that of random folds."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,20 @@ from aucmax.blend.crossfit import (
     Member,
     TrainingRows,
     crossfit,
-    fold_of_rows,
     split_rows,
 )
 from aucmax.blend.honest_splits import Design, SplitComparison
 from aucmax.core.rows import Float
-from aucmax.metrics.area import auc
+from aucmax.core.validation import DataWarning
 from aucmax.metrics.delong import AUCInterval, around, auc_interval
+from aucmax.metrics.random_effects import BlockAUC, prediction_interval
 
 _FOLDS = 5  # of the random split
+_RECENT = 2  # test blocks in time whose mean AUC is the estimate
+_ONE_BLOCK = (
+    "time: the later rows can be tested in one block only: how AUC varies in time is "
+    "not known. The interval of auc_ is a confidence interval for that block."
+)
 
 
 @dataclass(frozen=True)
@@ -33,34 +38,51 @@ class HonestEstimate:
     rows: TrainingRows
     folds: Sequence[Fold]
 
-    @property
-    def _last(self) -> Any:
-        """Rows of the last test block."""
-        return next(fold.test for fold in reversed(self.folds) if len(fold.test))
-
     def interval(self, scores: Float, found: AUCInterval) -> AUCInterval:
-        """Return the AUC of the last block in time, or with clustered rows.
+        """Return the AUC with an interval for later rows, or for other groups.
 
-        Without time and groups it is the cross-fitted AUC as it was found.
+        With time, the estimate is the mean AUC of the last two test blocks. The
+        interval is a prediction interval: it includes the variation between the blocks
+        or folds of groups, see :mod:`aucmax.metrics.random_effects`. Without time and
+        groups it is the cross-fitted AUC as it was ``found``.
         """
-        time, group = self.design
-        positive = self.rows.signed > 0.0
-        weight = np.abs(self.rows.signed) if self.rows.weighted else None
-        if time is not None:
-            last = self._last
-            return auc_interval(
-                positive[last],
-                scores[last],
-                groups=None if group is None else group[last],
-                sample_weight=None if weight is None else weight[last],
-            )
-        known = ~np.isnan(scores)
-        if group is None or np.unique(group[known]).size < 2:
+        if not self.design.kind:
             return found
-        labels, s = positive[known], scores[known]
-        w = None if weight is None else weight[known]
+        blocks = _blocks(self.rows, scores, self.folds)
+        if self.design.time is not None:
+            if len(blocks) == 1:
+                warnings.warn(_ONE_BLOCK, DataWarning, stacklevel=6)
+                return self._last_block(scores)
+            return prediction_interval(blocks, _RECENT)
+        clustered = self._clustered(scores, found)
+        if len(blocks) == 1:
+            return clustered
+        low, high = prediction_interval(blocks, len(blocks))[1:3]
+        return clustered._replace(
+            low=min(low, clustered.low), high=max(high, clustered.high)
+        )
+
+    def _last_block(self, scores: Float) -> AUCInterval:
+        last = next(fold.test for fold in reversed(self.folds) if len(fold.test))
+        signed, group = self.rows.signed[last], self.design.group
+        return auc_interval(
+            signed > 0.0,
+            scores[last],
+            groups=None if group is None else group[last],
+            sample_weight=np.abs(signed) if self.rows.weighted else None,
+        )
+
+    def _clustered(self, scores: Float, found: AUCInterval) -> AUCInterval:
+        """Return the interval as wide as rows within groups depend on each other."""
+        known = ~np.isnan(scores)
+        assert self.design.group is not None
+        group = self.design.group[known]
+        if np.unique(group).size < 2:
+            return found
+        labels, s = self.rows.signed[known] > 0.0, scores[known]
+        w = np.abs(self.rows.signed[known]) if self.rows.weighted else None
         rows = auc_interval(labels, s, sample_weight=w).se
-        clusters = auc_interval(labels, s, groups=group[known], sample_weight=w).se
+        clusters = auc_interval(labels, s, groups=group, sample_weight=w).se
         if not 0.0 < rows < clusters < inf:
             return found
         # Fewer independent rows: as many fewer as clusters enlarge the variance.
@@ -82,22 +104,31 @@ class HonestEstimate:
         None for plain tables, and for members without boosted trees.
         """
         trees = [member for member in members if isinstance(member.estimator, Boosting)]
-        if self.design.plain or not trees:
+        if not self.design.kind or not trees:
             return None
         random = split_rows(_FOLDS, self.rows.signed, None, seed)
         (other,) = crossfit(trees[:1], self.rows, [random], seed, n_jobs=n_jobs)
         mine = next(one for one in fitted if one.name == other.name)
-        positive = self.rows.signed > 0.0
-        n = positive.size
-        if self.design.time is None:
-            honest = _mean_area(positive, mine.scores, fold_of_rows(self.folds, n))
-        else:
-            honest = auc(positive[self._last], mine.scores[self._last])
-        by_chance = _mean_area(positive, other.scores, fold_of_rows(random, n))
-        return SplitComparison(other.name, by_chance, honest)
+        recent = 0 if self.design.time is None else -_RECENT
+        honest = _blocks(self.rows, mine.scores, self.folds)[recent:]
+        by_chance = _blocks(self.rows, other.scores, random)
+        return SplitComparison(other.name, _mean(by_chance), _mean(honest))
 
 
-def _mean_area(positive: Any, scores: Float, fold: Any) -> float:
-    """Return the mean AUC over the folds."""
-    tested = np.unique(fold[fold >= 0])
-    return float(np.mean([auc(positive[fold == k], scores[fold == k]) for k in tested]))
+def _blocks(rows: TrainingRows, scores: Float, folds: Sequence[Fold]) -> list[BlockAUC]:
+    """Return the AUC of each fold with test rows."""
+    found = []
+    for fold in folds:
+        if not len(fold.test):
+            continue
+        signed = rows.signed[fold.test]
+        positive = signed > 0.0
+        weight = np.abs(signed) if rows.weighted else None
+        value, *_, se = auc_interval(positive, scores[fold.test], sample_weight=weight)
+        fewest = min(np.count_nonzero(positive), np.count_nonzero(~positive))
+        found.append(BlockAUC(value, se, float(fewest)))
+    return found
+
+
+def _mean(blocks: Sequence[BlockAUC]) -> float:
+    return float(np.mean([block.value for block in blocks]))

@@ -9,7 +9,9 @@ from aucmax.core.rows import Float, Index
 from aucmax.tables.periods import moments
 
 _DAY = 86_400.0  # seconds
-_CUTS = (0.6, 0.8)  # shares of the rows before each test block
+_CUTS = (0.5, 0.6, 0.7, 0.8, 0.9)  # shares of the rows before each test block
+_TRAINED = 3  # rows of each class before a test block
+_TESTED = (5, 1)  # and in it; fewer if the rows are too few for any block
 
 
 class SplitComparison(NamedTuple):
@@ -27,9 +29,11 @@ class Design(NamedTuple):
     group: NDArray[Any] | None
 
     @property
-    def plain(self) -> bool:
-        """Return whether neither is known."""
-        return self.time is None and self.group is None
+    def kind(self) -> str:
+        """What an estimate is for: later rows, other groups, or neither."""
+        if self.time is not None:
+            return "time"
+        return "" if self.group is None else "group"
 
     def chosen(self, rows: Index | NDArray[np.bool_]) -> "Design":
         """Return some of the rows."""
@@ -56,12 +60,16 @@ def time_of_rows(values: Any, name: str) -> Float:
         ) from None
 
 
-def time_splits(design: Design, gap: float, dates: bool) -> list[tuple[Index, Index]]:
-    """Return forward splits: two test blocks, each after its training rows.
+def time_splits(
+    design: Design, gap: float, dates: bool, positive: NDArray[np.bool_]
+) -> list[tuple[Index, Index]]:
+    """Return forward splits: up to five test blocks, each after its training rows.
 
-    A block ends at a moment, not within one. Training rows are older than the block by
-    more than ``gap``, in days for dates. Rows without a time are training rows. With
-    groups, training rows of a group in the test block are left out.
+    They are tenths of the rows of the later half. A block ends at a moment, not within
+    one, and is joined with the next one if it has too few rows of a class. Training
+    rows are older than the block by more than ``gap``, in days for dates. Rows without
+    a time are training rows. With groups, training rows of a group in the test block
+    are left out.
     """
     time, group = design
     assert time is not None
@@ -74,13 +82,26 @@ def time_splits(design: Design, gap: float, dates: bool) -> list[tuple[Index, In
         )
     starts = [float(np.quantile(known, share, method="higher")) for share in _CUTS]
     starts = sorted({max(start, distinct[1]) for start in starts})
-    ends = [*starts[1:], np.inf]
     wait = gap * (_DAY if dates else 1.0)
-    splits = []
-    for start, end in zip(starts, ends, strict=True):
-        test = np.flatnonzero((time >= start) & (time < end))
-        before = np.isnan(time) | (time < start - wait)
-        if group is not None:
-            before &= ~np.isin(group, group[test])
-        splits.append((np.flatnonzero(before), test))
-    return splits
+
+    def fewest(rows: NDArray[np.bool_]) -> int:
+        return int(min(np.sum(positive[rows]), np.sum(~positive[rows])))
+
+    for least in _TESTED:
+        splits, end = [], np.inf
+        for start in reversed(starts):
+            test = (time >= start) & (time < end)
+            train = np.isnan(time) | (time < start - wait)
+            if group is not None:
+                train &= ~np.isin(group, group[test])
+            if fewest(train) >= _TRAINED and fewest(test) >= least:
+                splits.append((np.flatnonzero(train), np.flatnonzero(test)))
+                end = start
+        if splits:
+            return splits[::-1]
+    raise ValueError(
+        "time: there is no moment in the later half of the rows with both classes "
+        f"after it and {_TRAINED} rows of each class before it"
+        + (f", {gap:g} or more earlier" if gap else "")
+        + ". Leave out time, or give cv."
+    )

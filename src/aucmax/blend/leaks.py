@@ -13,6 +13,7 @@ from aucmax.metrics.inputs import area, classes
 
 _LEAK = 0.99  # AUC of a single column
 _FEW = 20  # rows of a class, or with a value, that are too few to tell
+_LOG_CHANCE = -15.0  # log of the probability that values are in one class by chance
 
 
 class Leak(NamedTuple):
@@ -47,9 +48,21 @@ def find_leaks(
         alone = _alone(values, known, int(count), positive)
         if alone > _LEAK:
             found.append(Leak(name, alone, "predicts the label nearly alone"))
-        elif _FEW <= np.count_nonzero(known) < known.size and positive[known].all():
-            found.append(Leak(name, alone, "has a value for positive rows only"))
+        elif side := _only_side(known, positive):
+            found.append(Leak(name, alone, f"has a value for {side} rows only"))
     return found
+
+
+def _only_side(known: NDArray[np.bool_], positive: NDArray[np.bool_]) -> str:
+    """Return the only class that has values; "" if both have, or it may be chance."""
+    count = int(np.count_nonzero(known))
+    if count < _FEW:
+        return ""
+    for side, name in ((positive, "positive"), (~positive, "negative")):
+        by_chance = float(np.log(side.mean())) * count
+        if side[known].all() and by_chance < _LOG_CHANCE:
+            return name
+    return ""
 
 
 def _alone(
@@ -79,13 +92,28 @@ def _by_category(codes: NDArray[np.int64], positive: NDArray[np.bool_]) -> float
     return area(classes(positive, scores))
 
 
+def table_leaks(
+    rows: TableRows, names: Sequence[str], positive: NDArray[np.bool_]
+) -> list[Leak]:
+    """Return the leaks among encoded columns, one for each column at most.
+
+    ``names`` has the column of each feature. Codes of integers come after these, words
+    of texts are no columns.
+    """
+    if rows.view is None or rows.columns is None:
+        return []
+    words = 0 if rows.words is None else rows.words.shape[1]
+    own = len(names) - words
+    columns, levels = rows.columns[:, :own], rows.view.levels[:own]
+    found: dict[str, Leak] = {}
+    for leak in find_leaks(columns, levels, names[:own], positive):
+        found.setdefault(leak.column, leak)
+    return list(found.values())
+
+
 def warn_of_leaks(
     rows: TableRows, names: Sequence[str], positive: NDArray[np.bool_]
 ) -> None:
     """Warn of columns that may be known only after the outcome."""
-    if rows.view is None or rows.columns is None:
-        return
-    if len(names) != rows.columns.shape[1]:
-        return
-    for leak in find_leaks(rows.columns, rows.view.levels, names, positive):
+    for leak in table_leaks(rows, names, positive):
         warnings.warn(str(leak), DataWarning, stacklevel=6)

@@ -4,6 +4,7 @@ from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from aucmax.base.ranker import Ranker
+from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.honest_splits import SplitComparison
@@ -27,6 +28,8 @@ class Notes(NamedTuple):
     goal: Interval
     threshold: Threshold | None
     splits: SplitComparison | None
+    histograms: list[ColumnHistogram]
+    design: str  # "time", "group" or ""
 
     def to_json(self) -> dict[str, Any]:
         """Return lists and numbers, by the names of the fields."""
@@ -39,6 +42,8 @@ class Notes(NamedTuple):
             "goal": list(self.goal),
             "threshold": None if self.threshold is None else _told(self.threshold),
             "splits": None if self.splits is None else list(self.splits),
+            "histograms": [list(column) for column in self.histograms],
+            "design": self.design,
         }
 
     @classmethod
@@ -56,6 +61,8 @@ class Notes(NamedTuple):
             SplitComparison._make(_line(notes["splits"]))
             if notes.get("splits")
             else None,
+            [_histogram(line) for line in notes.get("histograms", ())],
+            _design(notes.get("design", "")),
         )
 
 
@@ -66,6 +73,26 @@ def _told(found: Threshold) -> dict[str, Any]:
         key: None if isinstance(value, float) and not isfinite(value) else value
         for key, value in values.items()
     }
+
+
+def _design(told: Any) -> str:
+    if told not in ("", "time", "group"):
+        raise ValueError(f"found {told!r}, expected a design: time or group.")
+    return str(told)
+
+
+def _histogram(told: Any) -> ColumnHistogram:
+    name, feature, categories, edges, counts = told
+    if not isinstance(edges, list) or not isinstance(counts, list):
+        raise ValueError(f"the histogram of {name!r} is not a list of bins.")
+    if len(counts) != len(edges) + 2 or len(counts) > 255:
+        raise ValueError(
+            f"the histogram of {name!r} has {len(edges)} edges, {len(counts)} counts."
+        )
+    bounds, rows = [*map(_number, edges)], [int(_number(count)) for count in counts]
+    return ColumnHistogram(
+        _text(name), int(_number(feature)), categories is True, bounds, rows
+    )
 
 
 def _threshold(told: Any) -> Threshold | None:

@@ -16,9 +16,16 @@ from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
+from aucmax.report.monitoring import Monitoring
 from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
 from aucmax.workflows.kept_promise import GoalReport, goal_report
+from aucmax.workflows.monitor import (
+    column_shifts,
+    monitored,
+    to_json,
+    unlabelled_rows,
+)
 from aucmax.workflows.score import Model
 
 _FIGURES = (".png", ".svg", ".pdf")
@@ -62,6 +69,7 @@ def run(
         extra=tuple({by, time} - {None}),
         weight=weight,
         changes=changes,
+        keep_unlabelled=report is not None,
     )
     refuse_twice(quarantine, plot, report)
     for output in (quarantine, plot, report):
@@ -69,15 +77,19 @@ def run(
             refuse_overwriting(output, [*source.files, model])
     bad = BadLines(policy, quarantine)
     with closing(bad), ReadingBar(source.files) as watch:
-        rows = collect(ranker, source, bad, watch, by, time, positive)
+        monitor = report is not None
+        rows = collect(ranker, source, bad, watch, by, time, positive, monitor)
     found = evaluate(rows, at=lengths, **measures)
     level = measures["level"]
     goal = goal_report(ranker.estimator, rows.scores, rows.positive, level)
+    calibrated = hasattr(ranker.estimator, "predict_proba")
+    change = monitored(rows, calibrated, level) if report is not None else None
     screen = Screen(quiet=as_json)
     if as_json:
         facts: dict[str, Any] = {"model": str(model), "data": source.files}
         facts |= found.to_json() | {"by": by, "bad_lines": bad.count}
         facts["goal"] = None if goal is None else goal.to_json()
+        facts["monitoring"] = None if change is None else to_json(change)
         facts["trained_on"] = rows.trained_on
         facts["seconds"] = round(perf_counter() - start, 3)
         print(json.dumps(facts, indent=2, allow_nan=False))
@@ -85,6 +97,8 @@ def run(
         _show(found, bad.count, by, screen)
         if goal is not None:
             _show_goal(goal, level, screen)
+        if change is not None:
+            _show_change(change, level, screen)
     if remark := bad.remark():
         screen.warn(remark)
     if rows.trained_on:
@@ -169,6 +183,46 @@ def _show_goal(report: GoalReport, level: float, screen: Screen) -> None:
         )
 
 
+def _show_change(found: Monitoring, level: float, screen: Screen) -> None:
+    """Print the change over time, shifted columns and rows without a label."""
+    if found.periods:
+        heads = "AUC", f"{_percent(level)} CI", "rows", "positive", "PSI of scores"
+        grid = table("period", *heads)
+        for one in found.periods:
+            area, limits = "–", "one class only" if one.rows else "no labels"
+            if isfinite(one.auc.value):
+                area, low, high = with_interval(*one.auc[:3])
+                limits = f"{low}–{high}"
+            counts = f"{one.rows:,}", f"{one.positives:,}"
+            grid.add_row(one.name, area, limits, *counts, f"{one.stability:.3f}")
+        screen.show(grid)
+    if waiting := [one for one in found.periods if one.unlabelled]:
+        grid = table("period", "rows without label", "expected AUC")
+        for one in waiting:
+            expected = "–"
+            if one.expected is not None:
+                value, low, high = with_interval(*one.expected)
+                expected = f"{value} ({low} to {high})"
+            grid.add_row(one.name, f"{one.unlabelled:,}", expected)
+        screen.show(grid)
+    if found.columns:
+        grid = table("column", "PSI against training", "last period")
+        for column in found.columns:
+            last = f"{column.last:.3f}" if isfinite(column.last) else "–"
+            grid.add_row(column.column, f"{column.stability:.3f}", last)
+        screen.show(grid)
+    if found.unlabelled:
+        text = f"{plural(found.unlabelled, 'row')} without a label"
+        if found.expected is not None:
+            value, low, high = with_interval(*found.expected)
+            text += f": expected AUC {value} ({low} to {high})"
+        screen.print(text)
+    if found.doubt:
+        screen.warn(f"Note: {found.doubt}.")
+    if found.advice:
+        screen.print(found.advice, style="bold")
+
+
 def _groups(found: Evaluation, by: str, interval: str) -> Table:
     groups = table(by, "AUC", interval, "rows", "positive")
     for group in found.groups[:_MAX_GROUPS]:
@@ -233,6 +287,8 @@ def _report(
         time=None if rows.time is None else rows.time.text(),
         goal="auc" if goal is None else goal.goal,
         threshold=None if goal is None else goal.threshold,
+        unlabelled=unlabelled_rows(rows, calibrated),
+        shifts=column_shifts(rows),
         importances=[
             tuple(one) for one in getattr(ranker.estimator, "importances_", ())
         ],

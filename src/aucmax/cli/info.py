@@ -163,7 +163,7 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
         "class": found["class"],
         "parameters": ", ".join(f"{k}={v}" for k, v in found["parameters"].items()),
         "chosen": found["chosen"] and _choice(**found["chosen"]),
-        "AUC": found["auc"] and _cross_validated(*found["auc"][:3]),
+        "AUC": found["auc"] and _cross_validated(found),
         "positive": found["task"] if training else f"{found['task']} ({classes})",
         "features": features,
         "training": _listed(training or {}) or "in Python; training data not recorded",
@@ -199,9 +199,13 @@ def _weights_table(entries: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _cross_validated(value: float, low: float, high: float) -> str:
-    texts = with_interval(value, low, high)
-    return "{}, 95 % confidence interval {} to {}, cross-validated".format(*texts)
+def _cross_validated(found: dict[str, Any]) -> str:
+    params = found["parameters"]
+    later = "a later period" if params.get("time") else "other groups"
+    value, low, high = with_interval(*found["auc"][:3])
+    if params.get("time") or params.get("group"):
+        return f"{value}, 95 % prediction interval for {later} {low} to {high}"
+    return f"{value}, 95 % confidence interval {low} to {high}, cross-validated"
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

@@ -20,6 +20,7 @@ from aucmax.cli.terminal import (
 )
 from aucmax.metrics.decimals import with_interval
 from aucmax.tables.labels import Task
+from aucmax.tables.structure import Hint
 from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError
 from aucmax.workflows.train import Result, train
 
@@ -172,6 +173,7 @@ def _report(
             "auc": area._asdict() if area is not None else None,
             "judged": result.judged,
             "resumed": result.resumed,
+            "hints": [hint._asdict() for hint in _hints(result)],
             "seconds": round(seconds, 3),
         }
         print(json.dumps(found, indent=2))
@@ -189,6 +191,7 @@ def _report(
 
 def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
     progress, training = result.progress, result.recipe["training"]
+    params = result.estimator.get_params(deep=False)
     passes = training["passes"] or 1
     features = plural(result.estimator.n_features_in_, "feature")
     yield (
@@ -209,12 +212,19 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
         )
     if result.judged is not None:
         yield f"{held_out_auc(result.judged)}."
+    elif area is not None and (params.get("time") or params.get("group")):
+        yield f"{result.estimator.estimate()}."
     elif area is not None:
         value, low, high = with_interval(*area[:3])
         yield (
             f"Cross-validated AUC {value}, 95 % confidence interval {low} to {high}: "
             "each row was scored by models that were not trained on it."
         )
+
+
+def _hints(result: Result) -> list[Hint]:
+    """Return columns that look like time or groups."""
+    return list(getattr(result.estimator, "hints_", ()))
 
 
 def notes(result: Result) -> Iterator[str]:
@@ -236,6 +246,8 @@ def notes(result: Result) -> Iterator[str]:
             "the columns for one that reveals the label, and remove it with --input "
             "drop=COLUMN."
         )
+    for hint in _hints(result):
+        yield f"Note: {hint.command_line()}"
     if task.by_rarity and 2 * progress.positives > progress.rows:
         yield (
             f"Note: labels were read as {task}: the positive label is the rarer one in "

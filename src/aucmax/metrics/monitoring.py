@@ -61,21 +61,40 @@ def stability_index(
     for values, name in ((old, "reference"), (new, "current")):
         if not values.size:
             raise ValueError(f"{name} is empty")
-    whole = old[~np.isnan(old)]
-    places = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    edges = np.empty(0)
-    if whole.size:
-        edges = np.unique(np.quantile(whole, places, method="inverted_cdf"))
-        edges = edges[edges < whole.max()]
-    shares = []
+    edges = quantile_edges(old, bins)
+    counts = []
     for values in (old, new):
         missing = np.isnan(values)
         place = np.searchsorted(edges, values[~missing])
         known = np.bincount(place, minlength=edges.size + 1)
-        counts = np.append(known, np.count_nonzero(missing)) + 0.5
-        shares.append(counts / counts.sum())
-    p, q = shares
-    return StabilityIndex(float((q - p) @ np.log(q / p)), edges, p, q)
+        counts.append(np.append(known, np.count_nonzero(missing)))
+    p, q = map(_shares, counts)
+    return StabilityIndex(stability_of_counts(*counts), edges, p, q)
+
+
+def quantile_edges(values: NDArray[np.float64], bins: int = 10) -> NDArray[np.float64]:
+    """Return the upper edges of bins with equally many rows, without the last one."""
+    whole = values[~np.isnan(values)]
+    if not whole.size:
+        return np.empty(0)
+    places = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    edges = np.unique(np.quantile(whole, places, method="inverted_cdf"))
+    found: NDArray[np.float64] = edges[edges < whole.max()]
+    return found
+
+
+def stability_of_counts(
+    reference: NDArray[np.int64], current: NDArray[np.int64]
+) -> float:
+    """Return the population stability index of the rows in each bin."""
+    p, q = _shares(reference), _shares(current)
+    return float((q - p) @ np.log(q / p))
+
+
+def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of each bin; half a row is added to each."""
+    more = counts.astype(np.float64) + 0.5
+    return more / more.sum()
 
 
 def expected_auc(

@@ -3,9 +3,11 @@
 from typing import Any
 
 from aucmax.report.html_report import html
+from aucmax.report.monitoring import ColumnShift, UnlabelledRows
 
 __all__ = [
     "CalibrationDisplay",
+    "ColumnShift",
     "DecisionCurveDisplay",
     "GainsDisplay",
     "GroupsDisplay",
@@ -14,6 +16,7 @@ __all__ = [
     "PrecisionRecallDisplay",
     "ROCDisplay",
     "ScoresDisplay",
+    "UnlabelledRows",
     "html",
 ]
 

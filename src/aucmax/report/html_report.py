@@ -23,6 +23,7 @@ from aucmax.goals import parse as parse_goal
 from aucmax.report import sections
 from aucmax.report.checklist import checklist
 from aucmax.report.html_parts import as_percent, html_table, with_digits
+from aucmax.report.monitoring import ColumnShift, UnlabelledRows
 from aucmax.report.summary import Summary, explorer, summarise
 from aucmax.report.svg import Chart
 from aucmax.storage.atomic import write_atomically
@@ -50,6 +51,8 @@ def html(
     time: ArrayLike | None = None,
     goal: str | Goal = "auc",
     threshold: Threshold | None = None,
+    unlabelled: UnlabelledRows | None = None,
+    shifts: Iterable[ColumnShift] = (),
     importances: Iterable[tuple[str, float, float, float]] = (),
     card: Mapping[str, Mapping[str, object]] | None = None,
     title: str = "How well the scores rank",
@@ -84,6 +87,12 @@ def html(
         A threshold of the first model with a promise, from
         :func:`aucmax.thresholds.choose` or ``AUCClassifier.threshold_``: the report
         says whether the promise held on these rows, and starts there.
+    unlabelled : UnlabelledRows, optional
+        Scores, probabilities and times of further rows, whose labels are not known yet:
+        their number and expected AUC, also by period.
+    shifts : iterable of ColumnShift, optional
+        Stability index of columns against the training rows, in all rows and in the
+        last period.
     importances : iterable of (name, value, low, high), optional
         Importance of each column: the loss of AUC without it, with its interval.
     card : dict of dict, optional
@@ -109,14 +118,24 @@ def html(
     ...     report.html(y, {"model": y + rng.normal(size=500)}, path)
     """
     named = scores if isinstance(scores, Mapping) else {"model": scores}
+    period = None
+    if time is not None:
+        known = np.asarray(time)
+        later = unlabelled.time if unlabelled is not None else None
+        every = known if later is None else np.concatenate([known, np.asarray(later)])
+        period, rest = np.split(periods(every), [known.size])
+        if unlabelled is not None and later is not None:
+            unlabelled = unlabelled._replace(time=rest)
     summary = summarise(
         y,
         named,
         probability=probability,
         group=group,
-        period=None if time is None else periods(time),
         goal=parse_goal(goal),
         threshold=threshold,
+        period=period,
+        unlabelled=unlabelled,
+        columns=list(shifts),
         level=level,
         pos_label=pos_label,
     )
@@ -160,7 +179,7 @@ def page(
         _measures(summary, level),
         sections.models(summary, level),
         sections.groups(summary, level),
-        sections.periods(summary, level),
+        sections.time(summary, level),
         sections.importances(importances),
         sections.card(card),
         checklist(summary, card),

@@ -95,17 +95,70 @@ def groups(summary: Summary, level: str) -> tuple[str, str, str]:
     return "groups", "Groups", body
 
 
-def periods(summary: Summary, level: str) -> tuple[str, str, str]:
-    """Return the AUC over time."""
-    if not summary.periods:
-        return "time", "", ""
+def time(summary: Summary, level: str) -> tuple[str, str, str]:
+    """Return the AUC over time, shifted columns and rows without labels."""
+    found = summary.monitoring
+    parts = []
+    if found.advice:
+        parts.append(f"<p><b>{escape(found.advice)}</b></p>")
+    if found.expected is not None:
+        value, low, high = with_digits(*found.expected)
+        parts.append(
+            f"<p>{found.unlabelled:,} more rows have no label yet. By their "
+            f"probabilities, their AUC is expected to be <b>{value}</b> ({level} "
+            f"interval {low} to {high}), if the relation of rows and labels has not "
+            "changed.</p>"
+        )
+    elif found.unlabelled:
+        parts.append(f"<p>{found.unlabelled:,} more rows have no label yet.</p>")
+    if found.doubt:
+        parts.append(f'<p class="soft">Note: {escape(found.doubt)}.</p>')
+    if found.periods:
+        parts.append(_periods(summary, level))
+    tables = []
+    if waiting := [one for one in found.periods if one.unlabelled]:
+        rows = []
+        for period in waiting:
+            value, low, high = "–", "–", "–"
+            if period.expected is not None:
+                value, low, high = with_digits(*period.expected)
+            rows.append(
+                [period.name, f"{period.unlabelled:,}", value, f"{low} to {high}"]
+            )
+        heads = ["period", "rows", "expected AUC", f"{level} interval"]
+        tables.append(html_table(heads, rows, caption="Rows without a label"))
+    if found.columns:
+        rows = [
+            [
+                one.column,
+                f"{one.stability:.3f}",
+                f"{one.last:.3f}" if isfinite(one.last) else "–",
+            ]
+            for one in found.columns
+        ]
+        note = (
+            "PSI of the most important columns against the training rows; above 0.1 is "
+            "a moderate shift, above 0.25 a large one."
+        )
+        heads = ["column", "PSI, all rows", "PSI, last period"]
+        tables.append(html_table(heads, rows, caption=note))
+    if tables:
+        parts.append(f'<div class="charts">{"".join(tables)}</div>')
+    return "time", "Time", "".join(parts)
+
+
+def _periods(summary: Summary, level: str) -> str:
+    """Return the chart and the table of periods."""
+    periods = summary.monitoring.periods
     rows = []
-    for one in summary.periods:
+    for one in periods:
         value, low, high = with_digits(*one.auc[:3])
         limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
+        if not one.rows:
+            limits = "no labels"
         counts = [f"{one.rows:,}", f"{one.positives:,}"]
         rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
-    areas = np.array([one.auc[:3] for one in summary.periods])
+    areas = np.array([one.auc[:3] for one in periods])
     known = np.isfinite(areas[:, 0])
     chart = ""
     if known.any():
@@ -120,7 +173,7 @@ def periods(summary: Summary, level: str) -> tuple[str, str, str]:
             (False, False),
             {
                 place + 1.0: one.name
-                for place, one in enumerate(summary.periods)
+                for place, one in enumerate(periods)
                 if place % -(-len(rows) // _MAX_NAMES) == 0
             },
         )
@@ -139,9 +192,7 @@ def periods(summary: Summary, level: str) -> tuple[str, str, str]:
         "0.1 is a moderate shift, above 0.25 a large one."
     )
     table = html_table(heads, rows, caption=note)
-    advice = f"<p><b>{escape(summary.advice)}</b></p>" if summary.advice else ""
-    body = f'{advice}<div class="charts">{chart}<div>{table}</div></div>'
-    return "time", "Time", body
+    return f'<div class="charts">{chart}<div>{table}</div></div>'
 
 
 def importances(

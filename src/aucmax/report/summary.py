@@ -3,7 +3,7 @@
 All measures come from :mod:`aucmax.metrics`; this module only collects them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from aucmax.metrics.calibration import (
     calibration_error,
     calibration_line,
 )
-from aucmax.metrics.comparison import AUCTest, auc_test, auc_test_unpaired
+from aucmax.metrics.comparison import AUCTest, auc_test
 from aucmax.metrics.decisions import (
     Confusion,
     DecisionCurve,
@@ -34,17 +34,15 @@ from aucmax.metrics.delong import AUCInterval, interval
 from aucmax.metrics.groups import GroupAUCs, auc_by_group
 from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval
-from aucmax.metrics.monitoring import stability_index
 from aucmax.metrics.precision_recall import average_precision_interval
 from aucmax.metrics.rates import ROCBand, roc_band, tpr_at
 from aucmax.metrics.roc_steps import Steps, check_level, steps
 from aucmax.metrics.top import precision_interval, top
+from aucmax.report.monitoring import ColumnShift, Monitoring, UnlabelledRows, monitor
 from aucmax.thresholds import Threshold, Verdict, verify
 
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
 _CURVE = 300  # points of a drawn curve
-_FEW_PERIODS = 3  # too few for advice
-_DROP, _SHIFT = 0.01, 0.25  # of AUC and of the stability index, for training again
 _BINS = 40  # of the distributions of scores
 RATES = (0.01, 0.05, 0.1)  # false positive rates with a recall
 
@@ -72,16 +70,6 @@ class ModelSummary(NamedTuple):
     against_first: AUCTest | None
 
 
-class Period(NamedTuple):
-    """One period of time."""
-
-    name: str
-    rows: int
-    positives: int
-    auc: AUCInterval
-    stability: float  # index of the scores against the first period
-
-
 class Summary(NamedTuple):
     """All that a report shows."""
 
@@ -100,11 +88,10 @@ class Summary(NamedTuple):
     bin_pos: NDArray[np.float64]
     bin_neg: NDArray[np.float64]
     groups: GroupAUCs | None
-    periods: list[Period]
     goal: str  # "" if it is the AUC
     threshold: Threshold | None  # that the model promises something for
     verdict: Verdict | None  # of the promise, on these rows
-    advice: str  # whether to train again, and why; "" without periods
+    monitoring: Monitoring
 
 
 def summarise(
@@ -116,6 +103,8 @@ def summarise(
     period: ArrayLike | None = None,
     goal: Goal | None = None,
     threshold: Threshold | None = None,
+    unlabelled: UnlabelledRows | None = None,
+    columns: Sequence[ColumnShift] = (),
     level: float = 0.95,
     pos_label: object = None,
 ) -> Summary:
@@ -124,13 +113,13 @@ def summarise(
     if not scores:
         raise ValueError("scores is empty: give at least one model")
     positive = positives(y, pos_label)
-    columns = {
+    named = {
         str(name): as_scores(score, positive.size, f"score of {name}")
         for name, score in scores.items()
     }
-    first, *others = columns
-    main = columns[first]
-    rankings = {name: steps(positive, score) for name, score in columns.items()}
+    first, *others = named
+    main = named[first]
+    rankings = {name: steps(positive, score) for name, score in named.items()}
     ranking = rankings[first]
     if probability is None and main.min() >= 0.0 and main.max() <= 1.0:
         probability = main
@@ -140,9 +129,9 @@ def summarise(
     for name, one in rankings.items():
         test = None
         if name in others:
-            test = auc_test(positive, columns[name], main, level=level)
+            test = auc_test(positive, named[name], main, level=level)
         log_odds = logit(p) if p is not None and name == first else None
-        value = _goal(goal, positive, columns[name], log_odds, level)
+        value = _goal(goal, positive, named[name], log_odds, level)
         models.append(_model(name, one, level, value, test))
     verdict = None
     if threshold is not None:
@@ -166,11 +155,18 @@ def summarise(
         groups=None
         if group is None
         else auc_by_group(positive, main, group, level=level),
-        periods=[] if period is None else _periods(positive, main, period, level),
         goal="" if goal is None or isinstance(goal, AUC) else str(goal),
         threshold=threshold,
         verdict=verdict,
-        advice="" if period is None else _advice(positive, main, np.asarray(period)),
+        monitoring=monitor(
+            positive,
+            main,
+            probability=p,
+            period=period,
+            unlabelled=unlabelled,
+            columns=columns,
+            level=level,
+        ),
     )
 
 
@@ -350,49 +346,6 @@ def _distribution(score: Any, positive: NDArray[np.bool_]) -> tuple[Any, Any, An
         counts, _ = np.histogram(np.clip(score[one], low, high), edges)
         shares.append(counts / max(counts.sum(), 1))
     return edges, *shares
-
-
-def _periods(
-    positive: NDArray[np.bool_], score: Any, period: ArrayLike, level: float
-) -> list[Period]:
-    labels = np.asarray(period)
-    found = auc_by_group(positive, score, labels, level=level)
-    ordered = sorted(found.groups, key=lambda one: str(one.group))
-    reference = score[labels == ordered[0].group]
-    return [
-        Period(
-            str(one.group),
-            one.rows,
-            one.positives,
-            one.auc,
-            stability_index(reference, score[labels == one.group]).value,
-        )
-        for one in ordered
-    ]
-
-
-def _advice(positive: NDArray[np.bool_], score: Any, period: NDArray[Any]) -> str:
-    """Return whether to train again, from the first and the last third of the time."""
-    names = np.unique(period.astype(str))
-    if names.size < _FEW_PERIODS:
-        return ""
-    third = names.size // 3
-    early = np.isin(period.astype(str), names[:third])
-    late = np.isin(period.astype(str), names[-third:])
-    shift = stability_index(score[early], score[late]).value
-    for rows in (early, late):
-        if positive[rows].all() or not positive[rows].any():
-            return ""
-    test = auc_test_unpaired(positive[late], score[late], positive[early], score[early])
-    value = f"AUC {test.difference:+.3f} (p = {test.pvalue:.2g})"
-    found = (
-        f"From the first to the last third of the periods: {value}, PSI {shift:.2f}."
-    )
-    if test.difference < -_DROP and test.pvalue < 0.05:
-        return f"Training again is advised: the AUC falls. {found}"
-    if shift > _SHIFT:
-        return f"Training again is advised: the scores have shifted. {found}"
-    return f"Training again is not needed yet. {found}"
 
 
 def explorer(summary: Summary) -> dict[str, Any]:

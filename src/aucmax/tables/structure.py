@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,21 +29,32 @@ class Hint(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
+        return self.advice(f"{self.kind}={self.column!r}")
+
+    def command_line(self) -> str:
+        """Return the hint with the option of ``aucmax train``."""
+        return self.advice(f"--{self.kind} {quote(self.column)}")
+
+    def advice(self, option: str) -> str:
+        """Return what was found, and what the option would do."""
         if self.kind == "time":
             return (
                 f"Column {self.column!r} {self.reason}: if new rows come later than "
-                f"these, time={self.column!r} tests on later rows."
+                f"these, {option} tests on later rows."
             )
         return (
             f"Column {self.column!r} {self.reason}: if new rows are of other groups, "
-            f"group={self.column!r} keeps each group in one fold."
+            f"{option} keeps each group in one fold."
         )
 
 
 def find_structure(
     columns: Mapping[str, NDArray[Any]], positive: NDArray[np.bool_]
 ) -> list[Hint]:
-    """Return the columns that look like time or groups, from the first rows."""
+    """Return the columns that look like time or groups, from the first rows.
+
+    Numbers may be given as text.
+    """
     found = []
     labels = positive[:_MOST_ROWS].astype(float)
     for name, values in columns.items():
@@ -57,9 +69,12 @@ def find_structure(
 
 
 def _increases(values: NDArray[Any]) -> bool:
-    if values.dtype.kind not in "iuf" or values.size < 100:
+    if values.dtype.kind not in "iufOU" or values.size < 100:
         return False
-    steps = np.diff(values.astype(float))
+    try:
+        steps = np.diff(values.astype(float))
+    except (TypeError, ValueError):
+        return False
     return bool((steps >= 0.0).all() and np.unique(values).size > 0.5 * values.size)
 
 

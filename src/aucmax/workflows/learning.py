@@ -16,6 +16,7 @@ from aucmax.io.malformed_lines import BadLines
 from aucmax.io.table_source import TableSource
 from aucmax.metrics import auc
 from aucmax.workflows.checkpoint import CheckpointWriter
+from aucmax.workflows.hints import file_hints
 from aucmax.workflows.holdout import held_out
 from aucmax.workflows.plan import Observer, Progress, Stop, StoppedError
 from aucmax.workflows.run import Run
@@ -196,6 +197,7 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
         run.estimator.fit_encoded(
             *rows, encoder=encoder, extra=extra, progress=observer.fitted
         )
+        run.estimator.hints_ = file_hints(run)
     else:
         run.estimator.fit(*rows)
     return kept

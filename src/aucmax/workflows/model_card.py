@@ -4,6 +4,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
+from aucmax.blend.blended_model import BlendedModel
 from aucmax.io.fingerprint import Origin
 from aucmax.tables.column_kinds import column_kinds
 from aucmax.workflows.score import Model
@@ -25,11 +26,8 @@ def model_card(
         "positive class": str(model.task()),
         "features": f"{model.width:,}",
     }
-    auc = getattr(estimator, "auc_", None)
-    if auc is not None:
-        about["AUC in training"] = (
-            f"{auc.value:.4f} ({auc.low:.4f} to {auc.high:.4f}), cross-validated"
-        )
+    if isinstance(estimator, BlendedModel):
+        about["AUC in training"] = estimator.estimate()
     for one in getattr(estimator, "leaderboard_", None) or []:
         about[f"member {one.member}"] = f"weight {one.weight:.3g}, AUC {one.auc:.4f}"
     facts = {str(k).replace("_", " "): v for k, v in training.items() if v is not None}
