@@ -272,6 +272,12 @@ def held_out_auc(judged: Mapping[str, Any]) -> str:
     )
 
 
+def cross_validated(value: float, low: float, high: float) -> str:
+    """Return a cross-validated value with its confidence interval, as text."""
+    texts = with_interval(value, low, high)
+    return "{}, 95 % confidence interval {} to {}, cross-validated".format(*texts)
+
+
 def plural(count: int, noun: str) -> str:
     """Return "1 row", "2,000 rows"."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
