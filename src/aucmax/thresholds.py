@@ -26,6 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.roc_steps import check_level, check_share
 
+__all__ = ["NotAchievableError", "Promise", "Threshold", "choose", "parse"]
+
 _FORM = re.compile(
     r"\s*(recall|fpr|precision|alerts|cost)\s*(>=|<=|=)\s*([\d.eE+-]+)\s*(%)?"
     r"(?:\s*(?:/|per)\s*([\d.eE+-]+))?\s*"
