@@ -163,7 +163,8 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """Print a note to standard error."""
-        self._err.print(text, style="yellow", soft_wrap=True)
+        # Without a terminal a note is one line, for logs.
+        self._err.print(text, style="yellow", soft_wrap=not self._err.is_terminal)
 
     @contextmanager
     def step(self, label: str, total: int | None = None) -> Iterator[ProgressBar]:
