@@ -228,9 +228,13 @@ def generate(app: Any, config: Any) -> None:
 def escape_names(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Protect names that reST takes for links: ``coef_``, and goals as addresses."""
+    """Protect what reST reads otherwise.
+
+    Links: ``coef_``, and goals, as addresses. Lists: "L. Kish" in a reference.
+    """
     for k, line in enumerate(lines):
         line = line.replace("(n_features_in_,)", r"(n_features_in\_,)")
+        line = re.sub(r"^(\.\. \[\d+\] [A-Z])\. ", r"\1\\. ", line)
         lines[k] = re.sub(r'"(\w+@[^"]+)"', r"``\1``", line)
 
 
