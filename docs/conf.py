@@ -19,12 +19,12 @@ version = release = aucmax.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
+    "mathml",
 ]
 exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
 default_role = "literal"
@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"aucmax {release}"
 html_static_path = ["_static"]

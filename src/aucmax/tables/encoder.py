@@ -61,6 +61,19 @@ class TableEncoder:
         How columns become features, as found by :meth:`fit`.
     dtype : dtype, default=float64
         Type of the features.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from aucmax.tables.encoder import TableEncoder
+    >>> table = pa.table({"age": [31, 47, 52], "town": ["Bath", "York", "Bath"]})
+    >>> encoder = TableEncoder.fit(table)
+    >>> encoder.column_of_feature
+    ['age', 'town', 'town', 'town']
+    >>> encoder.transform(table).toarray()
+    array([[31.,  1.,  0.,  0.],
+           [47.,  0.,  1.,  0.],
+           [52.,  1.,  0.,  0.]])
     """
 
     def __init__(self, schema: Schema, dtype: Any = np.float64) -> None:
