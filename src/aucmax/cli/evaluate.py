@@ -285,10 +285,10 @@ def _report(
         probability=expit(rows.scores) if calibrated else None,
         group=None if rows.group is None else rows.group.text(),
         time=None if rows.time is None else rows.time.text(),
-        goal="auc" if goal is None else goal.goal,
-        threshold=None if goal is None else goal.threshold,
         unlabelled=unlabelled_rows(rows, calibrated),
         shifts=column_shifts(rows),
+        goal="auc" if goal is None else goal.goal,
+        threshold=None if goal is None else goal.threshold,
         importances=[
             tuple(one) for one in getattr(ranker.estimator, "importances_", ())
         ],

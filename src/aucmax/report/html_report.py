@@ -49,10 +49,10 @@ def html(
     probability: ArrayLike | None = None,
     group: ArrayLike | None = None,
     time: ArrayLike | None = None,
-    goal: str | Goal = "auc",
-    threshold: Threshold | None = None,
     unlabelled: UnlabelledRows | None = None,
     shifts: Iterable[ColumnShift] = (),
+    goal: str | Goal = "auc",
+    threshold: Threshold | None = None,
     importances: Iterable[tuple[str, float, float, float]] = (),
     card: Mapping[str, Mapping[str, object]] | None = None,
     title: str = "How well the scores rank",
@@ -80,6 +80,12 @@ def html(
         Group of each row: AUC within groups, and a test of equality.
     time : array-like of shape (n_rows,), optional
         Dates, or names of periods that sort in order: AUC and shift by period.
+    unlabelled : UnlabelledRows, optional
+        Scores, probabilities and times of further rows, whose labels are not known yet:
+        their number and expected AUC, also by period.
+    shifts : iterable of ColumnShift, optional
+        Stability index of columns against the training rows, in all rows and in the
+        last period.
     goal : str or goal, default="auc"
         What the ranking is for, see :mod:`aucmax.goals`: it is reported first, and
         models are sorted by it.
@@ -87,12 +93,6 @@ def html(
         A threshold of the first model with a promise, from
         :func:`aucmax.thresholds.choose` or ``AUCClassifier.threshold_``: the report
         says whether the promise held on these rows, and starts there.
-    unlabelled : UnlabelledRows, optional
-        Scores, probabilities and times of further rows, whose labels are not known yet:
-        their number and expected AUC, also by period.
-    shifts : iterable of ColumnShift, optional
-        Stability index of columns against the training rows, in all rows and in the
-        last period.
     importances : iterable of (name, value, low, high), optional
         Importance of each column: the loss of AUC without it, with its interval.
     card : dict of dict, optional
@@ -131,11 +131,11 @@ def html(
         named,
         probability=probability,
         group=group,
-        goal=parse_goal(goal),
-        threshold=threshold,
         period=period,
         unlabelled=unlabelled,
         columns=list(shifts),
+        goal=parse_goal(goal),
+        threshold=threshold,
         level=level,
         pos_label=pos_label,
     )

@@ -88,10 +88,10 @@ class Summary(NamedTuple):
     bin_pos: NDArray[np.float64]
     bin_neg: NDArray[np.float64]
     groups: GroupAUCs | None
+    monitoring: Monitoring
     goal: str  # "" if it is the AUC
     threshold: Threshold | None  # that the model promises something for
     verdict: Verdict | None  # of the promise, on these rows
-    monitoring: Monitoring
 
 
 def summarise(
@@ -101,10 +101,10 @@ def summarise(
     probability: ArrayLike | None = None,
     group: ArrayLike | None = None,
     period: ArrayLike | None = None,
-    goal: Goal | None = None,
-    threshold: Threshold | None = None,
     unlabelled: UnlabelledRows | None = None,
     columns: Sequence[ColumnShift] = (),
+    goal: Goal | None = None,
+    threshold: Threshold | None = None,
     level: float = 0.95,
     pos_label: object = None,
 ) -> Summary:
@@ -155,9 +155,6 @@ def summarise(
         groups=None
         if group is None
         else auc_by_group(positive, main, group, level=level),
-        goal="" if goal is None or isinstance(goal, AUC) else str(goal),
-        threshold=threshold,
-        verdict=verdict,
         monitoring=monitor(
             positive,
             main,
@@ -167,6 +164,9 @@ def summarise(
             columns=columns,
             level=level,
         ),
+        goal="" if goal is None or isinstance(goal, AUC) else str(goal),
+        threshold=threshold,
+        verdict=verdict,
     )
 
 
