@@ -36,6 +36,7 @@ from aucmax.stream.table_chunks import as_frame, fit_encoder, is_records, is_tab
 from aucmax.tables.positive_class import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
+_MIN_SHARE = 2.0**-60  # of the weight that past rows keep after a block
 
 
 Standing = StreamLeaderboardEntry  # the name in version 0.1.0
@@ -387,7 +388,7 @@ class AUCStream(StreamState):
         self._blend.add_block(found[-1:], information, len(signed))
         self._drift.add_block(found[-2] - aucs[0], weight)
         if self.half_life is not None:
-            share = 0.5 ** (len(signed) / self.half_life)
+            share = max(0.5 ** (len(signed) / self.half_life), _MIN_SHARE)
             race.fade(share)
             self._blend.fade(share)
             self._served.fade(share)
