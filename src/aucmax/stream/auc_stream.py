@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
@@ -179,6 +179,7 @@ class AUCStream(StreamState):
         self
             The fitted estimator.
         """
+        self._category = None
         X = self._encoded(X, first=True)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._describe_table()
@@ -242,9 +243,26 @@ class AUCStream(StreamState):
         if first:
             self.recipe_ = None
             self.encoder_ = fit_encoder(X) if is_table(X) else None
+            if self.encoder_ is not None:
+                self._category = self.encoder_.category_of_feature
         if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
             return X
         return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
+
+    def set_categories(self, category: NDArray[np.int64]) -> None:
+        """Set which features are the one-hot features of a categorical column.
+
+        Trees take a column with many categories as one column. ``partial_fit`` of a
+        data frame sets this itself.
+
+        Parameters
+        ----------
+        category : ndarray of shape (n_features,)
+            Number of the column of each one-hot feature; -1 for other features.
+        """
+        if "_race" in vars(self):
+            raise ValueError("set_categories must be called before the first row.")
+        self._category = category
 
     def _as_frame(self, X: Any) -> Any:
         if self.encoder_ is None:
@@ -442,9 +460,9 @@ class AUCStream(StreamState):
 
     def blended_score(self) -> BlendedScore:
         """Return the present score, which later training does not change."""
-        forest = None if self._trees is None else self._trees.forest
+        trees = None if self._trees is None else self._trees.scorer()
         members, served = self._all_members, self._served
-        return BlendedScore.of(members, served, self.n_features_in_, forest)
+        return BlendedScore.of(members, served, self.n_features_in_, trees)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""
