@@ -80,7 +80,7 @@ def with_names(n, seed=0):
     """Return a table with a column of many names, some of which matter."""
     frame, y = table(n, seed)
     rng = np.random.default_rng(seed + 10)
-    who = rng.integers(0, 5000, n)
+    who = rng.integers(0, 20_000, n)
     frame["name"] = np.where(rng.random(n) < 0.5, "Smith", [f"name {i}" for i in who])
     y = np.where((frame["name"] != "Smith") & (who % 5 == 0), rng.random(n) < 0.9, y)
     return frame, y
@@ -98,13 +98,13 @@ def test_many_categories_do_not_stop_the_trees():
 
 
 def test_many_categories_in_chunks_and_from_files(tmp_path):
-    frame, y = with_names(4000)
+    frame, y = with_names(6000)
     encoder = AUCStream().fit(frame, y).encoder_
     X, models = encoder.transform(frame), []
-    for size in (4000, 700):
+    for size in (6000, 700):
         model = AUCStream(random_state=0, reservoir=1500)
         model.set_categories(encoder.category_of_feature)
-        for start in range(0, 4000, size):
+        for start in range(0, 6000, size):
             part = slice(start, start + size)
             model.partial_fit(X[part], y[part], classes=[False, True])
             if size == 700:

@@ -14,6 +14,12 @@ from aucmax.stream.tree_member import fit_forest
 CATEGORY = np.repeat([-1, 0, -1, 1, 2], [1, 60, 1, 3, 70])
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """Let few features be many."""
+    monkeypatch.setattr(tree_columns, "MAX_FEATURES", 100)
+
+
 def features(n, seed=0):
     rng = np.random.default_rng(seed)
     X = np.zeros((n, len(CATEGORY)))
@@ -55,6 +61,11 @@ def test_features_stay_without_large_categories():
     ((_, found),) = columns.blocks(X)
     assert found is X
     assert not columns.arrays()
+
+
+def test_narrow_rows_have_no_codes(monkeypatch):
+    monkeypatch.setattr(tree_columns, "MAX_FEATURES", len(CATEGORY))
+    assert not TreeColumns(CATEGORY).has_codes
 
 
 def fitted():

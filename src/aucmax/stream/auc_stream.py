@@ -70,8 +70,9 @@ class AUCStream(StreamState):
         fast. No member is eliminated, since any can become the best later.
     nonlinear : bool, default=True
         Whether to add boosted trees (LightGBM). They start after 1000 rows with 20 of
-        each class, for rows of up to 2000 features. With False, the model is linear and
-        has ``coef_``.
+        each class, for rows of up to 2000 features; a column of a table with more than
+        50 categories counts as one if need be. With False, the model is linear and has
+        ``coef_``.
     reservoir : int, default=30000
         Maximum number of rows that are kept for the trees, as float32; fewer if they
         would exceed 64 MB. Half of them are of each class if there are enough.
@@ -252,8 +253,8 @@ class AUCStream(StreamState):
     def set_categories(self, category: NDArray[np.int64]) -> None:
         """Set which features are the one-hot features of a categorical column.
 
-        Trees take a column with many categories as one column. ``partial_fit`` of a
-        data frame sets this itself.
+        In rows of more than 2000 features, trees take a column with many categories as
+        one column. ``partial_fit`` of a data frame sets this itself.
 
         Parameters
         ----------

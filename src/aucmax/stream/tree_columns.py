@@ -1,9 +1,10 @@
 """Columns that the trees of a stream see, and trees on such columns.
 
-Linear members take a categorical column as one-hot features. For the trees, a column
-with more than ``_MAX_ONE_HOT`` categories becomes one column of codes. A refit encodes
-the codes by the log-odds of the positive class, cross-fitted on the kept rows
-(:mod:`aucmax.blend.target_encoding`). Many rare categories therefore make no wide rows.
+Linear members take a categorical column as one-hot features, and so do trees, up to
+``MAX_FEATURES`` features. In wider rows, a column with more than ``_MAX_ONE_HOT``
+categories becomes one column of codes for the trees. A refit encodes the codes by the
+log-odds of the positive class, cross-fitted on the kept rows
+(:mod:`aucmax.blend.target_encoding`).
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
 NUMBER = -1  # in place of the category of a feature that is a number
-_MAX_ONE_HOT = 50  # categories of a column whose one-hot features the trees see
+MAX_FEATURES = 2000  # columns; trees are not grown on wider rows
+_MAX_ONE_HOT = 50  # categories of a column without codes, in wide rows
 _MAX_VALUES = 1 << 22  # of the rows that are converted at a time
 
 
@@ -45,7 +47,8 @@ class TreeColumns:
     def __init__(self, category: Ints) -> None:
         self.category = category
         sizes = np.bincount(category + 1, minlength=1)
-        self._coded = (category != NUMBER) & (sizes[category + 1] > _MAX_ONE_HOT)
+        large = (category != NUMBER) & (sizes[category + 1] > _MAX_ONE_HOT)
+        self._coded = large & (len(category) > MAX_FEATURES)
         found = category[self._coded]
         columns, owner = np.unique(found, return_inverse=True)
         levels = sizes[columns + 1]

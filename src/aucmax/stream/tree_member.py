@@ -30,12 +30,17 @@ from aucmax.storage.estimator import below
 from aucmax.stream.blocks import block_aucs
 from aucmax.stream.race import Race
 from aucmax.stream.reservoir import Reservoir, Sample
-from aucmax.stream.tree_columns import ColumnForest, Ints, TreeColumns, TreeScore
+from aucmax.stream.tree_columns import (
+    MAX_FEATURES,
+    ColumnForest,
+    Ints,
+    TreeColumns,
+    TreeScore,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
 NAME = "LightGBM"
-MAX_FEATURES = 2000  # columns; wider rows have no trees
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # weight of the trees in each mixture
 _SETTINGS = Boosting(learning_rate=0.1, min_leaf=20, native_up_to=0, encode_above=0)
 _FIRST_TREES, _MAX_TREES = 50, 300
