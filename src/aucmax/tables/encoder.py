@@ -235,6 +235,11 @@ class TableEncoder:
         """Source column of each feature."""
         return self.schema.feature_columns()
 
+    @property
+    def category_of_feature(self) -> NDArray[np.int64]:
+        """Number of the category of each one-hot feature; -1 for other features."""
+        return self.schema.feature_categories()
+
     def _categories(self, batch: Any, faults: Faults) -> list[Words]:
         schema = self.schema
         found = [words(batch.column(name), schema.na) for name in schema.categories]
