@@ -17,7 +17,8 @@ and resumed. Vowpal Wabbit and River are skipped if they are not installed.
 ``… study`` compares candidates for the members of AUCStream, on every other data set
 and on the rest.
 
-``… drift [PICTURE]`` prints progressive AUC on streams that change.
+``… drift [PICTURE]`` prints progressive AUC on streams that change, and CPU time.
+Learners that are not installed are skipped; CapyMOA needs Java.
 
 ``… order [set …]`` takes rows in the order of the file: progressive AUC in windows of
 1000 rows, AUC of all scores together, and whether drift was found.
@@ -31,7 +32,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -344,8 +345,32 @@ def changing(kind: str, n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
     return X, np.array([bool(label) for _, label in rows])
 
 
+def capymoa_scores(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the score of every row by a learner of CapyMOA before it is learnt."""
+    from capymoa import classifier
+    from capymoa.stream import NumpyStream
+
+    rows = NumpyStream(X, y.astype(int), target_type="categorical")
+    options = {"schema": rows.get_schema(), "random_seed": 1}
+    if kind == "CapyMOA, forest":
+        options["ensemble_size"] = 10
+        model = classifier.AdaptiveRandomForestClassifier(**options)
+    else:
+        model = classifier.StreamingGradientBoostedTrees(**options)
+    scores = np.zeros(len(y))
+    for i in range(len(y)):
+        row = rows.next_instance()
+        votes = np.asarray(model.predict_proba(row), float).ravel()
+        if votes.size > 1 and votes.sum() > 0.0:
+            scores[i] = votes[1] / votes.sum()
+        model.train(row)
+    return scores
+
+
 def progressive(kind: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the score of every row before it is learnt from."""
+    if kind.startswith("CapyMOA"):
+        return capymoa_scores(kind, X, y)
     if kind == "VW":
         import vowpalwabbit
 
@@ -382,18 +407,26 @@ def drift(picture: str | None = None) -> None:
     streams = ("SEA", "Agrawal", "Agrawal, bands", "hyperplane")
     kinds = ("AUCStream, half_life=2000", "AUCStream", "River, forest", "VW")
     kinds += ("AUCStream, linear", "AUCStream, linear, half_life=2000")
+    kinds += ("CapyMOA, forest", "CapyMOA, boosting")
     window, curves = 1000, {}
-    print("mean AUC of windows of 1000 rows: first half, second half")
+    print("mean AUC of windows of 1000 rows: first half, second half; CPU per row")
     for name in streams:
         X, y = changing(name)
         for kind in kinds:
-            score = progressive(kind, X, y)
+            start = process_time()
+            try:
+                score = progressive(kind, X, y)
+            except ImportError as error:
+                print(f"{kind}: {error}", file=sys.stderr)
+                continue
+            micros = 1e6 * (process_time() - start) / len(y)
             curves[name, kind] = [
                 auc(y[k : k + window], score[k : k + window])
                 for k in range(0, len(y), window)
             ]
             halves = np.array(curves[name, kind]).reshape(2, -1).mean(axis=1)
-            print(f"{name:12} {kind:26} {halves[0]:.4f} {halves[1]:.4f}", flush=True)
+            found = f"{halves[0]:.4f} {halves[1]:.4f} {micros:.0f} µs"
+            print(f"{name:14} {kind:33} {found}", flush=True)
     if picture is None:
         return
     import matplotlib.pyplot as plt
@@ -401,7 +434,7 @@ def drift(picture: str | None = None) -> None:
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
     for axis, name in zip(axes, streams, strict=True):
         for kind, style in zip(kinds, ("-", "--", ":", "-."), strict=False):
-            curve = curves[name, kind]
+            curve = curves.get((name, kind), [])
             axis.plot(np.arange(1, len(curve) + 1), curve, style, label=kind)
         how = "gradually" if name == "hyperplane" else "at 10"
         axis.set(title=f"{name}, changes {how}", xlabel="thousand rows", ylabel="AUC")
@@ -413,7 +446,8 @@ def drift(picture: str | None = None) -> None:
 
 
 def order(*names: str) -> None:
-    window, kinds = 1000, ("AUCStream", "AUCStream, half_life=2000", "River", "VW")
+    window, ours = 1000, "AUCStream, linear"
+    kinds = (ours, f"{ours}, half_life=2000", "River", "VW")
     print("| set | rows | " + " | ".join(kinds) + " | drift found |")
     for name in names or ORDERED:
         found = read(name)

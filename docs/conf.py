@@ -19,12 +19,12 @@ version = release = aucmax.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
+    "mathml",
 ]
 exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
 default_role = "literal"
@@ -34,6 +34,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -52,11 +53,15 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"aucmax {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_sidebars = {"changelog": [], "index": []}
+# Pages without a section of their own have no navigation at the left.
+_ALONE = "index getting-started statistics which-model benchmarks guarantees"
+_COPIED = "generated/reproduction generated/changelog generated/contributing"
+html_sidebars = {page: [] for page in f"{_ALONE} {_COPIED}".split()}
 html_show_sphinx = False
 html_show_sourcelink = False
 html_theme_options = {

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from copy import deepcopy
 from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NOT_CODE = ("text", "{")  # output, and directives of MyST
+MODULES = ["cluster", "data", "goals", "losses", "metrics", "report", "thresholds"]
 SLOW = ("aucmax demo", "pip install")  # the two commands that .ci/run runs
 
 
@@ -172,3 +175,41 @@ def test_examples_have_a_title_and_a_picture():
         assert text.startswith('"""\n')
         assert "plt." in text or "Display" in text
         compile(text, str(path), "exec")
+
+
+@pytest.fixture(scope="module")
+def api_pages():
+    spec = spec_from_file_location("pages", ROOT / "docs/_ext/generated_pages.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.api()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_has_a_place_in_the_api_reference(api_pages, module):
+    lines = {line.strip() for line in api_pages[module].splitlines()}
+    public = set(import_module(f"aucmax.{module}").__all__) - {"NAMES"}
+    assert public <= lines
+
+
+def test_every_public_name_has_an_example_in_its_docstring():
+    without = []
+    for place in ["aucmax", *(f"aucmax.{name}" for name in MODULES)]:
+        module = import_module(place)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not callable(thing) or is_class_of(thing, (tuple, Exception)):
+                continue  # results are described where they are returned
+            if ">>>" not in (thing.__doc__ or ""):
+                without.append(f"{place}.{name}")
+    assert without == []
+
+
+def is_class_of(thing, kinds):
+    return isinstance(thing, type) and issubclass(thing, kinds)
+
+
+def test_every_api_page_is_in_the_contents(api_pages):
+    contents = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    for name in api_pages:
+        assert f"generated/api/{name}\n" in contents

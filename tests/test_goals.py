@@ -1,5 +1,7 @@
 """Goals: texts, values, and what AUCClassifier does with them."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import aucmax
 from aucmax import BAM, AUCClassifier, goals, metrics
 from aucmax.core.validation import DataWarning
 from aucmax.thresholds import Promise
+from helpers.commands import invoke
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +112,17 @@ def test_a_promise_that_needs_more_rows_is_a_warning(rows):
     assert model.threshold_ is None
     with pytest.raises(ValueError, match="expected auc"):
         AUCClassifier(goal="best").fit(X, y)
+
+
+def test_info_shows_goal_and_threshold(rows, tmp_path):
+    X, y = rows
+    path = tmp_path / "m.aucmax"
+    model = AUCClassifier([BAM()], goal="recall@fpr=0.05", random_state=0).fit(X, y)
+    model.save(path)
+    found = json.loads(invoke("info", path, "--json").stdout)["goal"]
+    assert found["goal"] == "recall@fpr=0.05"
+    assert found["value"] == list(model.goal_)
+    assert found["threshold"] == model.threshold_.value
+    text = " ".join(invoke("info", path).stdout.split())
+    assert "goal recall@fpr=0.05: " in text
+    assert f"threshold {model.threshold_}" in text

@@ -125,7 +125,7 @@ def page(title: str, intro: str, module: str, sections: dict[str, str]) -> str:
 def api() -> dict[str, str]:
     """Return the pages of the API reference; fail if a public name has no place."""
     import aucmax
-    from aucmax import cluster, losses, metrics, report
+    from aucmax import cluster, data, goals, losses, metrics, report, thresholds
 
     placed = set(" ".join(ESTIMATORS.values()).split())
     modules = {"data", "goals", "losses", "metrics", "report", "thresholds"}
@@ -138,8 +138,6 @@ def api() -> dict[str, str]:
     statistics = {**STATISTICS, "Results (named tuples)": " ".join(results)}
     displays = " ".join(sorted(report.__all__))
     others = " ".join(name for name in losses.__all__ if name != "NAMES")
-    goals = "parse AUC PartialAUC RecallAtFPR PrecisionAtTop NetBenefit"
-    promises = "choose parse Promise Threshold NotAchievableError"
     return {
         "estimators": page("Estimators", "``import aucmax``", "aucmax", ESTIMATORS),
         "metrics": page(
@@ -149,9 +147,24 @@ def api() -> dict[str, str]:
             "aucmax.metrics",
             statistics,
         ),
-        "goals": page("Goals", "See also :doc:`/goals`.", "aucmax.goals", {"": goals}),
+        "goals": page(
+            "Goals",
+            "See also :doc:`/goals`.",
+            "aucmax.goals",
+            {"": " ".join(goals.__all__)},
+        ),
         "thresholds": page(
-            "Thresholds", "See also :doc:`/goals`.", "aucmax.thresholds", {"": promises}
+            "Thresholds",
+            "See also :doc:`/goals`.",
+            "aucmax.thresholds",
+            {"": " ".join(thresholds.__all__)},
+        ),
+        "data": page(
+            "Data sets",
+            "Named public data sets, and the rules for their positive class. "
+            "``aucmax datasets`` lists the names.",
+            "aucmax.data",
+            {"": " ".join(data.__all__)},
         ),
         "report": page(
             "Plots and the HTML report",
@@ -215,9 +228,13 @@ def generate(app: Any, config: Any) -> None:
 def escape_names(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Protect names that reST takes for links: ``coef_``, and goals as addresses."""
+    """Protect what reST reads otherwise.
+
+    Links: ``coef_``, and goals, as addresses. Lists: "L. Kish" in a reference.
+    """
     for k, line in enumerate(lines):
         line = line.replace("(n_features_in_,)", r"(n_features_in\_,)")
+        line = re.sub(r"^(\.\. \[\d+\] [A-Z])\. ", r"\1\\. ", line)
         lines[k] = re.sub(r'"(\w+@[^"]+)"', r"``\1``", line)
 
 

@@ -27,6 +27,15 @@ from aucmax.metrics.roc_steps import check_share
 from aucmax.metrics.top import precision_interval
 from aucmax.thresholds import Promise
 
+__all__ = [
+    "AUC",
+    "NetBenefit",
+    "PartialAUC",
+    "PrecisionAtTop",
+    "RecallAtFPR",
+    "parse",
+]
+
 _GRID = 31  # threshold probabilities of a net benefit
 
 
@@ -49,7 +58,14 @@ class Goal(Protocol):
 
 @dataclass(frozen=True)
 class AUC:
-    """The area under the ROC curve: the whole ranking counts."""
+    """The area under the ROC curve: the whole ranking counts.
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goals.AUC().interval([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value
+    0.75
+    """
 
     score = 0.0
 
@@ -67,7 +83,22 @@ class AUC:
 
 @dataclass(frozen=True)
 class PartialAUC:
-    """The partial AUC up to a false positive rate, on the scale of an AUC."""
+    """The partial AUC up to a false positive rate, on the scale of an AUC.
+
+    Parameters
+    ----------
+    fpr : float
+        Largest false positive rate, in (0, 1].
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goal = goals.PartialAUC(0.5)
+    >>> str(goal)
+    'pauc@fpr=0.5'
+    >>> round(goal.interval([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value, 4)
+    0.6667
+    """
 
     fpr: float
     score = 0.0
@@ -91,7 +122,20 @@ class PartialAUC:
 
 @dataclass(frozen=True)
 class RecallAtFPR:
-    """The recall at a false positive rate."""
+    """The recall at a false positive rate.
+
+    Parameters
+    ----------
+    fpr : float
+        False positive rate, between 0 and 1.
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goal = goals.RecallAtFPR(0.01)
+    >>> str(goal), str(goal.promise(1000))
+    ('recall@fpr=0.01', 'fpr <= 0.01')
+    """
 
     fpr: float
     score = 0.0
@@ -113,7 +157,22 @@ class RecallAtFPR:
 
 @dataclass(frozen=True)
 class PrecisionAtTop:
-    """The precision of the highest rows: a number of rows, or a share of them."""
+    """The precision of the highest rows: a number of rows, or a share of them.
+
+    Parameters
+    ----------
+    k : int or float
+        An integer is a number of rows, a float between 0 and 1 a share of all rows.
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goal = goals.PrecisionAtTop(2)
+    >>> goal.interval([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value
+    0.5
+    >>> str(goal.promise(100))
+    'alerts <= 0.02'
+    """
 
     k: int | float
     score = 0.0
@@ -141,7 +200,22 @@ class PrecisionAtTop:
 
 @dataclass(frozen=True)
 class NetBenefit:
-    """The mean net benefit over a range of threshold probabilities."""
+    """The mean net benefit over a range of threshold probabilities.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range, between 0 and 1.
+
+    Examples
+    --------
+    >>> from aucmax import goals
+    >>> goal = goals.NetBenefit(0.1, 0.3)
+    >>> str(goal)
+    'net_benefit@0.1..0.3'
+    >>> round(goal.score, 3)  # log-odds of the threshold of predict: 0.2
+    -1.386
+    """
 
     low: float
     high: float

@@ -28,6 +28,8 @@ from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval, normal_quantile, wilson
 from aucmax.metrics.roc_steps import check_level, check_share
 
+__all__ = ["NotAchievableError", "Promise", "Threshold", "choose", "parse"]
+
 _FORM = re.compile(
     r"\s*(recall|fpr|precision|alerts|cost)\s*(>=|<=|=)\s*([\d.eE+-]+)\s*(%)?"
     r"(?:\s*(?:/|per)\s*([\d.eE+-]+))?\s*"

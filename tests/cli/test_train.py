@@ -395,7 +395,7 @@ def test_resume_without_a_checkpoint_is_noted(rows, tmp_path):
     assert result.exit_code == 0
     assert json.loads(result.stdout)["resumed"] is False
     said = " ".join(result.stderr.split())
-    assert "training starts again." in said
+    assert "training starts from the beginning." in said
     assert "m.aucmax.checkpoint" in said.replace(" ", "")
     result = invoke(*command)
     assert json.loads(result.stdout)["resumed"] is False

@@ -284,6 +284,35 @@ def test_fading_multiplies_the_weights_of_past_rows():
         assert_allclose(table.feat[NZ], weight.sum())
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("half_life", [1e-6, 0.1, 3.0, 50.0])
+def test_a_short_half_life_and_a_class_that_is_absent_for_long(half_life):
+    """Rows far beyond a thousand half-lives do not make sums underflow."""
+    X, y = stream(3000)
+    model = streamed(X, y, half_life=half_life, nonlinear=False)
+    assert model.score(X, y) > 0.6
+    absent = np.resize(X[~y], (60_000, X.shape[1])), np.zeros(60_000, bool)
+    for rows, labels in (absent, (X, y)):
+        model.partial_fit(rows, labels)
+        assert np.isfinite(model.coef_).all()
+        p = model.predict_proba(X)[:, 1]
+        assert ((p >= 0.0) & (p <= 1.0)).all()
+    assert model.score(X, y) > 0.6
+
+
+def test_fading_keeps_the_means_of_a_class_without_new_rows():
+    X, y = stream(400)
+    learner = SPAM().partial_fit(X, y)
+    expected = learner.state_.table.feat[SUM] / learner.state_.table.n[0]
+    for _ in range(40):
+        learner.fade(1e-40)
+    table = learner.state_.table
+    assert (table.n > 0.0).all()
+    assert_allclose(table.feat[SUM] / table.n[0], expected, rtol=1e-12)
+    learner.partial_fit(X, y)
+    assert np.isfinite(learner.coef_).all()
+
+
 def test_a_half_life_follows_a_changing_stream():
     before, after, test = (
         stream(12_000, seed=1),

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import aucmax
 from aucmax import AUCStream
+from aucmax.workflows.export_onnx import to_onnx
+from aucmax.workflows.score import Model
 
 pandas = pytest.importorskip("pandas")
 
@@ -74,18 +76,60 @@ def test_unknown_categories_and_keys_are_accepted():
     assert np.isfinite(model.decision_function([{"a": 2.0}, {"b": "other"}])).all()
 
 
-def test_rare_categories_have_no_feature_if_there_are_too_many():
-    frame, y = table(4000)
-    names = np.array([f"name {i}" for i in range(3000)])
-    frame["name"] = np.where(
-        np.arange(4000) % 2, "Smith", names[np.arange(4000) % 3000]
-    )
-    frame["zone"] = np.where(np.arange(4000) % 3, "east", "west")
+def with_names(n, seed=0):
+    """Return a table with a column of many names, some of which matter."""
+    frame, y = table(n, seed)
+    rng = np.random.default_rng(seed + 10)
+    who = rng.integers(0, 20_000, n)
+    frame["name"] = np.where(rng.random(n) < 0.5, "Smith", [f"name {i}" for i in who])
+    y = np.where((frame["name"] != "Smith") & (who % 5 == 0), rng.random(n) < 0.9, y)
+    return frame, y
+
+
+def test_many_categories_do_not_stop_the_trees():
+    frame, y = with_names(6000)
     model = AUCStream(random_state=0).fit(frame, y)
-    assert model.n_features_in_ <= 2000
-    found = model.encoder_.get_feature_names_out()
-    assert {"name=Smith", "zone=east", "zone=west", "town=Bath"} <= set(found)
+    assert model.n_features_in_ > 2000
     assert model.refits_[0] > 0
-    test, label = table(1000, seed=1)
-    test["name"], test["zone"] = "Smith", "east"
-    assert model.score(test, label) > 0.75
+    assert model._trees.columns.width < 20
+    test, label = with_names(3000, seed=1)
+    linear = AUCStream(nonlinear=False, random_state=0).fit(frame, y)
+    assert model.score(test, label) > linear.score(test, label) + 0.02
+
+
+def test_many_categories_in_chunks_and_from_files(tmp_path):
+    frame, y = with_names(6000)
+    encoder = AUCStream().fit(frame, y).encoder_
+    X, models = encoder.transform(frame), []
+    for size in (6000, 700):
+        model = AUCStream(random_state=0, reservoir=1500)
+        model.set_categories(encoder.category_of_feature)
+        for start in range(0, 6000, size):
+            part = slice(start, start + size)
+            model.partial_fit(X[part], y[part], classes=[False, True])
+            if size == 700:
+                model.save(tmp_path / "part")
+                model = aucmax.load(tmp_path / "part")
+        models.append(model.finish())
+    assert models[0].refits_[0] > 2
+    assert models[0]._trees.forest.encoding is not None
+    for k, model in enumerate(models):
+        model.save(tmp_path / f"model {k}")
+    assert (tmp_path / "model 0").read_bytes() == (tmp_path / "model 1").read_bytes()
+    with pytest.raises(ValueError, match="before the first row"):
+        model.set_categories(encoder.category_of_feature)
+
+
+def test_many_categories_are_exported_to_onnx(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    frame, y = with_names(6000)
+    model = AUCStream(random_state=0).fit(frame, y)
+    assert not model.blended_score().linear
+    model.save(tmp_path / "model")
+    graph = to_onnx(Model.load(tmp_path / "model"))
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    test = with_names(500, seed=1)[0]
+    test.loc[:50, "name"] = "unknown"
+    X = model.encoder_.transform(test, warn_unknown=False).toarray()
+    (found,) = session.run(None, {"X": X})
+    assert_allclose(found, model.decision_function(test), atol=1e-4)

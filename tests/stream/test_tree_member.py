@@ -18,6 +18,7 @@ from aucmax.stream.tree_member import TreeMember, fit_forest, next_n_trees
 from helpers.states import dump
 
 CLASSES = [False, True]
+NUMBERS = np.zeros(3, np.int64)  # three columns without codes
 
 
 def rings(n, seed=0, d=3):
@@ -55,7 +56,7 @@ def test_chunks_and_layout_do_not_matter(half_life):
     assert_equal_states(one, streamed(X, y, 333, **parameters))
     rows = sparse.csr_array(X)
     other = streamed(rows, y, 777, **parameters)
-    assert_array_equal(one._trees.forest.number, other._trees.forest.number)
+    assert_array_equal(one._trees.forest.trees.number, other._trees.forest.trees.number)
     assert_allclose(one.decision_function(X), other.decision_function(rows), rtol=1e-9)
 
 
@@ -220,7 +221,7 @@ def test_the_number_of_trees_is_that_of_the_best_on_later_rows():
     noise = np.random.default_rng(3).random(2000) < 0.5
     kept = Reservoir(3, 5000, 0)
     kept.add(X, np.where(noise, 1.0, -1.0), 0, 0.0)
-    overfitted = fit_forest(kept.sample(), 100, 0)
+    overfitted = fit_forest(kept.sample(), NUMBERS, 100, 0)
     kept.add(X, np.where(noise, 1.0, -1.0), 2000, 0.0)
     assert next_n_trees(overfitted, kept.sample(), 2000.0) == 200  # it knows these rows
     other = Reservoir(3, 5000, 0)
@@ -236,8 +237,8 @@ def test_thresholds_of_trees_are_in_the_units_of_the_data():
     sample = kept.sample()
     centred = Reservoir(3, 5000, 0)
     centred.add(X - X[0], np.where(y, 1.0, -1.0), 0, 0.0)
-    expected = fit_forest(centred.sample(), 30, 0)
-    found = fit_forest(sample, 30, 0)
+    expected = fit_forest(centred.sample(), NUMBERS, 30, 0)
+    found = fit_forest(sample, NUMBERS, 30, 0)
     assert_array_equal(found.scores(X), expected.scores(X - X[0]))
 
 

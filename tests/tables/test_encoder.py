@@ -235,3 +235,21 @@ def test_codes_keep_missing_values_and_categories():
     with pytest.warns(UserWarning, match="'kind' in 1 row"):
         other = encoder.transform(frame[:1].assign(kind="green", shop="new"))
     assert other[0, 6:].tolist() == [2.0, 90.0]
+
+
+@pytest.mark.parametrize("encode", ["auto", "onehot", "hash", "codes"])
+def test_one_hot_features_know_their_category(encode):
+    shop = [f"shop {i % 70} of {i % 7}" for i in range(400)]
+    frame = pd.DataFrame(
+        {"x": np.arange(400) % 9, "shop": shop, "kind": ["a", "b"] * 200}
+    )
+    encoder = TableEncoder.fit(frame, Overrides(encode=encode, hash_size=16))
+    found = encoder.category_of_feature.tolist()
+    categories = encoder.schema.categories
+    columns = encoder.column_of_feature
+    expected = [categories.index(c) if c in categories else -1 for c in columns]
+    if encode == "codes":
+        expected = [-1] * len(columns)
+    assert found == expected
+    assert len(found) == encoder.n_features
+    assert (max(found) == 1) == (encode in ("auto", "onehot"))

@@ -60,6 +60,24 @@ def test_a_stream_with_trees_is_resumed_byte_for_byte(batches, tmp_path, monkeyp
     assert part.read_bytes() == (tmp_path / "whole.aucmax").read_bytes()
 
 
+def test_rare_categories_do_not_stop_the_trees(tmp_path, monkeypatch):
+    monkeypatch.setattr(CsvSource, "_block", 16_000)
+    rng = np.random.default_rng(0)
+    lines = (tmp_path / write(tmp_path / "rows.csv", 3000)).read_text().splitlines()
+    names = ["name", *(f"name {i}" for i in rng.integers(0, 1500, 3000))]
+    wide = "\n".join(f"{n},{line}" for n, line in zip(names, lines, strict=True))
+    (tmp_path / "wide.csv").write_text(wide + "\n")
+    result = train(plan(str(tmp_path / "wide.csv")), tmp_path / "model.aucmax")
+    assert result.estimator.n_features_in_ > 2000
+    assert result.estimator.refits_[1] == 3000
+    first = (tmp_path / "model.aucmax").read_bytes()
+    part = tmp_path / "part.aucmax"
+    with pytest.raises(StoppedError):
+        train(plan(str(tmp_path / "wide.csv")), part, observer=StopAfter(4))
+    train(plan(str(tmp_path / "wide.csv")), part, resume=True)
+    assert part.read_bytes() == first
+
+
 def test_training_ends_with_a_refit(tmp_path):
     path = write(tmp_path / "rows.csv", 3000)
     result = train(plan(path), tmp_path / "model.aucmax")

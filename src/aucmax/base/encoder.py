@@ -17,6 +17,11 @@ class Encoder(Protocol):
         """Name of the column of each feature."""
         ...
 
+    @property
+    def category_of_feature(self) -> Any:
+        """Number of the category of each one-hot feature; -1 for other features."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """Return the encoder as values that JSON can hold."""
         ...

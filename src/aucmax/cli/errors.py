@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +40,7 @@ def errors_in_one_line(debug: bool) -> Iterator[None]:
         closed_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
         if debug or closed_pipe:  # typer exits quietly if the pipe is closed
             raise
-        typer.echo(f"Error: {printable(_message(error))}", err=True)
+        _say(f"Error: {_message(error)}")
         _discard_output()
         raise typer.Exit(1) from None
     finally:
@@ -52,8 +54,20 @@ def _report(
     if not (issubclass(category, UnicodeWarning) or category.__name__ in _REPORTED):
         default(message, category, *place)
     elif str(message) not in reported:
-        typer.echo(f"Note: {printable(str(message))}", err=True)
+        _say(f"Note: {message}")
         reported.add(str(message))
+
+
+def _say(text: str) -> None:
+    """Print one line to standard error; in a terminal, wrap it between words."""
+    text = printable(text)
+    if sys.stderr is not None and sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        # Paths, commands and options stay whole, to be copied.
+        text = textwrap.fill(
+            text, width, break_long_words=False, break_on_hyphens=False
+        )
+    typer.echo(text, err=True)
 
 
 def occupy_closed_streams() -> None:

@@ -13,6 +13,7 @@ from aucmax.base.expression import ScoreExpression
 from aucmax.cli.terminal import (
     Screen,
     columns_table,
+    cross_validated,
     held_out_auc,
     importance_table,
     leaderboard,
@@ -22,6 +23,7 @@ from aucmax.io.feature_scales import Spreads
 from aucmax.metrics.decimals import with_interval
 from aucmax.storage.model_file import VERSION
 from aucmax.tables.hashed_names import Word
+from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.score import Model
 
 _MAX_WEIGHTS = 10
@@ -42,7 +44,7 @@ def describe(path: Path) -> dict[str, Any]:
     model = Model.load(path)
     estimator, recipe = model.estimator, model.recipe or {}
     reader = recipe.get("input", {})
-    formula = _expression(estimator)
+    formula, goal = _expression(estimator), training_goal(estimator)
     board = getattr(estimator, "leaderboard_", None)
     importances = getattr(estimator, "importances_", None)
     units, about = formula.units, path.stat()
@@ -72,6 +74,7 @@ def describe(path: Path) -> dict[str, Any]:
         },
         "chosen": _chosen(estimator),
         "auc": getattr(estimator, "auc_", None),
+        "goal": goal.to_json() if goal is not None else None,
         "training": recipe.get("training"),
         "judged": recipe.get("judged"),
         "columns": reader.get("roles") or None,
@@ -152,6 +155,7 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
     """Print the contents for people."""
     screen.print(found["model"], style="bold", wrap=False)
     training, trainable = found["training"], found["goes_on"]
+    goal = found["goal"] or {}
     features = f"{found['features']:,}"
     if found["units"] is not None:
         kind, count = found["units"]
@@ -163,7 +167,9 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
         "class": found["class"],
         "parameters": ", ".join(f"{k}={v}" for k, v in found["parameters"].items()),
         "chosen": found["chosen"] and _choice(**found["chosen"]),
-        "AUC": found["auc"] and _cross_validated(found),
+        "AUC": found["auc"] and _estimate(found),
+        "goal": goal and f"{goal['goal']}: {cross_validated(*goal['value'])}",
+        "threshold": _threshold(goal) if "threshold" in goal else None,
         "positive": found["task"] if training else f"{found['task']} ({classes})",
         "features": features,
         "training": _listed(training or {}) or "in Python; training data not recorded",
@@ -199,13 +205,18 @@ def _weights_table(entries: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _cross_validated(found: dict[str, Any]) -> str:
+def _estimate(found: dict[str, Any]) -> str:
     params = found["parameters"]
     later = "a later period" if params.get("time") else "other groups"
     value, low, high = with_interval(*found["auc"][:3])
     if params.get("time") or params.get("group"):
         return f"{value}, 95 % prediction interval for {later} {low} to {high}"
-    return f"{value}, 95 % confidence interval {low} to {high}, cross-validated"
+    return cross_validated(*found["auc"][:3])
+
+
+def _threshold(goal: dict[str, Any]) -> str:
+    confidence = f"with confidence {100.0 * goal['confidence']:g} %"
+    return f"score >= {goal['threshold']:.6g}: {goal['promise']} {confidence}"
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

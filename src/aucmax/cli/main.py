@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from aucmax import __version__
+from aucmax import ESTIMATORS, __version__
 from aucmax.cli import options as opt
 from aucmax.cli.errors import errors_in_one_line, occupy_closed_streams
 from aucmax.cli.options import flag, option, parameters, reader_options
@@ -35,7 +35,6 @@ app = typer.Typer(
     cls=_Commands,
     help="Train and apply rankers that maximise AUC.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is three times as fast
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -46,6 +45,11 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"aucmax {__version__}")
         raise typer.Exit
+
+
+def _algorithms(incomplete: str) -> list[str]:
+    """Complete the name of an estimator in a shell."""
+    return [name for name in ESTIMATORS if name.startswith(incomplete)]
 
 
 @app.callback()
@@ -71,6 +75,7 @@ def train(
         "auto",
         "NAME",
         "SPAM, BAM, NPSAM, … (see aucmax algorithms); auto chooses by data size.",
+        autocompletion=_algorithms,
     ),
     fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
     goal: str | None = option(
@@ -332,6 +337,7 @@ def compare(
         "Algorithm to compare (repeatable): an estimator of aucmax, balanced-logistic "
         "or lightgbm.",
         show_default="SPAM, LeastSquaresAUCCV, BAMCV, balanced-logistic",
+        autocompletion=_algorithms,
     ),
     folds: int = option(5, "N", "Number of folds.", min=2),
     repeats: int = option(1, "N", "Repetitions of the cross-validation.", min=1),

@@ -163,7 +163,8 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """Print a note to standard error."""
-        self._err.print(text, style="yellow", soft_wrap=True)
+        # Without a terminal a note is one line, for logs.
+        self._err.print(text, style="yellow", soft_wrap=not self._err.is_terminal)
 
     @contextmanager
     def step(self, label: str, total: int | None = None) -> Iterator[ProgressBar]:
@@ -270,6 +271,12 @@ def held_out_auc(judged: Mapping[str, Any]) -> str:
         f"AUC {value}, 95 % confidence interval {low} to {high}, on "
         f"{judged['rows']:,} {weighted}{where} rows"
     )
+
+
+def cross_validated(value: float, low: float, high: float) -> str:
+    """Return a cross-validated value with its confidence interval, as text."""
+    texts = with_interval(value, low, high)
+    return "{}, 95 % confidence interval {} to {}, cross-validated".format(*texts)
 
 
 def plural(count: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from aucmax.cli.terminal import (
     ReadingBar,
     Screen,
     columns_table,
+    cross_validated,
     held_out_auc,
     importance_table,
     leaderboard,
@@ -21,6 +22,7 @@ from aucmax.cli.terminal import (
 from aucmax.metrics.decimals import with_interval
 from aucmax.tables.labels import Task
 from aucmax.tables.structure import Hint
+from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError
 from aucmax.workflows.train import Result, train
 
@@ -161,6 +163,7 @@ def _report(
     members = [m._asdict() for m in getattr(result.estimator, "leaderboard_", ())]
     area = getattr(result.estimator, "auc_", None)  # of a blend, cross-validated
     columns = result.recipe["input"].get("roles") or None
+    goal = training_goal(result.estimator)
     if as_json:
         found = {
             "model": str(output),
@@ -171,6 +174,7 @@ def _report(
             "columns": columns,
             "leaderboard": members or None,
             "auc": area._asdict() if area is not None else None,
+            "goal": goal.to_json() if goal is not None else None,
             "judged": result.judged,
             "resumed": result.resumed,
             "hints": [hint._asdict() for hint in _hints(result)],
@@ -180,6 +184,10 @@ def _report(
         return
     for line in _summary(result, area, seconds):
         screen.print(line)
+    if goal is not None:
+        screen.print(f"Goal {goal.goal}: {cross_validated(*goal.value)}.")
+        if goal.threshold is not None:
+            screen.print(f"Threshold: {goal.threshold}.")
     screen.print(f"Model: {output}", wrap=False)
     if columns and (kinds := columns_table(columns)):
         screen.show(kinds)

@@ -93,6 +93,13 @@ def fit_files(
     Encodings that depend on all rows, such as means for imputation and one-hot
     categories, are computed by the client in one pass of its own. The options
     ``missing="zero"`` and ``encode="hash"`` avoid it.
+
+    Examples
+    --------
+    >>> from aucmax import LeastSquaresAUCCV, cluster
+    >>> model = cluster.fit_files(
+    ...     LeastSquaresAUCCV(), "clicks-*.parquet", label="clicked"
+    ... )  # doctest: +SKIP
     """
     fitting = find_fit(estimator)
     names = [paths] if isinstance(paths, str) else list(paths)

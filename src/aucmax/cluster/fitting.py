@@ -63,6 +63,15 @@ def fit(
     estimator
         The fitted estimator, equal to ``estimator.fit`` on all rows up to rounding,
         except for SPAM, OAM and PSAM, which cannot continue training either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import LeastSquaresAUC, cluster
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    >>> model = cluster.fit(LeastSquaresAUC(), [X[:2], X[2:]], [y[:2], y[2:]])
+    >>> model.classes_.tolist()
+    [0, 1]
     """
     fitting = find_fit(estimator)
     return fit_rows(estimator, fitting, distributed_rows(X, y, sample_weight, watch))

@@ -40,6 +40,16 @@ def decision_function(estimator: Any, X: Any) -> Any:
     -------
     dask array or series, or list of delayed blocks
         The scores, partitioned as X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import LeastSquaresAUC, cluster
+    >>> X, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    >>> model = LeastSquaresAUC().fit(X, y)
+    >>> blocks = cluster.decision_function(model, [X[:2], X[2:]])  # delayed
+    >>> len(blocks), blocks[0].compute().shape
+    (2, (2,))
     """
     if isinstance(X, list | tuple):
         return [delayed(_scores, pure=False)(block, estimator) for block in X]
@@ -81,6 +91,14 @@ def auc(
     -------
     float
         Equal to :func:`aucmax.metrics.auc` of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import cluster
+    >>> y, score = np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])
+    >>> cluster.auc([y[:2], y[2:]], [score[:2], score[2:]])
+    0.75
     """
     positive, scores, weight = _gathered(y, score, sample_weight, pos_label)
     return metrics.auc(positive, scores, sample_weight=weight)
@@ -110,6 +128,15 @@ def auc_interval(
     -------
     AUCInterval
         Equal to :func:`aucmax.metrics.auc_interval` of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import cluster
+    >>> y, score = np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])
+    >>> found = cluster.auc_interval([y[:2], y[2:]], [score[:2], score[2:]])
+    >>> print(f"{found.value:.2f} in [{found.low:.2f}, {found.high:.2f}]")
+    0.75 in [0.18, 0.98]
     """
     positive, scores, weight = _gathered(y, score, sample_weight, pos_label)
     return metrics.auc_interval(

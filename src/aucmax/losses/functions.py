@@ -37,6 +37,12 @@ def value(
     -------
     float
         The mean.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> losses.value("hinge", [0, 0, 1, 1], [0.0, 0.5, 0.5, 2.0])
+    0.375
     """
     return _point(loss, y, score, sample_weight)[0].value
 
@@ -55,6 +61,12 @@ def gradient(
     -------
     ndarray of shape (n,)
         For "hinge", a subgradient.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> losses.gradient("square", [0, 0, 1, 1], [0.0, 0.5, 0.5, 2.0])
+    array([-0.25,  0.25, -0.75,  0.75])
     """
     point, present = _point(loss, y, score, sample_weight)
     return _everywhere(point.slope, present)
@@ -80,6 +92,13 @@ def hessian_product(
     -------
     ndarray of shape (n,)
         The product.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> y, score = [0, 0, 1, 1], [0.0, 0.5, 0.5, 2.0]
+    >>> losses.hessian_product("square", y, score, [1.0, 0.0, 0.0, 0.0])
+    array([ 1. ,  0. , -0.5, -0.5])
     """
     point, present = _point(loss, y, score, sample_weight, curved=True)
     along = np.asarray(v, dtype=np.float64)
@@ -102,6 +121,12 @@ def hessian_diagonal(
     -------
     ndarray of shape (n,)
         The diagonal.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> losses.hessian_diagonal("square", [0, 0, 1, 1], [0.0, 0.5, 0.5, 2.0])
+    array([1., 1., 1., 1.])
     """
     point, present = _point(loss, y, score, sample_weight, curved=True)
     return _everywhere(point.diagonal(), present)
@@ -135,6 +160,14 @@ def lightgbm_objective(
     (-0.6, -0.2) and -0.4 (-1.1, +0.4) on ijcnn1, where a tenth of the rows is positive.
     Intervals are 95 % of the corrected resampled t-test; see ``benchmarks/peers.py
     boosting``.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> objective = losses.lightgbm_objective()
+    >>> gradient, hessian = objective([0, 1, 1], [0.2, 0.1, 0.3])
+    >>> gradient.round(2).tolist()
+    [3.0, -1.65, -1.35]
     """
     return _objective(loss)
 
@@ -154,6 +187,14 @@ def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Deriv
     -------
     callable
         As for :func:`lightgbm_objective`.
+
+    Examples
+    --------
+    >>> from aucmax import losses
+    >>> objective = losses.xgboost_objective("logistic")
+    >>> gradient, hessian = objective([0, 1, 1], [0.2, 0.1, 3.0])
+    >>> gradient.round(2).tolist()
+    [0.44, -0.39, -0.04]
     """
     return _objective(loss)
 

@@ -193,8 +193,9 @@ class DecisionCurveDisplay(Display):
         found = net_benefit(positive, score, level=level, **grid)
         self.ax_.plot(found.threshold, found.net_benefit, label=name, lw=1.7, **style)
         self.ax_.fill_between(found.threshold, found.low, found.high, **faint(style))
-        top = 1.1 * float(max(found.net_benefit.max(), found.treat_all[0], 1e-9))
-        self._top = max(top, self._top)
+        # The band at high thresholds can be of any width: it is cut there.
+        value = max(found.net_benefit.max(), found.treat_all[0], 1e-9)
+        self._top = max(1.1 * float(value), 1.02 * float(found.high[0]), self._top)
         self._treat_all = found.threshold, found.treat_all
 
     def _dress(self) -> None:

@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
@@ -36,6 +36,7 @@ from aucmax.stream.table_chunks import as_frame, fit_encoder, is_records, is_tab
 from aucmax.tables.positive_class import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
+_MIN_SHARE = 2.0**-60  # of the weight that past rows keep after a block
 
 
 Standing = StreamLeaderboardEntry  # the name in version 0.1.0
@@ -69,8 +70,9 @@ class AUCStream(StreamState):
         fast. No member is eliminated, since any can become the best later.
     nonlinear : bool, default=True
         Whether to add boosted trees (LightGBM). They start after 1000 rows with 20 of
-        each class, for rows of up to 2000 features. With False, the model is linear and
-        has ``coef_``.
+        each class, for rows of up to 2000 features; a column of a table with more than
+        50 categories counts as one if need be. With False, the model is linear and has
+        ``coef_``.
     reservoir : int, default=30000
         Maximum number of rows that are kept for the trees, as float32; fewer if they
         would exceed 64 MB. Half of them are of each class if there are enough.
@@ -178,6 +180,7 @@ class AUCStream(StreamState):
         self
             The fitted estimator.
         """
+        self._category = None
         X = self._encoded(X, first=True)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._describe_table()
@@ -241,9 +244,26 @@ class AUCStream(StreamState):
         if first:
             self.recipe_ = None
             self.encoder_ = fit_encoder(X) if is_table(X) else None
+            if self.encoder_ is not None:
+                self._category = self.encoder_.category_of_feature
         if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
             return X
         return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
+
+    def set_categories(self, category: NDArray[np.int64]) -> None:
+        """Set which features are the one-hot features of a categorical column.
+
+        In rows of more than 2000 features, trees take a column with many categories as
+        one column. ``partial_fit`` of a data frame sets this itself.
+
+        Parameters
+        ----------
+        category : ndarray of shape (n_features,)
+            Number of the column of each one-hot feature; -1 for other features.
+        """
+        if "_race" in vars(self):
+            raise ValueError("set_categories must be called before the first row.")
+        self._category = category
 
     def _as_frame(self, X: Any) -> Any:
         if self.encoder_ is None:
@@ -387,7 +407,7 @@ class AUCStream(StreamState):
         self._blend.add_block(found[-1:], information, len(signed))
         self._drift.add_block(found[-2] - aucs[0], weight)
         if self.half_life is not None:
-            share = 0.5 ** (len(signed) / self.half_life)
+            share = max(0.5 ** (len(signed) / self.half_life), _MIN_SHARE)
             race.fade(share)
             self._blend.fade(share)
             self._served.fade(share)
@@ -441,9 +461,9 @@ class AUCStream(StreamState):
 
     def blended_score(self) -> BlendedScore:
         """Return the present score, which later training does not change."""
-        forest = None if self._trees is None else self._trees.forest
+        trees = None if self._trees is None else self._trees.scorer()
         members, served = self._all_members, self._served
-        return BlendedScore.of(members, served, self.n_features_in_, forest)
+        return BlendedScore.of(members, served, self.n_features_in_, trees)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

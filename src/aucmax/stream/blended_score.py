@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from aucmax.base.ranker import product
-from aucmax.blend.forest import Forest
 from aucmax.core.rows import Float
 from aucmax.stream.members import MappedMember, Member
 from aucmax.stream.serving import ServedScores
+from aucmax.stream.tree_columns import TreeScore
 
 
 class BlendedScore(NamedTuple):
@@ -21,8 +21,8 @@ class BlendedScore(NamedTuple):
     w: Float
     intercept: float
     mapped: list[tuple[Any, Float]]  # feature maps, and weights of their features
-    forest: Forest | None = None
-    forest_weight: float = 0.0
+    trees: TreeScore | None = None
+    tree_weight: float = 0.0
 
     @classmethod
     def of(
@@ -30,7 +30,7 @@ class BlendedScore(NamedTuple):
         members: Sequence[Member],
         served: ServedScores,
         n_features: int,
-        forest: Forest | None,
+        trees: TreeScore | None,
     ) -> Self:
         """Return the present score of the blend, as calibrated log-odds.
 
@@ -49,20 +49,20 @@ class BlendedScore(NamedTuple):
             else:
                 w += factor * weights
         share = float(factors[-1]) if len(factors) > len(members) else 0.0
-        if forest is None or share == 0.0:
+        if trees is None or share == 0.0:
             return cls(w, float(intercept), mapped)
-        return cls(w, float(intercept), mapped, forest, share)
+        return cls(w, float(intercept), mapped, trees, share)
 
     @property
     def linear(self) -> bool:
         """Whether only linear members have a weight."""
-        return not self.mapped and self.forest is None
+        return not self.mapped and self.trees is None
 
     def score(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         scores = product(X, self.w) + self.intercept
         for feature_map, w in self.mapped:
             scores += feature_map.scores(X, w)
-        if self.forest is not None:
-            scores += self.forest_weight * self.forest.scores(X)
+        if self.trees is not None:
+            scores += self.tree_weight * self.trees.scores(X)
         return scores

@@ -18,6 +18,7 @@ from aucmax.stream.blocks import class_weights
 _RECENT_ROWS = 1024  # rows of each class whose scores are kept for calibration
 _MIN_SCORED = 10  # recent rows of each class that a late member must have scored
 _RENEWAL = 0.5  # weight of the last block in the scale of a member's scores
+_MIN_CLASS_WEIGHT = 1e-30  # of a class that has had no rows for many half-lives
 _TAIL = 0.05  # fraction of the scores winsorised at either end to estimate the scale
 _MAX_DEVIATION = 10.0  # in scales from the median; scores are clipped to it
 _BINS = 4096
@@ -123,8 +124,9 @@ class ServedScores:
         self.class_weight += *(rows * class_weights(signed)), len(signed)
 
     def fade(self, share: float) -> None:
-        """Multiply the class weights so far by ``share``."""
-        self.class_weight *= share
+        """Multiply the class weights so far by ``share``, unless they would vanish."""
+        faded = share * self.class_weight
+        self.class_weight[faded > _MIN_CLASS_WEIGHT] *= share
 
     def set_weights(self, weights: Float) -> None:
         """Set the weights of the members in the blend."""

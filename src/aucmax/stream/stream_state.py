@@ -14,6 +14,7 @@ from aucmax.stream.members import Member, resized
 from aucmax.stream.race import Race
 from aucmax.stream.serving import ServedScores
 from aucmax.stream.stored_arrays import Arrays, checked_arrays
+from aucmax.stream.tree_columns import Ints, TreeColumns
 from aucmax.stream.tree_member import TreeMember
 
 _ANY = Spec(finite=False)  # checked by checked_arrays
@@ -28,6 +29,7 @@ class StreamState(Ranker):
 
     n_iter_: int
 
+    _category: Ints | None = None  # see set_categories
     _all_members: list[Member]
     _race: Race
     _trees: TreeMember | None
@@ -52,9 +54,10 @@ class StreamState(Ranker):
         self._all_members, self._race, self.n_iter_ = members, Race.of(count), 1
         self._trees, self._blend = None, Race.of(1)
         if self.nonlinear and not fourier:
-            self._trees = TreeMember(
-                self.n_features_in_, int(self.reservoir), self.half_life, seed
-            )
+            columns = TreeColumns.numbers(self.n_features_in_)
+            if self._category is not None:
+                columns = TreeColumns(self._category)
+            self._trees = TreeMember(columns, int(self.reservoir), self.half_life, seed)
         self._served = ServedScores.start(count, late=self._trees is not None)
         self._drift = DriftMonitor(members[0].learner)
         self._largest = np.zeros(self.n_features_in_)

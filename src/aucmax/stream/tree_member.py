@@ -23,20 +23,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.blend.boosting import Boosting
+from aucmax.blend.boosting import Boosting, with_terms
 from aucmax.blend.forest import CATEGORICAL, LEAF, Forest
 from aucmax.core.rows import Float
 from aucmax.storage.estimator import below
 from aucmax.stream.blocks import block_aucs
 from aucmax.stream.race import Race
 from aucmax.stream.reservoir import Reservoir, Sample
+from aucmax.stream.tree_columns import (
+    MAX_FEATURES,
+    ColumnForest,
+    Ints,
+    TreeColumns,
+    TreeScore,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
 NAME = "LightGBM"
-MAX_FEATURES = 2000  # rows with more features have no trees
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # weight of the trees in each mixture
-_SETTINGS = Boosting(learning_rate=0.1, min_leaf=20)
+_SETTINGS = Boosting(learning_rate=0.1, min_leaf=20, native_up_to=0, encode_above=0)
 _FIRST_TREES, _MAX_TREES = 50, 300
 _STEPS = 10  # numbers of trees that are compared, as fractions of all trees
 _MORE_TREES = 1.2, 2.0  # factor for the next refit; if all trees were the best number
@@ -52,18 +58,19 @@ class TreeMember:
     """Boosted trees that take part in a stream; inactive for wide rows."""
 
     def __init__(
-        self, n_features: int, capacity: int, half_life: float | None, seed: int
+        self, columns: TreeColumns, capacity: int, half_life: float | None, seed: int
     ) -> None:
         if half_life is not None:
             recent = max(int(_HALF_LIVES * half_life), _FIRST_REFIT)
             capacity = min(capacity, recent)
-        self.reservoir = Reservoir(n_features, capacity, seed)
+        self.columns = columns
+        self.reservoir = Reservoir(columns.width, capacity, seed)
         self.half_life = half_life
-        self.forest: Forest | None = None
+        self.forest: ColumnForest | None = None
         self.mixtures = Race.of(len(SHARES))
         self.refits = 0  # taken over
         self.last_refit = 0.0  # rows when it started
-        self.active = n_features <= MAX_FEATURES
+        self.active = columns.width <= MAX_FEATURES
         self._refit: _Refit | None = None  # not taken over yet
 
     @property
@@ -79,16 +86,19 @@ class TreeMember:
 
     def score_and_learn(self, X: Any, signed: Float, first: int) -> Float:
         """Score rows by the present trees, then offer them to the reservoir."""
+        scores = np.zeros(len(signed))
         if not self.active:
-            return np.zeros(len(signed))
-        scores = self.scores(X)
+            return scores
         decay = np.log(2.0) / self.half_life if self.half_life else 0.0
-        self.reservoir.add(X, signed, first, decay)
+        for some, columns in self.columns.blocks(X):
+            if self.forest is not None:
+                scores[some] = self.forest.scores(columns)
+            self.reservoir.add(columns, signed[some], first + some.start, decay)
         return scores
 
-    def scores(self, X: Any) -> Float:
-        """Return the scores of rows; zero before the first refit."""
-        return np.zeros(X.shape[0]) if self.forest is None else self.forest.scores(X)
+    def scorer(self) -> TreeScore | None:
+        """Return the present trees, which later training does not change."""
+        return None if self.forest is None else TreeScore(self.columns, self.forest)
 
     def add_block(self, linear: Float, trees: Float, signed: Float) -> None:
         """Compare the mixtures on a block of scaled scores."""
@@ -126,6 +136,9 @@ class TreeMember:
 
     def resize(self, n_features: int) -> None:
         """Change the number of features; with too many, stop."""
+        if self.columns.has_codes:
+            raise ValueError("the features of a table are fixed by its encoder.")
+        self.columns = TreeColumns.numbers(n_features)
         if n_features > MAX_FEATURES:
             self.stop()
         if self.active:
@@ -138,7 +151,7 @@ class TreeMember:
             n_trees = next_n_trees(self.forest, sample, self.last_refit)
         self.last_refit = rows
         seed = (self.reservoir.seed + self.refits) % (2**31 - 1)
-        self._refit = _Refit(sample, n_trees, seed)
+        self._refit = _Refit(sample, self.columns.levels, n_trees, seed)
 
     def _take_over(self) -> None:
         assert self._refit is not None
@@ -184,6 +197,7 @@ class TreeMember:
             for name, array in owner.arrays().items()
         }
         progress = [self.active, self.refits, self.last_refit]
+        found |= self.columns.arrays()
         return {**found, "progress": np.array(progress, np.float64)}
 
     @classmethod
@@ -193,45 +207,47 @@ class TreeMember:
         valid = (progress >= 0.0) & np.isfinite(progress)
         if progress.shape != (3,) or not valid.all():
             raise ValueError(f"'progress' of the trees is {progress.tolist()}.")
-        member = cls(n_features, 2, half_life, 0)
+        columns = TreeColumns.restored(arrays, n_features)
+        member = cls(columns, 2, half_life, 0)
         member.active, member.refits = bool(progress[0]), int(progress[1])
         member.last_refit = float(progress[2])
         member.mixtures = Race.restored(len(SHARES), below("mixtures", arrays))
         kept = below("reservoir", arrays)
-        width = n_features if member.active else kept["rows"].shape[-1]
+        width = columns.width if member.active else kept["rows"].shape[-1]
         member.reservoir = Reservoir.restored(kept, width)
         if forest := below("forest", arrays):
-            member.forest = Forest.restored(forest, n_features)
+            member.forest = ColumnForest.restored(forest, columns.levels)
         if refit := below("refit", arrays):
-            member._refit = _Refit.finished(Forest.restored(refit, n_features))
+            found = ColumnForest.restored(refit, columns.levels)
+            member._refit = _Refit.finished(found)
         return member
 
 
 class _Refit:
     """Trees that are grown in a thread."""
 
-    def __init__(self, sample: Sample, n_trees: int, seed: int) -> None:
-        self._forest: Forest | None = None
+    def __init__(self, sample: Sample, levels: Ints, n_trees: int, seed: int) -> None:
+        self._forest: ColumnForest | None = None
         self._error: BaseException | None = None
         self._thread: Thread | None = Thread(
-            target=self._grow, args=(sample, n_trees, seed)
+            target=self._grow, args=(sample, levels, n_trees, seed)
         )
         self._thread.start()
 
     @classmethod
-    def finished(cls, forest: Forest) -> Self:
+    def finished(cls, forest: ColumnForest) -> Self:
         """Return a refit that has ended."""
         refit = cls.__new__(cls)
         refit._forest, refit._error, refit._thread = forest, None, None
         return refit
 
-    def _grow(self, sample: Sample, n_trees: int, seed: int) -> None:
+    def _grow(self, sample: Sample, levels: Ints, n_trees: int, seed: int) -> None:
         try:
-            self._forest = fit_forest(sample, n_trees, seed)
+            self._forest = fit_forest(sample, levels, n_trees, seed)
         except BaseException as error:  # raised in the thread that takes the result
             self._error = error
 
-    def result(self) -> Forest:
+    def result(self) -> ColumnForest:
         """Wait for the trees and return them."""
         if self._thread is not None:
             self._thread.join()
@@ -242,22 +258,25 @@ class _Refit:
         return self._forest
 
 
-def fit_forest(sample: Sample, n_trees: int, seed: int) -> Forest:
+def fit_forest(sample: Sample, levels: Ints, n_trees: int, seed: int) -> ColumnForest:
     """Fit boosted trees to a sample, with equal mean weights of the classes.
 
     They rank slightly better than trees with weights that undo the balance.
     """
-    rows = sample.rows
-    levels = np.zeros(rows.shape[1], np.int64)
+    coded = levels > 0
+    rows, centre = sample.rows.copy(), np.where(coded, 0.0, sample.centre)
+    rows[:, coded] += sample.centre[coded].astype(np.float32)  # codes are not centred
     fold = np.arange(len(rows)), np.arange(0)
     settings = replace(_SETTINGS, most_rounds=n_trees)
     (model,), _ = settings.fit_folds(
         rows, levels, sample.positive, sample.weight, [fold], seed
     )
-    return _shifted(model.forest_, sample.centre)
+    n_terms = 2 * np.count_nonzero(coded)  # log-odds and counts follow the columns
+    trees = _shifted(model.forest_, np.append(centre, np.zeros(n_terms)))
+    return ColumnForest(trees, levels, model.encoding_)
 
 
-def next_n_trees(forest: Forest, sample: Sample, fitted: float) -> int:
+def next_n_trees(forest: ColumnForest, sample: Sample, fitted: float) -> int:
     """Return the number of trees for the next refit.
 
     The present trees were fitted after ``fitted`` rows of the stream.
@@ -265,8 +284,10 @@ def next_n_trees(forest: Forest, sample: Sample, fitted: float) -> int:
     later = sample.number >= fitted
     signed = np.where(sample.positive, sample.weight, -sample.weight)[later]
     rows = sample.rows[later] + sample.centre
-    parts = np.array_split(forest.roots, min(_STEPS, len(forest.roots)))
-    staged = np.cumsum([forest._replace(roots=p).scores(rows) for p in parts], axis=0)
+    trees = forest.trees
+    rows = with_terms(rows, forest.levels, forest.encoding)
+    parts = np.array_split(trees.roots, min(_STEPS, len(trees.roots)))
+    staged = np.cumsum([trees._replace(roots=p).scores(rows) for p in parts], axis=0)
     aucs, information = block_aucs(staged, signed)
     best = int(np.argmax(aucs)) + 1 if information else len(parts)
     n_trees = sum(map(len, parts[:best])) * _MORE_TREES[int(best == len(parts))]

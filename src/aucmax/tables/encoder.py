@@ -61,6 +61,19 @@ class TableEncoder:
         How columns become features, as found by :meth:`fit`.
     dtype : dtype, default=float64
         Type of the features.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from aucmax.tables.encoder import TableEncoder
+    >>> table = pa.table({"age": [31, 47, 52], "town": ["Bath", "York", "Bath"]})
+    >>> encoder = TableEncoder.fit(table)
+    >>> encoder.column_of_feature
+    ['age', 'town', 'town', 'town']
+    >>> encoder.transform(table).toarray()
+    array([[31.,  1.,  0.,  0.],
+           [47.,  0.,  1.,  0.],
+           [52.,  1.,  0.,  0.]])
     """
 
     def __init__(self, schema: Schema, dtype: Any = np.float64) -> None:
@@ -221,6 +234,11 @@ class TableEncoder:
     def column_of_feature(self) -> list[str]:
         """Source column of each feature."""
         return self.schema.feature_columns()
+
+    @property
+    def category_of_feature(self) -> NDArray[np.int64]:
+        """Number of the category of each one-hot feature; -1 for other features."""
+        return self.schema.feature_categories()
 
     def _categories(self, batch: Any, faults: Faults) -> list[Words]:
         schema = self.schema

@@ -50,6 +50,12 @@ class Task(NamedTuple):
     """Rule for the positive and negative labels; see :meth:`of`.
 
     ``Task()`` is settled by the data: see :meth:`settle`.
+
+    Examples
+    --------
+    >>> from aucmax.data import Task
+    >>> Task.of("yes").positives(["yes", "no", "maybe"])
+    array([ True, False, False])
     """
 
     positive: tuple[Label, ...] = ()

@@ -224,6 +224,16 @@ class Schema:
         ]
         return [*numbers, *onehot, *hashed]
 
+    def feature_categories(self) -> NDArray[np.int64]:
+        """Return the number of the category of each one-hot feature; -1 for others."""
+        found = np.full(self.n_features, -1)
+        if self.encode != "codes":
+            tails = self.tails or [0] * len(self.values)
+            sizes = [len(v) + t for v, t in zip(self.values, tails, strict=True)]
+            end = self.n_numbers + self.n_onehot
+            found[self.n_numbers : end] = np.repeat(np.arange(len(sizes)), sizes)
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Return the schema as JSON values."""
         return dict(vars(self))

@@ -14,7 +14,8 @@ from aucmax.blend.classifier import AUCClassifier
 from aucmax.blend.frequent import Frequent
 from aucmax.blend.trees import NEAR, RandomizedTrees
 from aucmax.stream.auc_stream import AUCStream
-from aucmax.workflows.onnx_blend import blend, forest
+from aucmax.stream.tree_columns import TreeScore
+from aucmax.workflows.onnx_blend import blend, forest, terms
 from aucmax.workflows.onnx_graph import Graph, tensor
 from aucmax.workflows.score import Model
 
@@ -108,15 +109,31 @@ def _score(graph: Graph, X: str, estimator: Any) -> str:
         return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
     if isinstance(estimator, AUCStream):
         blended = estimator.blended_score()
-        if blended.forest is not None and not blended.mapped:
+        if blended.trees is not None and not blended.mapped:
             linear = ScoreExpression(blended.intercept, blended.w)
-            trees = forest(graph, X, blended.forest)
-            trees = graph.add("Mul", trees, [blended.forest_weight])
+            trees = _stream_trees(graph, X, blended.trees)
+            trees = graph.add("Mul", trees, [blended.tree_weight])
             return graph.add("Add", _expression(graph, X, linear), trees)
     expression = estimator.expression()
     if expression is None:
         raise _not_one_expression(estimator, "ONNX")
     return _expression(graph, X, expression)
+
+
+def _stream_trees(graph: Graph, X: str, score: TreeScore) -> str:
+    """Add the score of the trees of a stream: columns with codes, then their terms."""
+    columns, trees = score.columns, score.forest
+    if not columns.has_codes:
+        return forest(graph, X, trees.trees)
+    matrix, offset = columns.code_matrix()
+    codes = graph.add("MatMul", graph.add("Abs", X), matrix)
+    codes = graph.add("Add", codes, offset)
+    rows = graph.add("Gather", X, columns.kept(), axis=1)
+    rows = graph.add("Concat", rows, codes, axis=1)
+    if trees.encoding is not None:
+        encoded = terms(graph, rows, trees.levels, trees.encoding)
+        rows = graph.add("Concat", rows, encoded, axis=1)
+    return forest(graph, rows, trees.trees)
 
 
 def _not_one_expression(estimator: Any, form: str) -> ValueError:

@@ -1,4 +1,4 @@
-"""The goal of a model on new data, and whether its promise held."""
+"""The goal of a model in training and on new data; whether its promise held."""
 
 from typing import Any, NamedTuple
 
@@ -12,26 +12,36 @@ from aucmax.thresholds import Threshold, verify
 
 
 class GoalReport(NamedTuple):
-    """A goal on new data."""
+    """A goal on out-of-fold scores or on new data."""
 
     goal: str
     value: Interval
     threshold: Threshold | None
-    rate: Interval | None  # of the promise, on these data
+    rate: Interval | None  # of the promise, on new data
     verdict: str  # of thresholds.verify; "" without a promise
 
     def to_json(self) -> dict[str, Any]:
         """Return the report for JSON."""
         found: dict[str, Any] = {"goal": self.goal, "value": list(self.value)}
-        if self.threshold is not None and self.rate is not None:
+        if self.threshold is not None:
             found |= {
                 "threshold": self.threshold.value,
                 "promise": str(self.threshold.promise),
                 "confidence": self.threshold.confidence,
-                "rate": list(self.rate),
-                "verdict": self.verdict,
             }
+        if self.rate is not None:
+            found |= {"rate": list(self.rate), "verdict": self.verdict}
         return found
+
+
+def training_goal(estimator: Any) -> GoalReport | None:
+    """Return the goal on out-of-fold scores; None if the model has none but AUC."""
+    if not isinstance(estimator, BlendedModel):
+        return None
+    goal = parse(estimator.goal)
+    if isinstance(goal, AUC):
+        return None
+    return GoalReport(str(goal), estimator.goal_, estimator.threshold_, None, "")
 
 
 def goal_report(
@@ -41,13 +51,12 @@ def goal_report(
     level: float,
 ) -> GoalReport | None:
     """Return the goal on scored rows; None if the model has none but AUC."""
-    if not isinstance(estimator, BlendedModel):
+    trained = training_goal(estimator)
+    if trained is None:
         return None
-    goal = parse(estimator.goal)
-    if isinstance(goal, AUC):
-        return None
-    value, threshold = goal.interval(positive, scores, level), estimator.threshold_
+    value = parse(trained.goal).interval(positive, scores, level)
+    threshold = trained.threshold
     if threshold is None:
-        return GoalReport(str(goal), value, None, None, "")
+        return trained._replace(value=value)
     rate, verdict = verify(positive, scores, threshold, level=level)
-    return GoalReport(str(goal), value, threshold, rate, verdict)
+    return GoalReport(trained.goal, value, threshold, rate, verdict)

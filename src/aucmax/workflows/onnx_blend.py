@@ -46,13 +46,13 @@ def _model(graph: Graph, columns: str, features: str, model: Any, score: Score) 
     if isinstance(model, BoostedTrees):
         rows = columns if model.takes_columns else features
         if model.encoding_ is not None:
-            terms = _terms(graph, columns, model.levels_, model.encoding_)
-            rows = graph.add("Concat", rows, terms, axis=1)
+            encoded = terms(graph, columns, model.levels_, model.encoding_)
+            rows = graph.add("Concat", rows, encoded, axis=1)
         total = forest(graph, rows, model.forest_)
         return graph.add("Add", total, [model.offset_])
     if isinstance(model, TargetEncoded):
-        terms = _terms(graph, columns, model.levels_, model.encoding_)
-        rows = graph.add("Concat", features, terms, axis=1)
+        encoded = terms(graph, columns, model.levels_, model.encoding_)
+        rows = graph.add("Concat", features, encoded, axis=1)
         return score(graph, rows, model.estimator_)
     return score(graph, features, model)
 
@@ -128,7 +128,7 @@ def _codes(graph: Graph, columns: str, levels: Any) -> str:
     return graph.add("Where", known, found, sizes)
 
 
-def _terms(graph: Graph, columns: str, levels: Any, encoding: TargetEncoding) -> str:
+def terms(graph: Graph, columns: str, levels: Any, encoding: TargetEncoding) -> str:
     """Add log-odds of all terms, then the logarithms of their rows."""
     codes = _codes(graph, columns, levels)
     sizes = (levels[levels > 0] + 1).astype(np.float64)

@@ -16,6 +16,7 @@ from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK
 from aucmax.online.base import OnlineAUC
 from aucmax.registry import configured, full_name
+from aucmax.stream.auc_stream import AUCStream
 from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose
@@ -87,6 +88,8 @@ def begin(plan: Plan) -> Run:
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
     params = {"nonlinear": False} if linear and name == "AUCStream" else {}
     estimator = build(name, params | plan.params, plan.seed)
+    if isinstance(estimator, AUCStream) and isinstance(source, TableSource):
+        estimator.set_categories(source.encoder.category_of_feature)
     passes = plan.passes
     if passes is None:
         # Learners that sum moments gain nothing by a second pass.

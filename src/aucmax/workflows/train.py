@@ -98,7 +98,9 @@ def _run(
     if run is not None:
         return run, True
     if resume:
-        observer.warn(f"There is no checkpoint {checkpoint}: training starts again.")
+        observer.warn(
+            f"There is no checkpoint {checkpoint}: training starts from the beginning."
+        )
     return begin(plan), False
 
 

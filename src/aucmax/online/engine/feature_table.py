@@ -70,6 +70,9 @@ TOLERANCE = 0.25
 # A scale that falls by more than this factor belongs to a feature that was constant or
 # tiny while the average was learnt.
 ASLEEP = 256.0
+# Least factor of one fading, and least weight of a class after it: sums stay above the
+# smallest numbers.
+_MIN_SHARE, _MIN_WEIGHT = 2.0**-64, 1e-30
 
 
 class Table(NamedTuple):
@@ -364,13 +367,20 @@ def rebase(table: Table, scale: float) -> None:
 
 
 def fade(table: Table, share: float) -> None:
-    """Multiply the weight of all past rows, and of the average, by ``share``; O(d)."""
-    for slot in (U, NZ, SUM, SUM + 1, SQ, SQ + 1):
-        table.feat[slot] *= share
-    n, stats = table.n, table.stats
-    n *= share
+    """Multiply the weight of all past rows, and of the average, by ``share``; O(d).
+
+    Nothing falls to zero, so that means stay finite: ``share`` is at least
+    ``_MIN_SHARE``, and a class that has no new rows for long keeps ``_MIN_WEIGHT``.
+    """
+    share = max(share, _MIN_SHARE)
+    feat, n, stats = table.feat, table.n, table.stats
+    feat[[U, NZ]] *= share
     stats[[ROWS, RENEW_AT, PAST]] *= share
-    stats[[TO_POS, TO_NEG]] /= share
+    for side, to_mean in ((0, TO_POS), (1, TO_NEG)):
+        if n[side] * share > _MIN_WEIGHT:
+            feat[[SUM + side, SQ + side]] *= share
+            n[side] *= share
+            stats[to_mean] /= share
 
 
 @kernel
