@@ -4,7 +4,6 @@ Internally, labels and row weights are one array of signed weights: positive for
 ``classes_[1]``, negative for ``classes_[0]``. Rows of weight zero are ignored.
 """
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,6 +23,7 @@ from aucmax.base.docstrings import complete_docstring
 from aucmax.base.encoder import Encoder
 from aucmax.base.expression import ScoreExpression
 from aucmax.core.rows import Float, Rows, as_rows
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
 from aucmax.metrics.inputs import area, classes
 from aucmax.storage.estimator import StoredEstimator
@@ -250,11 +250,10 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         if left > tol:
             rounds = getattr(self, "max_iter", None)
             when = "" if rounds is None else f" within max_iter={rounds}"
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} has not converged{when}: {what} is {left:.2g}, "
                 f"above tol={tol:.2g}. {remedy}",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _rows(

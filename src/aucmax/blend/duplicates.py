@@ -1,6 +1,5 @@
 """Duplicate rows in cross-fitting: counts and warnings."""
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.blend.crossfit import Fold
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 
 _MIN_SHARE = 0.01  # of the rows: fewer duplicates give no warning
@@ -40,7 +40,7 @@ def count_duplicates(equal: Repeats, folds: Sequence[Fold]) -> DuplicateCounts:
                 "equal row. If these rows are copies (oversampling, joins), auc_ is "
                 "too high: remove the copies, or keep them in one fold by cv or groups."
             )
-        warnings.warn(message, DataWarning, stacklevel=6)
+        warn_user(message, DataWarning)
     return DuplicateCounts(equal.repeated, split)
 
 

@@ -1,10 +1,9 @@
 """The goal of a classifier on its out-of-fold scores, and its threshold."""
 
-import warnings
-
 import numpy as np
 
 from aucmax.core.rows import Float
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.goals import AUC, Goal
 from aucmax.metrics.delong import AUCInterval
@@ -33,5 +32,5 @@ def reach(
         return value, choose(positive, scores[known], promise)
     except NotAchievableError as error:
         message = f"{error} predict uses a probability of one half instead."
-        warnings.warn(message, DataWarning, stacklevel=5)
+        warn_user(message, DataWarning)
         return value, None

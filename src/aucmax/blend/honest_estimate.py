@@ -1,6 +1,5 @@
 """AUC of models for data with time and groups, beside that of random folds."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -18,6 +17,7 @@ from aucmax.blend.crossfit import (
 )
 from aucmax.blend.honest_splits import Design, SplitComparison
 from aucmax.core.rows import Float
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics.delong import AUCInterval, around, auc_interval
 from aucmax.metrics.random_effects import BlockAUC, prediction_interval
@@ -51,7 +51,7 @@ class HonestEstimate:
         blocks = _blocks(self.rows, scores, self.folds)
         if self.design.time is not None:
             if len(blocks) == 1:
-                warnings.warn(_ONE_BLOCK, DataWarning, stacklevel=6)
+                warn_user(_ONE_BLOCK, DataWarning)
                 return self._last_block(scores)
             return prediction_interval(blocks, _RECENT)
         clustered = self._clustered(scores, found)

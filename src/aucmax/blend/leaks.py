@@ -1,6 +1,5 @@
 """Columns that tell the label: a warning before anyone trusts the AUC."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.blend.columns import TableRows
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics.inputs import area, classes
 
@@ -116,4 +116,4 @@ def warn_of_leaks(
 ) -> None:
     """Warn of columns that may be known only after the outcome."""
     for leak in table_leaks(rows, names, positive):
-        warnings.warn(str(leak), DataWarning, stacklevel=6)
+        warn_user(str(leak), DataWarning)

@@ -5,7 +5,6 @@ stream changes. The gain in AUC is a weighted mean over blocks, with the weights
 standard error of :mod:`aucmax.stream.race`.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from aucmax.core.products import times
 from aucmax.core.rows import Float, Rows, n_rows
 from aucmax.core.threads import one_thread
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.online.engine.feature_table import W
 from aucmax.stream.members import resized
@@ -80,12 +80,11 @@ class DriftMonitor:
         if drift.found and not self.sums[5]:
             self.sums[5] = 1.0
             half_life = _one_digit(int(rows) / _HALF_LIVES)
-            warnings.warn(
+            warn_user(
                 f"The stream changes: by row {int(rows):,}, the AUC of the latest "
                 f"weights is {drift.gain:.3f} above that of the averaged weights. Set "
                 f"half_life, for example half_life={half_life} rows.",
                 DataWarning,
-                stacklevel=6,
             )
 
 

@@ -5,7 +5,6 @@ values, one-hot features, hashed features. The matrix is dense if all features a
 numbers, else CSR.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.tables.cells import (
     FIRST_SECOND,
@@ -404,11 +404,10 @@ def warn_of_unknown(unknown: Counter[str]) -> None:
         f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
         for name, count in sorted(unknown.items())
     )
-    warnings.warn(
+    warn_user(
         "Categories without a feature of their own, because they were rare in "
         f"training or are new: {counts}.",
         DataWarning,
-        stacklevel=3,
     )
 
 
@@ -418,11 +417,10 @@ def _warn_of_malformed(malformed: Counter[str]) -> None:
     counts = ", ".join(
         f"{count:,} in {name!r}" for name, count in malformed.most_common(_SHOWN)
     )
-    warnings.warn(
+    warn_user(
         f"Malformed cells count as missing: {counts}. To keep them as categories, "
         "make the column categorical.",
         DataWarning,
-        stacklevel=4,
     )
 
 

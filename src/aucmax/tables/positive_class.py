@@ -1,10 +1,10 @@
 """Warning if the labels suggest that the other class is the positive one."""
 
-import warnings
 from typing import Any
 
 from numpy.typing import NDArray
 
+from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.tables.label_meanings import higher
 
@@ -22,9 +22,8 @@ def check_positive(classes: NDArray[Any], share: float) -> None:
     meant = higher(low, high)
     if meant == low or (meant is None and share > 0.5):
         why = "as its name suggests" if meant else f"{1.0 - share:.1%} of the rows"
-        warnings.warn(
+        warn_user(
             f"The positive class is {high!r}, the larger label, as in scikit-learn. "
             f"If it should be {low!r}, {why}, fit to y == {low!r}.",
             DataWarning,
-            stacklevel=4,
         )
