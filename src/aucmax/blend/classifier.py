@@ -43,7 +43,7 @@ from aucmax.blend.goal import reach
 from aucmax.blend.honest_estimate import HonestEstimate
 from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
 from aucmax.blend.importance import held_out_samples
-from aucmax.blend.leaks import warn_of_leaks
+from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     encode_table,
@@ -318,7 +318,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         design = self._design(columns, groups)
         with model_tasks(self, X, y) as tell:
             self._fit_or_restore(X, y, sample_weight, design, progress=tell)
-        if not design.kind and self.encoder_ is not None:
+        if self.time is not None:
+            warn_of_later_dates(first_columns(X), str(self.time))
+        elif not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             self.hints_ = find_structure(first_columns(X), positive)
         return self

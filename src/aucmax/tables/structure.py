@@ -15,6 +15,9 @@ _GROUP = re.compile(
     r"|account|device|card|merchant|household|policy|tailnum|agent|location)$|[a-z]Id$",
     re.I,
 )
+_YEAR, _MONTH = (
+    re.compile(rf"(^|[^a-z]){word}([^a-z]|$)", re.I) for word in ("year", "month")
+)
 _MOST_ROWS = 20_000  # that are looked at
 _LEAST_SHARE = 0.001  # of distinct values among the rows
 _MOST_SHARE = 0.8
@@ -57,15 +60,28 @@ def find_structure(
     """
     found = []
     labels = positive[:_MOST_ROWS].astype(float)
+    months = [name for name in columns if _MONTH.search(name)]
     for name, values in columns.items():
         some = values[:_MOST_ROWS]
         if moments(some) is not None:
             found.append(Hint(name, "time", "has dates"))
+        elif months and _YEAR.search(name) and _are_years(some):
+            reason = f"has years, and {months[0]!r} months (join them in one column)"
+            found.append(Hint(name, "time", reason))
         elif _increases(some):
             found.append(Hint(name, "time", "increases from row to row"))
         elif _GROUP.search(name) and (reason := _agreement(some, labels)):
             found.append(Hint(name, "group", reason))
     return found
+
+
+def _are_years(values: NDArray[Any]) -> bool:
+    try:
+        years = np.unique(values.astype(float))
+    except (TypeError, ValueError):
+        return False
+    whole = np.array_equal(years, np.round(years))
+    return bool(whole and years.size > 1 and years[0] >= 1900 and years[-1] <= 2100)
 
 
 def _increases(values: NDArray[Any]) -> bool:
