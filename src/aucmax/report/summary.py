@@ -124,7 +124,7 @@ def summarise(
     if probability is None and main.min() >= 0.0 and main.max() <= 1.0:
         probability = main
     p = None if probability is None else as_scores(probability, positive.size)
-    points = [confusion(ranking, at, level) for at in _positions(ranking)]
+    points = [confusion(ranking, at, level) for at in _positions(ranking, threshold)]
     models = []
     for name, one in rankings.items():
         test = None
@@ -170,8 +170,11 @@ def summarise(
     )
 
 
-def _positions(ranking: Steps) -> list[int]:
-    """Return the steps that the slider stops at, dense at the top of the ranking."""
+def _positions(ranking: Steps, threshold: Threshold | None) -> list[int]:
+    """Return the steps that the slider stops at, dense at the top of the ranking.
+
+    The promised threshold is one of them.
+    """
     called = ranking.tp + ranking.fp
     n = float(called[-1])
     wanted = np.unique(np.round(np.geomspace(1.0, n, _ALERTS)))
@@ -179,7 +182,10 @@ def _positions(ranking: Steps) -> list[int]:
     shares = np.linspace(0.0, 1.0, _RATES)
     for counts in (ranking.tp, ranking.fp):
         found.append(np.searchsorted(counts, shares * counts[-1], side="left") + 1)
-    every = np.unique(np.concatenate([[0, called.size], *found]))
+    ends = [0, called.size]
+    if threshold is not None:
+        ends.append(int(np.count_nonzero(ranking.thresholds >= threshold.value)))
+    every = np.unique(np.concatenate([ends, *found]))
     return np.minimum(every, called.size).tolist()
 
 
