@@ -126,18 +126,17 @@ class RandomFourier(KernelMap):
         return draws if self.kind == "cos" else 2 * draws
 
     def _mapper(self, dtype: Any) -> Job:
-        directions = self.directions_.astype(dtype, copy=False)
         phases = self.phases_.astype(dtype, copy=False)
-        size = directions.dtype.type(1.0 / np.sqrt(len(phases)))
+        size = phases.dtype.type(1.0 / np.sqrt(len(phases)))
         if self.kind == "sincos":
 
             def job(Z: Array) -> Array:
-                angles = Z @ directions
+                angles = (Z @ self.directions_).astype(dtype, copy=False)
                 return np.hstack([np.sin(angles), np.cos(angles)]) * size
         else:
 
             def job(Z: Array) -> Array:
-                angles = Z @ directions
+                angles = (Z @ self.directions_).astype(dtype, copy=False)
                 angles += phases
                 np.cos(angles, out=angles)
                 angles *= np.sqrt(2.0, dtype=dtype) * size

@@ -168,9 +168,8 @@ class KMeansNystroem(KernelMap):
         return self.components_.shape[1]
 
     def _mapper(self, dtype: Any) -> Job:
-        kernel = kernel_of(self.landmarks_.astype(dtype, copy=False))
-        components = self.components_.astype(dtype, copy=False)
-        return lambda Z: kernel(Z) @ components
+        kernel = kernel_of(self.landmarks_, dtype)
+        return lambda Z: kernel(Z) @ self.components_
 
     def _units(self, w: Float) -> Units:
         weights = self.components_ @ w
@@ -181,11 +180,11 @@ class KMeansNystroem(KernelMap):
         return lambda Z: kernel(Z) @ weights
 
 
-def kernel_of(landmarks: Array) -> Job:
+def kernel_of(landmarks: Array, dtype: Any = np.float64) -> Job:
     """Return a function for the Gaussian kernel, σ = 1, with these landmarks.
 
     One product of matrices gives all exponents: (z, 1, -‖z‖²/2) times (u, -‖u‖²/2, 1)
-    is -‖z-u‖²/2.
+    is -‖z-u‖²/2. ``dtype`` is that of the exponential function and the result.
     """
     squares = -0.5 * np.einsum("ij,ij->j", landmarks, landmarks)
     right = np.vstack([landmarks, squares, np.ones_like(squares)])
@@ -195,7 +194,7 @@ def kernel_of(landmarks: Array) -> Job:
         left[:, :-2] = Z
         left[:, -2] = 1.0
         left[:, -1] = -0.5 * np.einsum("ij,ij->i", Z, Z)
-        K = left @ right
+        K = (left @ right).astype(dtype, copy=False)
         return np.exp(K, out=K)
 
     return job

@@ -91,8 +91,7 @@ class Projection(FeatureMap):
         if sparse.issparse(X):
             return product(X, self.directions_).astype(dtype, copy=False)
         out = np.empty((X.shape[0], self.n_features_out), dtype)
-        directions = self.directions_.astype(dtype, copy=False)
-        by_blocks(X, None, lambda Z: Z @ directions, out)
+        by_blocks(X, None, lambda Z: Z @ self.directions_, out)
         return out
 
     def scores(self, X: Any, w: Float) -> Float:
