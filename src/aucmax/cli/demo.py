@@ -217,7 +217,7 @@ def _compare_on_stream(n_rows: int, seed: int, screen: Screen) -> Comparison:
     screen.print(
         f"Generated: {n_rows:,} rows, {_N_FEATURES} features of different scales, "
         f"{100 * _POSITIVES:g} % positive; {len(y_test):,} test rows. AUCStream reads "
-        "raw rows once and keeps none; logistic regression holds all rows in memory."
+        "raw rows once and keeps 30,000 at most; logistic regression holds all rows."
     )
     _show([stream], screen)
     return stream

@@ -444,7 +444,7 @@ def demo(
         file_okay=False,
         writable=True,
     ),
-    rows: int = option(1_000_000, "N", "Rows of the generated stream.", min=1000),
+    rows: int = option(300_000, "N", "Rows of the generated stream.", min=1000),
     seed: int = opt.SEED,
     as_json: bool = opt.JSON,
 ) -> None:
