@@ -28,6 +28,9 @@ def rows():
         ("precision@k=100", goals.PrecisionAtTop(100)),
         ("precision@share=0.01", goals.PrecisionAtTop(0.01)),
         ("net_benefit@0.05..0.2", goals.NetBenefit(0.05, 0.2)),
+        # Model files and reports have the text in place of the object.
+        ("precision@k=2000000", goals.PrecisionAtTop(2_000_000)),
+        ("recall@fpr=0.012345678", goals.RecallAtFPR(0.012345678)),
     ],
 )
 def test_texts_and_objects(text, goal):

@@ -107,7 +107,7 @@ class PartialAUC:
         check_share("fpr", self.fpr)
 
     def __str__(self) -> str:
-        return f"pauc@fpr={self.fpr:g}"
+        return f"pauc@fpr={_text(self.fpr)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the standardised partial AUC with its confidence interval."""
@@ -144,7 +144,7 @@ class RecallAtFPR:
         check_share("fpr", self.fpr, "(", ")")
 
     def __str__(self) -> str:
-        return f"recall@fpr={self.fpr:g}"
+        return f"recall@fpr={_text(self.fpr)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the recall with its confidence interval."""
@@ -185,7 +185,7 @@ class PrecisionAtTop:
 
     def __str__(self) -> str:
         kind = "share" if isinstance(self.k, float) else "k"
-        return f"precision@{kind}={self.k:g}"
+        return f"precision@{kind}={_text(self.k)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the precision with its confidence interval."""
@@ -227,7 +227,7 @@ class NetBenefit:
             raise ValueError(f"low={self.low} is above high={self.high}.")
 
     def __str__(self) -> str:
-        return f"net_benefit@{self.low:g}..{self.high:g}"
+        return f"net_benefit@{_text(self.low)}..{_text(self.high)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the net benefit of log-odds with a normal confidence interval."""
@@ -305,6 +305,14 @@ def parse(goal: str | Goal) -> Goal:
     except ValueError as error:
         raise ValueError(f"goal={goal!r}: {error}") from None
     raise ValueError(f"goal={goal!r}: {_HELP}.")
+
+
+def _text(number: float) -> str:
+    """Return a number as text that :func:`parse` reads as the same number."""
+    if not isinstance(number, float):
+        return str(number)
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _number(text: str, percent: str) -> float:

@@ -28,7 +28,15 @@ from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval, normal_quantile, wilson
 from aucmax.metrics.roc_steps import check_level, check_share
 
-__all__ = ["NotAchievableError", "Promise", "Threshold", "choose", "parse"]
+__all__ = [
+    "NotAchievableError",
+    "Promise",
+    "Threshold",
+    "Verdict",
+    "choose",
+    "parse",
+    "verify",
+]
 
 _FORM = re.compile(
     r"\s*(recall|fpr|precision|alerts|cost)\s*(>=|<=|=)\s*([\d.eE+-]+)\s*(%)?"

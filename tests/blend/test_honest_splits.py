@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 import aucmax
@@ -126,6 +127,8 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
         model = AUCClassifier([BAM()], time="when", random_state=0).fit(rare, y)
     last = when >= cuts[3]
     assert model.auc_ == auc_interval(y[last], model.out_of_fold_[last])
+    assert "95 % confidence interval" in model.estimate()
+    assert "prediction" not in model.estimate()
     plain = AUCClassifier([BAM()], random_state=0).fit(frame, y)
     assert model.auc_.value < plain.auc_.value - 0.02
     assert any("time='when'" in str(hint) for hint in plain.hints_)
@@ -136,6 +139,19 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
         AUCClassifier([BAM()], time="when", cv=3).fit(frame, y)
     with pytest.raises(ValueError, match="no column 'date'"):
         AUCClassifier([BAM()], time="date").fit(frame, y)
+
+
+def test_rows_of_weight_zero_do_not_count_in_blocks(drifting):
+    frame, y = drifting
+    weight = np.ones(len(y))
+    weight[-300:][~y[-300:]] = 0.0  # the last blocks have one class
+    model = AUCClassifier([BAM()], time="when", random_state=0)
+    model.fit(frame, y, sample_weight=weight)
+    used = weight > 0.0
+    alone = AUCClassifier([BAM()], time="when", random_state=0)
+    alone.fit(frame[used], y[used], sample_weight=weight[used])
+    assert model.auc_ == alone.auc_
+    assert_array_equal(model.out_of_fold_[used], alone.out_of_fold_)
 
 
 def test_random_and_honest_splits_are_compared(drifting, tmp_path):
@@ -292,3 +308,7 @@ def test_dates_after_the_time_of_the_row_are_named(share):
     if found:
         later = np.mean(closed > day)
         assert f"has dates after 'day' in {later:.1%} of the rows" in found[0]
+    model.set_params(drop=["closed"])
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        model.fit(table, rng.random(n) < 0.5)
+    assert not any("closed" in str(one.message) for one in caught)

@@ -46,6 +46,14 @@ def test_stability_of_the_same_population():
     assert np.mean(found) == pytest.approx(9 * (1 / 400 + 1 / 600), rel=0.15)
 
 
+def test_stability_of_flags_does_not_depend_on_their_sign():
+    old, new = np.arange(1000) < 950, np.arange(1000) < 500
+    found = stability_index(old, new)
+    assert found.edges.tolist() == [0.0]
+    assert found.value > 1.0
+    assert found.value == pytest.approx(stability_index(~old, ~new).value)
+
+
 @pytest.mark.parametrize("old", [[1.0] * 9, [np.nan] * 9, [-np.inf, 0.0, np.inf] * 3])
 def test_stability_of_odd_columns(old):
     assert stability_index(old, old).value == 0.0

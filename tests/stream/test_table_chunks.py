@@ -118,6 +118,10 @@ def test_many_categories_in_chunks_and_from_files(tmp_path):
     assert (tmp_path / "model 0").read_bytes() == (tmp_path / "model 1").read_bytes()
     with pytest.raises(ValueError, match="before the first row"):
         model.set_categories(encoder.category_of_feature)
+    model = AUCStream()
+    model.set_categories(encoder.category_of_feature[:-1])
+    with pytest.raises(ValueError, match="set_categories was given shape"):
+        model.partial_fit(X[:100], y[:100])
 
 
 def test_many_categories_are_exported_to_onnx(tmp_path):

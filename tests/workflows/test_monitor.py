@@ -9,9 +9,11 @@ import pytest
 from scipy.special import expit
 
 import aucmax
-from aucmax import report
+from aucmax import BAM, AUCClassifier, report
 from aucmax.metrics import auc, expected_auc, stability_index
 from aucmax.report import UnlabelledRows
+from aucmax.report.monitoring import monitor
+from aucmax.tables.periods import MISSING
 from helpers.commands import invoke
 
 
@@ -101,6 +103,54 @@ def test_rows_without_labels_are_left_out_without_a_report(files):
     assert found["rows"] == (new.y != "").sum()
     assert found["monitoring"] is None
     assert "left out for want of a label" in result.stderr
+
+
+def test_rows_without_labels_do_not_hide_the_training_rows(files, tmp_path):
+    _, train, _ = files
+    late = train.assign(y=train.y.astype(object))
+    late.loc[[3, 10], "y"] = ""
+    late.to_csv(tmp_path / "late.csv", index=False)
+    options = "--label", "y", "--algorithm", "AUCClassifier", "--input", "drop=day"
+    made = invoke("train", tmp_path / "late.csv", "-o", tmp_path / "m", *options)
+    assert made.exit_code == 0, made.stderr
+    late[:700].to_csv(tmp_path / "part.csv", index=False)
+    for options in ((), ("--report", tmp_path / "r.html")):
+        result = invoke("evaluate", tmp_path / "m", tmp_path / "part.csv", *options)
+        assert result.exit_code == 0, result.stderr
+        assert "the model was trained on rows of" in result.stderr
+
+
+def test_labels_are_read_beside_rows_without_one(tmp_path):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=300)
+    y = x + rng.normal(size=300) > 0.0
+    frame = pd.DataFrame({"x": x, "kind": rng.choice(["a", "b"], 300)})
+    model = AUCClassifier([BAM()], random_state=0).fit(frame, y)
+    model.save(tmp_path / "m")
+    answer = np.where(y, "yes", "no")
+    answer[:40] = ""
+    frame.assign(paid=answer).to_csv(tmp_path / "new.csv", index=False)
+    command = ["evaluate", tmp_path / "m", tmp_path / "new.csv", "--label", "paid"]
+    command += ["--json", "--report", tmp_path / "r.html"]
+    result = invoke(*command)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["rows"], found["monitoring"]["unlabelled"]) == (260, 40)
+    frame.assign(paid="").to_csv(tmp_path / "new.csv", index=False)
+    result = invoke(*command)
+    assert result.exit_code == 1
+    assert "300 rows were left out for want of a label" in result.stderr
+
+
+def test_rows_without_a_date_are_no_late_period():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1200)
+    y = x + rng.normal(size=1200) > 0.0
+    month = np.repeat(["2024-01", "2024-02", "2024-03", MISSING], 300)
+    score = np.where(month == MISSING, -x, x)
+    found = monitor(y, score, period=month)
+    assert found.advice == monitor(y[:900], x[:900], period=month[:900]).advice
+    assert "not needed yet" in found.advice
 
 
 def test_a_period_may_have_no_labels_at_all(tmp_path):

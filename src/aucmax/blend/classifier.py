@@ -319,7 +319,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         with model_tasks(self, X, y) as tell:
             self._fit_or_restore(X, y, sample_weight, design, progress=tell)
         if self.time is not None:
-            warn_of_later_dates(first_columns(X), str(self.time))
+            used = () if self.encoder_ is None else self.encoder_.schema.needed()
+            warn_of_later_dates(first_columns(X), str(self.time), used)
         elif not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             self.hints_ = find_structure(first_columns(X), positive)
@@ -397,7 +398,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         n_rounds, budget = 1, self.time_budget
         cv = self.cv
         if design.time is not None:
-            cv = time_splits(design, self.gap, self._dated, signed > 0.0)
+            chosen = design.chosen(present)
+            splits = time_splits(chosen, self.gap, self._dated, rows.signed > 0.0)
+            cv = [[np.flatnonzero(present)[part] for part in split] for split in splits]
         elif cv is None:
             cv = _FOLDS if len(rows.signed) <= MANY_ROWS else _FEW_FOLDS
         if budget is not None and isinstance(cv, Integral):
@@ -423,7 +426,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.leaderboard_, self.hints_ = result.leaderboard, []
         honest = HonestEstimate(design.chosen(present), rows, rounds[0])
         self.auc_ = honest.interval(result.scores, result.auc)
-        self._design_kind = design.kind
+        self._design_kind = honest.kind
         self.splits_ = honest.compare(members, fitted, seed, n_jobs)
         warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}

@@ -27,7 +27,7 @@ def estimate(auc: AUCInterval, design: str) -> str:
             "held-out rows"
         )
     what, where, blocks = {
-        "time": ("a later period", "the last fifth of the time", "the last periods"),
+        "time": ("a later period", "the last two blocks in time", "the blocks"),
         "group": ("other groups", "groups not trained on", "groups"),
     }[design]
     return (

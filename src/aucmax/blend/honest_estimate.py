@@ -38,6 +38,12 @@ class HonestEstimate:
     rows: TrainingRows
     folds: Sequence[Fold]
 
+    @property
+    def kind(self) -> str:
+        """What the interval predicts; "" if one block does not tell about others."""
+        several = sum(len(fold.test) > 0 for fold in self.folds) > 1
+        return self.design.kind if several else ""
+
     def interval(self, scores: Float, found: AUCInterval) -> AUCInterval:
         """Return the AUC with an interval for later rows, or for other groups.
 

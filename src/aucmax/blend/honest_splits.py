@@ -66,10 +66,10 @@ def time_splits(
     """Return forward splits: up to five test blocks, each after its training rows.
 
     They are tenths of the rows of the later half. A block ends at a moment, not within
-    one, and is joined with the next one if it has too few rows of a class. Training
-    rows are older than the block by more than ``gap``, in days for dates. Rows without
-    a time are training rows. With groups, training rows of a group in the test block
-    are left out.
+    one, and is joined with the one before it if it has too few rows of a class; the
+    first one is then not tested. Training rows are older than the block by more than
+    ``gap``, in days for dates. Rows without a time are training rows. With groups,
+    training rows of a group in the test block are left out.
     """
     time, group = design
     assert time is not None
@@ -102,6 +102,6 @@ def time_splits(
     raise ValueError(
         "time: there is no moment in the later half of the rows with both classes "
         f"after it and {_TRAINED} rows of each class before it"
-        + (f", {gap:g} or more earlier" if gap else "")
-        + ". Leave out time, or give cv."
+        + (f", more than {gap:g} earlier. Reduce gap, or leave" if gap else ". Leave")
+        + " out time."
     )

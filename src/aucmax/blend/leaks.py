@@ -1,6 +1,6 @@
 """Columns that tell the label: a warning before anyone trusts the AUC."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,13 +121,16 @@ def warn_of_leaks(
         warn_user(str(leak), DataWarning)
 
 
-def warn_of_later_dates(columns: Mapping[str, NDArray[Any]], time: str) -> None:
-    """Warn of columns with dates at least a day after the column ``time``."""
+def warn_of_later_dates(
+    columns: Mapping[str, NDArray[Any]], time: str, features: Collection[str]
+) -> None:
+    """Warn of ``features`` with dates at least a day after the column ``time``."""
     now = moments(columns[time]) if time in columns else None
     if now is None:
         return
     for name, values in columns.items():
-        dates = moments(values) if name != time else None
+        used = name != time and name in features
+        dates = moments(values) if used else None
         if dates is None:
             continue
         later = float(np.mean(dates - now >= np.timedelta64(1, "D")))

@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from aucmax.base.expression import ScoreExpression
+from aucmax.blend.blended_model import BlendedModel
 from aucmax.cli.terminal import (
     Screen,
     columns_table,
@@ -20,7 +21,6 @@ from aucmax.cli.terminal import (
     table,
 )
 from aucmax.io.feature_scales import Spreads
-from aucmax.metrics.decimals import with_interval
 from aucmax.storage.model_file import VERSION
 from aucmax.tables.hashed_names import Word
 from aucmax.workflows.kept_promise import training_goal
@@ -74,6 +74,7 @@ def describe(path: Path) -> dict[str, Any]:
         },
         "chosen": _chosen(estimator),
         "auc": getattr(estimator, "auc_", None),
+        "estimate": _estimate(estimator),
         "goal": goal.to_json() if goal is not None else None,
         "training": recipe.get("training"),
         "judged": recipe.get("judged"),
@@ -167,7 +168,7 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
         "class": found["class"],
         "parameters": ", ".join(f"{k}={v}" for k, v in found["parameters"].items()),
         "chosen": found["chosen"] and _choice(**found["chosen"]),
-        "AUC": found["auc"] and _estimate(found),
+        "AUC": found["estimate"],
         "goal": goal and f"{goal['goal']}: {cross_validated(*goal['value'])}",
         "threshold": _threshold(goal) if "threshold" in goal else None,
         "positive": found["task"] if training else f"{found['task']} ({classes})",
@@ -205,13 +206,11 @@ def _weights_table(entries: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _estimate(found: dict[str, Any]) -> str:
-    params = found["parameters"]
-    later = "a later period" if params.get("time") else "other groups"
-    value, low, high = with_interval(*found["auc"][:3])
-    if params.get("time") or params.get("group"):
-        return f"{value}, 95 % prediction interval for {later} {low} to {high}"
-    return cross_validated(*found["auc"][:3])
+def _estimate(estimator: Any) -> str | None:
+    """Return the AUC of a blend in training, and what its interval promises."""
+    if not isinstance(estimator, BlendedModel):
+        return None
+    return estimator.estimate().removeprefix("AUC ")
 
 
 def _threshold(goal: dict[str, Any]) -> str:

@@ -73,13 +73,21 @@ def stability_index(
 
 
 def quantile_edges(values: NDArray[np.float64], bins: int = 10) -> NDArray[np.float64]:
-    """Return the upper edges of bins with equally many rows, without the last one."""
+    """Return the upper edges of bins with equally many rows, without the last one.
+
+    If the largest value is as frequent as a bin, as in a column of zeros and many ones,
+    it has a bin of its own.
+    """
     whole = values[~np.isnan(values)]
     if not whole.size:
         return np.empty(0)
     places = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    edges = np.unique(np.quantile(whole, places, method="inverted_cdf"))
-    found: NDArray[np.float64] = edges[edges < whole.max()]
+    edges = np.quantile(whole, places, method="inverted_cdf")
+    largest = whole.max()
+    below = whole[whole < largest]
+    if edges[-1] == largest and below.size:
+        edges = np.append(edges, below.max())
+    found: NDArray[np.float64] = np.unique(edges[edges < largest])
     return found
 
 

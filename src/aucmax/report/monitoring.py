@@ -15,6 +15,7 @@ from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.groups import auc_by_group
 from aucmax.metrics.intervals import Interval
 from aucmax.metrics.monitoring import expected_auc, stability_index
+from aucmax.tables.periods import MISSING
 
 _FEW_PERIODS = 3  # too few for advice
 _DROP, _SHIFT = 0.01, 0.25  # of AUC and of the stability index, for training again
@@ -77,6 +78,8 @@ def monitor(
     later = UnlabelledRows(np.empty(0)) if unlabelled is None else unlabelled
     scores = np.asarray(later.scores, np.float64)
     reference = None if probability is None else (positive, probability)
+    if reference is None:
+        later = later._replace(probability=None)
     expected, doubt = _expected(later.probability, reference, level)
     periods, advice = [], ""
     if period is not None:
@@ -84,14 +87,14 @@ def monitor(
         periods = _periods(positive, score, names, level)
         if scores.size and later.time is not None:
             first = score[names == periods[0].name]
-            periods = _with_unlabelled(periods, later, reference, first, level)
+            periods = _with_unlabelled(periods, later, first, level)
         advice = _advice(positive, score, names, columns)
     return Monitoring(periods, list(columns), scores.size, expected, doubt, advice)
 
 
 def _expected(probability: Any, reference: Any, level: float) -> tuple[Any, str]:
     """Return the expected AUC, and why it may be wrong."""
-    if probability is None or reference is None or not len(probability):
+    if probability is None or not len(probability):
         return None, ""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -123,7 +126,6 @@ def _periods(
 def _with_unlabelled(
     periods: Sequence[Period],
     later: UnlabelledRows,
-    reference: Any,
     first: Any,
     level: float,
 ) -> list[Period]:
@@ -140,7 +142,7 @@ def _with_unlabelled(
         if one is None:
             shift = stability_index(first, scores[here]).value
             one = Period(str(name), 0, 0, _NO_AUC, shift, 0, None)
-        expected, _ = _expected(p, reference, level)
+        expected, _ = _expected(p, None, level)  # all rows tell of the doubt
         rows = int(np.count_nonzero(here))
         known[str(name)] = one._replace(unlabelled=rows, expected=expected)
     return [known[name] for name in sorted(known)]
@@ -153,7 +155,7 @@ def _advice(
     columns: Sequence[ColumnShift],
 ) -> str:
     """Return whether to train again, from the first and the last third of the time."""
-    names = np.unique(period)
+    names = np.unique(period[period != MISSING])
     if names.size < _FEW_PERIODS:
         return ""
     third = names.size // 3

@@ -244,8 +244,6 @@ class AUCStream(StreamState):
         if first:
             self.recipe_ = None
             self.encoder_ = fit_encoder(X) if is_table(X) else None
-            if self.encoder_ is not None:
-                self._category = self.encoder_.category_of_feature
         if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
             return X
         return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
@@ -254,7 +252,7 @@ class AUCStream(StreamState):
         """Set which features are the one-hot features of a categorical column.
 
         In rows of more than 2000 features, trees take a column with many categories as
-        one column. ``partial_fit`` of a data frame sets this itself.
+        one column. A data frame needs no call: its columns are known.
 
         Parameters
         ----------
@@ -263,7 +261,7 @@ class AUCStream(StreamState):
         """
         if "_race" in vars(self):
             raise ValueError("set_categories must be called before the first row.")
-        self._category = category
+        self._category = np.asarray(category)
 
     def _as_frame(self, X: Any) -> Any:
         if self.encoder_ is None:

@@ -47,6 +47,14 @@ class StreamState(Ranker):
 
         ``fourier`` is for models of version 0.1.0, which had no trees.
         """
+        category = self._category
+        if self.encoder_ is not None:
+            category = self.encoder_.category_of_feature
+        elif category is not None and category.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"set_categories was given shape {category.shape}, but rows have "
+                f"{self.n_features_in_} features."
+            )
         members = candidates(fourier, self.half_life is not None, seed)
         for member in members:
             member.prepare(self.n_features_in_)
@@ -55,8 +63,8 @@ class StreamState(Ranker):
         self._trees, self._blend = None, Race.of(1)
         if self.nonlinear and not fourier:
             columns = TreeColumns.numbers(self.n_features_in_)
-            if self._category is not None:
-                columns = TreeColumns(self._category)
+            if category is not None:
+                columns = TreeColumns(category)
             self._trees = TreeMember(columns, int(self.reservoir), self.half_life, seed)
         self._served = ServedScores.start(count, late=self._trees is not None)
         self._drift = DriftMonitor(members[0].learner)

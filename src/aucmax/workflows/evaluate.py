@@ -205,10 +205,6 @@ def collect(
     bins, later_bins, later = [], [], []
     heads: dict[str, Any] = {}
     for batch, batch_scores in scored(model, source, watch):
-        if batch_scores.size and batch.file not in heads:
-            heads[batch.file] = batch.rows[:HEAD]
-        if batch.labels is not None and not task.settled:
-            task = task.settle(batch.labels)
         places = _bins(model, histograms, batch)
         if (without := batch.without_label()).any():
             later.append(batch_scores[without])
@@ -217,6 +213,10 @@ def collect(
                 waiting.add(batch.extra[time][without])
             batch = _with_label(batch, ~without)
             batch_scores, places = batch_scores[~without], places[~without]
+        if batch_scores.size and batch.file not in heads:
+            heads[batch.file] = batch.rows[:HEAD]
+        if batch.labels is not None and not task.settled:
+            task = task.settle(batch.labels)
         labelled = batch.labelled(task)
         bad.take(labelled.malformed)
         bad.unlabelled += labelled.unlabelled
@@ -228,6 +228,7 @@ def collect(
         for name, reader in readers.items():
             reader.add(labelled.extra[name])
     if not any(part.size for part in scores):
+        bad.unlabelled += sum(part.size for part in later)
         remark = bad.remark()
         reason = f"; {remark}" if remark else "."
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
