@@ -3,8 +3,8 @@ Fraud alerts with a review capacity
 ===================================
 
 A team can check 2 % of the transactions. `goal="precision@share=0.02"` reports the
-precision of these alerts with a confidence interval, and chooses a threshold that calls
-at most 2 % of new rows, with a confidence of 95 %.
+precision of these alerts with a confidence interval, and chooses a threshold: with a
+confidence of 95 %, at most 2 % of new rows are above it.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ print(f"alerts: {alerts.mean():.2%}, precision: {y_test[alerts].mean():.2f}")
 display = GainsDisplay.from_estimator(model, X_test, y_test)
 found = y_test[alerts].sum() / y_test.sum()
 display.ax_.plot(alerts.mean(), found, "o", color="black")
-display.ax_.annotate(
+_ = display.ax_.annotate(
     f"capacity: {found:.0%} of the frauds",
     (alerts.mean(), found),
     xytext=(0.15, found),
