@@ -288,7 +288,8 @@ def test_years_with_months_are_hinted_at():
     columns = {"arrival_year": years, "arrival month": months, "yearly_income": years}
     (hint,) = find_structure(columns, y)
     assert hint.column == "arrival_year"
-    assert "'arrival month' months (join them in one column)" in str(hint)
+    assert "'arrival month' months" in str(hint)
+    assert "join both in one column" in hint.command_line()
     assert find_structure({"year": years}, y) == []
     assert find_structure({"year": years - 2000, "month": months}, y) == []
 

@@ -19,7 +19,6 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
 from aucmax.blend.callbacks import CallbackSupportMixin, model_tasks, with_callbacks
@@ -391,9 +390,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         X, signed = self._encoded(X, y, sample_weight, encoder)
         present = signed != 0.0
         X = X if present.all() else X[present]
-        equal = Repeats.among(X, signed[present] > 0.0)
         weighted = sample_weight is not None or self.class_weight is not None
         self._layout, table = self._layout.fit(X, signed[present] > 0.0, seed)
+        equal = self._layout.repeats(X, signed[present] > 0.0)
         rows = TrainingRows(table, signed[present], weighted)
         n_rounds, budget = 1, self.time_budget
         cv = self.cv

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.base.duplicate_rows import Repeats
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
 from aucmax.storage.storable import whole_numbers
+from aucmax.tables.structure import order_tells
 
 WIDE = 2000  # features; wider sparse rows have no columns, unless a table was encoded
 
@@ -17,7 +19,7 @@ class RowLayout(NamedTuple):
     """What an encoded row consists of: columns, and words of texts after them."""
 
     width: int  # of a row
-    levels: NDArray[np.int64]  # codes of each column, 0 for numbers
+    levels: NDArray[np.int64]  # codes of each column, 0 for numbers, -1: left out
     codes: IntegerCodes
     view: FeatureView | None  # None if there are no columns
 
@@ -25,8 +27,8 @@ class RowLayout(NamedTuple):
     def of(cls, X: Any, levels: list[int] | None) -> "RowLayout":
         """Return the layout before it is fitted.
 
-        ``levels`` are those of an encoder; without one, all features are columns of
-        numbers, unless rows are wide and sparse.
+        ``levels`` are those of an encoder, -1 for identifiers; without one, all
+        features are columns of numbers, unless rows are wide and sparse.
         """
         if levels is None:
             wide = sparse.issparse(X) and X.shape[1] > WIDE
@@ -39,20 +41,39 @@ class RowLayout(NamedTuple):
         """Find how columns become features; return the rows as members see them."""
         if not len(self.levels):
             return self, self.rows(X)
-        columns, words = self._split(X)
-        codes = IntegerCodes.fit(columns, self.levels, positive, seed)
-        levels = np.concatenate([self.levels, codes.levels])
+        own = self.levels.copy()
+        for j in np.flatnonzero(own < 0):
+            values = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
+            own[j] = 0 if order_tells(values, positive) else -1
+        fitted = self._replace(levels=own)
+        columns, words = fitted._split(fitted.without_identifiers(X))
+        known = np.maximum(own, 0)
+        codes = IntegerCodes.fit(columns, known, positive, seed)
         columns = codes.transform(columns)
-        view = FeatureView.fit(columns, levels)
-        fitted = self._replace(codes=codes, view=view)
-        return fitted, TableRows(columns, view, words)
+        view = FeatureView.fit(columns, np.concatenate([known, codes.levels]))
+        return fitted._replace(codes=codes, view=view), TableRows(columns, view, words)
 
     def rows(self, X: Any) -> TableRows:
         """Return encoded rows as members see them."""
         if self.view is None:
             return TableRows(None, None, X)
-        columns, words = self._split(X)
+        columns, words = self._split(self.without_identifiers(X))
         return TableRows(self.codes.transform(columns), self.view, words)
+
+    def without_identifiers(self, X: Any) -> Any:
+        """Return the rows with zeros in the columns that are left out."""
+        left_out = np.flatnonzero(self.levels < 0)
+        if not len(left_out):
+            return X
+        if sparse.issparse(X):
+            kept = ~np.isin(X.indices, left_out)
+            rows = sparse.csr_array((X.data * 1, X.indices, X.indptr), X.shape)
+            rows.data[~kept] = 0.0
+            rows.eliminate_zeros()
+            return rows
+        rows = X.copy()
+        rows[:, left_out] = 0.0
+        return rows
 
     def _split(self, X: Any) -> tuple[Any, Any]:
         """Return the columns and the words, if there are any."""
@@ -61,6 +82,10 @@ class RowLayout(NamedTuple):
         width = len(self.levels)
         words = X[:, width:] if X.shape[1] > width else None
         return X[:, :width].toarray(), words
+
+    def repeats(self, X: Any, positive: NDArray[np.bool_]) -> Repeats:
+        """Return the equal rows, identifiers aside."""
+        return Repeats.among(self.without_identifiers(X), positive)
 
     def may_lack(self, X: Any) -> bool:
         """Return whether values of such rows may be missing; not those of a matrix."""
@@ -89,7 +114,7 @@ class RowLayout(NamedTuple):
             none = np.zeros(width if width <= WIDE else 0)
             old = {"encoded_levels": none, "levels": none, "onehot": np.zeros(0)}
             arrays = {**arrays, **NO_CODES._asdict(), **old}
-        levels = whole_numbers("levels", arrays["encoded_levels"], 0, 1 << 31)
+        levels = whole_numbers("levels", arrays["encoded_levels"], -1, 1 << 31)
         if levels.ndim != 1 or len(levels) > width:
             raise ValueError(f"'encoded_levels' has shape {levels.shape}.")
         codes, view = IntegerCodes.restored(arrays, max(len(levels), 1)), None

@@ -170,7 +170,7 @@ def _boosting(X: Any, y: NDArray[Any], X_test: Any, seed: int) -> NDArray[Any]:
     from aucmax.tables.schema import Overrides
 
     encoder = TableEncoder.fit(X, Overrides(encode="codes", missing="keep"))
-    categories = np.flatnonzero(encoder.schema.n_levels).tolist()
+    categories = np.flatnonzero(np.greater(encoder.schema.n_levels, 0)).tolist()
     model = build("lightgbm", seed, is_sparse=False).set_params(n_estimators=200)
     model.fit(encoder.transform(X), y, categorical_feature=categories)
     scores: NDArray[Any] = model.predict_proba(encoder.transform(X_test))[:, 1]

@@ -2,7 +2,9 @@
 
 A column of numbers with a few malformed cells stays numeric, and the first such cell is
 a malformed line: it never becomes a category silently. Identifiers, constants and empty
-columns are left out; this is reported, and naming the column includes it.
+columns are left out; this is reported, and naming the column includes it. The number of
+a policy or a customer may tell when the row was made: AUCClassifier tests whether the
+order of such an identifier tells the label.
 """
 
 import re
@@ -40,9 +42,9 @@ _ROWS_A_VALUE, _MANY = 50, 2000  # … or one per so many rows, up to this numbe
 _WORDS = 4.0  # mean number of words from which a column is text
 _LOOKED_AT = 2000  # distinct values from which a number format is found
 _TAIL = 1 << 18  # most hashed features for the other values of a category
-_NAMED_ID = re.compile(
-    r"(.*[_\s.-])?(id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|unnamed:.*|"
-    r".*(nr|num|number)(_.*)?|",
+_ROW_NUMBER = re.compile(r"id|uuid|guid|index|key|row|no|unnamed:.*|", re.IGNORECASE)
+NAMED_ID = re.compile(
+    r".*[_\s.-](id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|.*(nr|num|number)(_.*)?",
     re.IGNORECASE,
 )
 _INDEX = re.compile(r"__index_level_\d+__")  # the index of pandas in Parquet files
@@ -79,12 +81,14 @@ class Column:
     low: float = 0.0  # 1 % quantile of the numbers …
     high: float = 0.0  # … and 99 % quantile; both zero if unknown
     kept: bool = False  # whether categories are codes and missing values stay missing
+    ordered: bool = False  # an identifier of digits, whose order may tell the label
 
     @property
     def became(self) -> str:
         """Features built from it, for a report."""
         if self.role in LEFT_OUT:
-            return "left out"
+            tested = self.kept and self.ordered
+            return "1 feature, if its order tells the label" if tested else "left out"
         if self.kept and self.role in (CATEGORY, YES_NO):
             return "codes" if self.role == CATEGORY else "0 or 1"
         if self.role in (CATEGORY, YES_NO):
@@ -213,8 +217,13 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
     numbers = numbers[~np.isnan(numbers)]
     if _constant(sample, facts):
         return Column(role=CONSTANT, **facts)
-    if _counts_rows(name, numbers, facts["rows"]):
-        return Column(role=IDENTIFIER, **facts)
+    named = bool(NAMED_ID.fullmatch(name))
+    if _identify_rows(numbers, facts["rows"]):
+        # Rows of a sample are neighbours, except where a part of the data begins.
+        counts_rows = np.mean(np.diff(numbers) == 1.0) > _MOSTLY
+        if named or counts_rows or _ROW_NUMBER.fullmatch(name):
+            column = _as_number(sample, facts)
+            return replace(column, role=IDENTIFIER, ordered=named)
     return _as_number(sample, facts)
 
 
@@ -233,15 +242,11 @@ def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
     return enough and facts["distinct"] == 1 and not sample.missing
 
 
-def _counts_rows(name: str, numbers: NDArray[np.float64], rows: int) -> bool:
-    """Return whether numbers identify rows."""
+def _identify_rows(numbers: NDArray[np.float64], rows: int) -> bool:
+    """Return whether numbers are whole, and different in every row."""
     if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
         return False
-    if len(np.unique(numbers)) < rows:
-        return False
-    # Rows of a sample are neighbours, except where a part of the data begins.
-    steps = np.mean(np.diff(numbers) == 1.0)
-    return bool(steps > _MOSTLY) or bool(_NAMED_ID.fullmatch(name))
+    return len(np.unique(numbers)) == rows
 
 
 def _words(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from aucmax.tables.column_kinds import (
     CATEGORY,
     DATE,
+    IDENTIFIER,
     LEFT_OUT,
     NUMBER,
     OTHER,
@@ -131,11 +132,16 @@ class Schema:
 
     @property
     def n_levels(self) -> list[int]:
-        """Number of values of each coded feature; 0 for a number."""
-        numbers = [0] * self.n_numbers
+        """Number of values of each coded feature; 0 for a number.
+
+        It is -1 for an identifier, which is left out unless its order tells the label.
+        """
         if self.encode != "codes":
-            return numbers + [0] * (self.n_features - self.n_numbers)
-        return numbers + [len(values) + 1 for values in self.values]
+            return [0] * self.n_features
+        named = {role["name"] for role in self.roles if role["role"] == IDENTIFIER}
+        plain = [-1 if name in named else 0 for name in self.numbers]
+        parsed = [0] * (self.n_numbers - len(plain))
+        return [*plain, *parsed, *(len(values) + 1 for values in self.values)]
 
     @property
     def n_onehot(self) -> int:
@@ -301,7 +307,8 @@ def make_schema(
         find_role(names[i], samples[i], wanted.get(i), overrides.decimal)
         for i in features
     ]
-    used = [column for column in found if column.role not in LEFT_OUT]
+    coded = overrides.encode == "codes"
+    used = [c for c in found if c.role not in LEFT_OUT or (coded and c.ordered)]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
         raise ValueError("no feature columns are left" + (why and f": {why}"))
@@ -312,7 +319,6 @@ def make_schema(
     auto, notation = overrides.encode == "auto", {c.name: c.notation for c in used}
     if overrides.missing == "impute":  # by means, which only plain numbers have
         notation = {k: v if v != "boolean" else "" for k, v in notation.items()}
-    coded = overrides.encode == "codes"
     if coded:  # yes and no are 1 and 0
         notation |= dict.fromkeys(named(YES_NO), "boolean")
         found = [replace(c, kept=True, values=[], tail=0) for c in found]
@@ -321,7 +327,7 @@ def make_schema(
     return Schema(
         columns=list(names),
         header=header,
-        numbers=[name for name in named(NUMBER) if not notation[name]],
+        numbers=[name for name in named(NUMBER, IDENTIFIER) if not notation[name]],
         categories=named(CATEGORY) if coded else named(CATEGORY, YES_NO),
         texts=named(TEXT),
         label=None if label is None else names[label],

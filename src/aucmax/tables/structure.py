@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.tables.column_kinds import NAMED_ID
 from aucmax.tables.periods import moments
 
 _GROUP = re.compile(
@@ -18,17 +19,19 @@ _GROUP = re.compile(
 _YEAR, _MONTH = (
     re.compile(rf"(^|[^a-z]){word}([^a-z]|$)", re.I) for word in ("year", "month")
 )
+_PART_OF_DATE = re.compile(r"(^|[^a-z])(year|month|week|day|hour)([^a-z]|$)", re.I)
 _MOST_ROWS = 20_000  # that are looked at
 _LEAST_SHARE = 0.001  # of distinct values among the rows
 _MOST_SHARE = 0.8
 _STRONG = 5.0  # standard deviations by which labels agree within groups
+_RANGES, _ROWS_A_RANGE = 32, 50  # of numbers in order: at most, and rows at least
 
 
 class Hint(NamedTuple):
     """A column that may call for other splits."""
 
     column: str
-    kind: str  # "time" or "group"
+    kind: str  # "time", "part of time" or "group"
     reason: str
 
     def __str__(self) -> str:
@@ -40,6 +43,11 @@ class Hint(NamedTuple):
 
     def advice(self, option: str) -> str:
         """Return what was found, and what the option would do."""
+        if self.kind == "part of time":
+            return (
+                f"Column {self.column!r} {self.reason}: if new rows come later than "
+                "these, join both in one column of dates and use it as time."
+            )
         if self.kind == "time":
             return (
                 f"Column {self.column!r} {self.reason}: if new rows come later than "
@@ -66,10 +74,15 @@ def find_structure(
         if moments(some) is not None:
             found.append(Hint(name, "time", "has dates"))
         elif months and _YEAR.search(name) and _are_years(some):
-            reason = f"has years, and {months[0]!r} months (join them in one column)"
-            found.append(Hint(name, "time", reason))
+            reason = f"has years, and {months[0]!r} months"
+            found.append(Hint(name, "part of time", reason))
         elif _increases(some):
             found.append(Hint(name, "time", "increases from row to row"))
+        elif NAMED_ID.fullmatch(name) and _tells_by_order(some, labels > 0.0):
+            reason = "identifies rows, and its order tells the label"
+            found.append(Hint(name, "time", reason))
+        elif _PART_OF_DATE.search(name):
+            continue
         elif _GROUP.search(name) and (reason := _agreement(some, labels)):
             found.append(Hint(name, "group", reason))
     return found
@@ -101,12 +114,38 @@ def _agreement(values: NDArray[Any], labels: NDArray[Any]) -> str:
     share = rows.size / values.size
     if not _LEAST_SHARE < share < _MOST_SHARE or rows.size < 20:
         return ""
-    rate = labels.mean()
-    if not 0.0 < rate < 1.0:
-        return ""
-    between = np.bincount(codes, labels) - rows * rate
-    # Chi-squared with about one degree of freedom for each group.
-    statistic = float((between**2 / rows).sum()) / (rate * (1.0 - rate))
-    if statistic < rows.size + _STRONG * np.sqrt(2.0 * rows.size):
+    if not _differ(codes, labels):
         return ""
     return f"repeats ({rows.size:,} values) and rows of one value have similar labels"
+
+
+def order_tells(values: NDArray[Any], positive: NDArray[np.bool_]) -> bool:
+    """Return whether the share of positives differs between ranges of the numbers."""
+    known = ~np.isnan(values)
+    x, labels = values[known], positive[known].astype(float)
+    ranges = min(_RANGES, x.size // _ROWS_A_RANGE)
+    if ranges < 2:
+        return False
+    place = np.empty(x.size, np.int64)
+    place[np.argsort(x, kind="stable")] = np.arange(x.size)
+    return _differ(place * ranges // x.size, labels)
+
+
+def _tells_by_order(values: NDArray[Any], positive: NDArray[np.bool_]) -> bool:
+    """Return whether values are different numbers whose order tells the label."""
+    try:
+        numbers = values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return np.unique(numbers).size == numbers.size and order_tells(numbers, positive)
+
+
+def _differ(codes: NDArray[np.int64], labels: NDArray[np.float64]) -> bool:
+    """Return whether the share of positives differs between codes, beyond chance."""
+    rate, rows = labels.mean(), np.bincount(codes)
+    if not 0.0 < rate < 1.0:
+        return False
+    between = np.bincount(codes, labels) - rows * rate
+    # Chi-squared with about one degree of freedom for each code.
+    statistic = float((between**2 / rows).sum()) / (rate * (1.0 - rate))
+    return statistic > rows.size + _STRONG * float(np.sqrt(2.0 * rows.size))
