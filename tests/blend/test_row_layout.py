@@ -1,4 +1,4 @@
-"""Identifiers of digits: features if their order tells the label."""
+"""Identifiers of digits: features if they help."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from aucmax import AUCClassifier
 from aucmax.blend.row_layout import RowLayout
 from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.schema import Overrides
-from aucmax.tables.structure import find_structure, order_tells
+from aucmax.tables.structure import find_structure
 
 N = 600
 
@@ -42,7 +42,7 @@ def test_the_encoder_keeps_identifiers_of_digits_for_a_test():
 
 @pytest.mark.parametrize("tells", [True, False])
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_an_identifier_is_left_out_unless_its_order_tells(tells, layout):
+def test_an_identifier_is_left_out_unless_it_helps(tells, layout):
     frame, y = table(tells)
     X = np.column_stack([frame.PolicyNumber, frame.age]).astype(float)
     fitted, rows = RowLayout.of(layout(X), [-1, 0]).fit(layout(X), y, 0)
@@ -60,7 +60,7 @@ def test_a_blend_of_a_table_with_an_identifier(tells, tmp_path):
     copies, y = copies.reset_index(drop=True), np.concatenate([y, y])
     model = AUCClassifier(random_state=0).fit(copies, y)
     shown = next(one for one in model.columns_ if one.name == "PolicyNumber")
-    assert shown[1:] == ("identifier", "1 feature, if its order tells the label")
+    assert shown[1:] == ("identifier", "1 feature, if it helps")
     scores = model.decision_function(copies)
     other = model.decision_function(copies.assign(PolicyNumber=1))
     assert np.array_equal(scores, other) is not tells
@@ -71,12 +71,24 @@ def test_a_blend_of_a_table_with_an_identifier(tells, tmp_path):
     assert_array_equal(aucmax.load(tmp_path / "m").decision_function(copies), scores)
 
 
-def test_chance_is_no_order():
-    rng = np.random.default_rng(0)
-    found = [order_tells(rng.permutation(N), rng.random(N) < 0.3) for _ in range(2000)]
-    assert np.mean(found) < 0.002
-    assert not order_tells(np.arange(N), np.ones(N, bool))
-    assert not order_tells(np.arange(60.0), np.arange(60) > 30)  # too few rows
+def test_identifiers_are_no_features_of_later_rows_or_few_rows():
+    frame, y = table(True)
+    X = np.column_stack([frame.PolicyNumber, frame.age]).astype(float)
+    layout = RowLayout.of(X, [-1, 0])
+    _, rows = layout.fit(X, y, 0, exchangeable=False)
+    assert not rows.columns[:, 0].any()
+    _, rows = layout.fit(X[:100], y[:100], 0)
+    assert not rows.columns[:, 0].any()
+
+
+def test_identifiers_that_are_noise_are_left_out():
+    rng, kept = np.random.default_rng(0), 0
+    for seed in range(20):
+        X = np.column_stack([rng.permutation(N), rng.normal(size=N)]).astype(float)
+        y = X[:, 1] + rng.normal(size=N) > 0.5
+        fitted, _ = RowLayout.of(X, [-1, 0]).fit(X, y, seed)
+        kept += fitted.levels[0] == 0
+    assert kept == 0
 
 
 def test_parts_of_dates_are_no_groups():

@@ -100,7 +100,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         "precision@k=100", "precision@share=0.01" or "net_benefit@0.05..0.2"; see
         :mod:`aucmax.goals`. It sets ``goal_``, ``threshold_`` and the threshold of
         ``predict``. Training maximises AUC for every goal: training for the top of the
-        ranking was not better there (docs/goals.md).
+        ranking was not better there, see :doc:`Goals and thresholds </goals>`.
     cv : int, cross-validation generator or iterable, default=None
         Number of folds, or any ``cv`` that scikit-learn accepts; by default 5, and 3
         for more than 100,000 rows. Use ``TimeSeriesSplit`` to evaluate members on later
@@ -322,7 +322,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
             warn_of_later_dates(first_columns(X), str(self.time), used)
         elif not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
-            self.hints_ = find_structure(first_columns(X), positive)
+            found = first_columns(X)
+            self.hints_ = find_structure(found, positive, self.used_identifiers())
         return self
 
     def _design(self, columns: Mapping[Any, Any], groups: Any) -> Design:
@@ -391,11 +392,11 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         present = signed != 0.0
         X = X if present.all() else X[present]
         weighted = sample_weight is not None or self.class_weight is not None
-        self._layout, table = self._layout.fit(X, signed[present] > 0.0, seed)
-        equal = self._layout.repeats(X, signed[present] > 0.0)
+        positive = signed[present] > 0.0
+        self._layout, table = self._layout.fit(X, positive, seed, not design.kind)
+        equal = self._layout.repeats(X, positive)
         rows = TrainingRows(table, signed[present], weighted)
-        n_rounds, budget = 1, self.time_budget
-        cv = self.cv
+        n_rounds, budget, cv = 1, self.time_budget, self.cv
         if design.time is not None:
             chosen = design.chosen(present)
             splits = time_splits(chosen, self.gap, self._dated, rows.signed > 0.0)

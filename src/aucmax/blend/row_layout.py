@@ -8,9 +8,9 @@ from scipy import sparse
 
 from aucmax.base.duplicate_rows import Repeats
 from aucmax.blend.columns import FeatureView, TableRows
+from aucmax.blend.identifiers import identifiers_help
 from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
 from aucmax.storage.storable import whole_numbers
-from aucmax.tables.structure import order_tells
 
 WIDE = 2000  # features; wider sparse rows have no columns, unless a table was encoded
 
@@ -36,18 +36,23 @@ class RowLayout(NamedTuple):
         return cls(X.shape[1], np.array(levels, np.int64), NO_CODES, None)
 
     def fit(
-        self, X: Any, positive: NDArray[np.bool_], seed: int
+        self, X: Any, positive: NDArray[np.bool_], seed: int, exchangeable: bool = True
     ) -> tuple["RowLayout", TableRows]:
-        """Find how columns become features; return the rows as members see them."""
+        """Find how columns become features; return the rows as members see them.
+
+        Identifiers are left out if rows are not ``exchangeable``: new ones are unlike
+        those of training.
+        """
         if not len(self.levels):
             return self, self.rows(X)
-        own = self.levels.copy()
-        for j in np.flatnonzero(own < 0):
-            values = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-            own[j] = 0 if order_tells(values, positive) else -1
+        own, known = self.levels.copy(), np.maximum(self.levels, 0)
+        identifiers = np.flatnonzero(own < 0)
+        if len(identifiers) and exchangeable:
+            columns, _ = self._split(X)
+            if identifiers_help(columns, known, identifiers, positive, seed):
+                own = known
         fitted = self._replace(levels=own)
         columns, words = fitted._split(fitted.without_identifiers(X))
-        known = np.maximum(own, 0)
         codes = IntegerCodes.fit(columns, known, positive, seed)
         columns = codes.transform(columns)
         view = FeatureView.fit(columns, np.concatenate([known, codes.levels]))

@@ -2,9 +2,8 @@
 
 A column of numbers with a few malformed cells stays numeric, and the first such cell is
 a malformed line: it never becomes a category silently. Identifiers, constants and empty
-columns are left out; this is reported, and naming the column includes it. The number of
-a policy or a customer may tell when the row was made: AUCClassifier tests whether the
-order of such an identifier tells the label.
+columns are left out; this is reported, and naming the column includes it. AUCClassifier
+tests whether numbers named as identifiers, such as that of a policy, help all the same.
 """
 
 import re
@@ -43,7 +42,7 @@ _WORDS = 4.0  # mean number of words from which a column is text
 _LOOKED_AT = 2000  # distinct values from which a number format is found
 _TAIL = 1 << 18  # most hashed features for the other values of a category
 _ROW_NUMBER = re.compile(r"id|uuid|guid|index|key|row|no|unnamed:.*|", re.IGNORECASE)
-NAMED_ID = re.compile(
+_NAMED_ID = re.compile(
     r".*[_\s.-](id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|.*(nr|num|number)(_.*)?",
     re.IGNORECASE,
 )
@@ -81,14 +80,14 @@ class Column:
     low: float = 0.0  # 1 % quantile of the numbers …
     high: float = 0.0  # … and 99 % quantile; both zero if unknown
     kept: bool = False  # whether categories are codes and missing values stay missing
-    ordered: bool = False  # an identifier of digits, whose order may tell the label
+    tested: bool = False  # an identifier that may be a feature all the same
 
     @property
     def became(self) -> str:
         """Features built from it, for a report."""
         if self.role in LEFT_OUT:
-            tested = self.kept and self.ordered
-            return "1 feature, if its order tells the label" if tested else "left out"
+            may_help = self.kept and self.tested
+            return "1 feature, if it helps" if may_help else "left out"
         if self.kept and self.role in (CATEGORY, YES_NO):
             return "codes" if self.role == CATEGORY else "0 or 1"
         if self.role in (CATEGORY, YES_NO):
@@ -217,13 +216,13 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
     numbers = numbers[~np.isnan(numbers)]
     if _constant(sample, facts):
         return Column(role=CONSTANT, **facts)
-    named = bool(NAMED_ID.fullmatch(name))
+    named = bool(_NAMED_ID.fullmatch(name))
     if _identify_rows(numbers, facts["rows"]):
         # Rows of a sample are neighbours, except where a part of the data begins.
         counts_rows = np.mean(np.diff(numbers) == 1.0) > _MOSTLY
         if named or counts_rows or _ROW_NUMBER.fullmatch(name):
             column = _as_number(sample, facts)
-            return replace(column, role=IDENTIFIER, ordered=named)
+            return replace(column, role=IDENTIFIER, tested=named)
     return _as_number(sample, facts)
 
 

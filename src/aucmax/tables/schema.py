@@ -134,7 +134,7 @@ class Schema:
     def n_levels(self) -> list[int]:
         """Number of values of each coded feature; 0 for a number.
 
-        It is -1 for an identifier, which is left out unless its order tells the label.
+        It is -1 for an identifier, which is left out unless it helps.
         """
         if self.encode != "codes":
             return [0] * self.n_features
@@ -308,7 +308,7 @@ def make_schema(
         for i in features
     ]
     coded = overrides.encode == "codes"
-    used = [c for c in found if c.role not in LEFT_OUT or (coded and c.ordered)]
+    used = [c for c in found if c.role not in LEFT_OUT or (coded and c.tested)]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
         raise ValueError("no feature columns are left" + (why and f": {why}"))

@@ -1,14 +1,13 @@
 """Columns that look like time or like groups of rows, for a note to the user."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.tables.column_kinds import NAMED_ID
 from aucmax.tables.periods import moments
 
 _GROUP = re.compile(
@@ -24,7 +23,6 @@ _MOST_ROWS = 20_000  # that are looked at
 _LEAST_SHARE = 0.001  # of distinct values among the rows
 _MOST_SHARE = 0.8
 _STRONG = 5.0  # standard deviations by which labels agree within groups
-_RANGES, _ROWS_A_RANGE = 32, 50  # of numbers in order: at most, and rows at least
 
 
 class Hint(NamedTuple):
@@ -60,11 +58,13 @@ class Hint(NamedTuple):
 
 
 def find_structure(
-    columns: Mapping[str, NDArray[Any]], positive: NDArray[np.bool_]
+    columns: Mapping[str, NDArray[Any]],
+    positive: NDArray[np.bool_],
+    identifiers: Collection[str] = (),
 ) -> list[Hint]:
     """Return the columns that look like time or groups, from the first rows.
 
-    Numbers may be given as text.
+    Numbers may be given as text. ``identifiers`` differ in every row, and are features.
     """
     found = []
     labels = positive[:_MOST_ROWS].astype(float)
@@ -78,8 +78,8 @@ def find_structure(
             found.append(Hint(name, "part of time", reason))
         elif _increases(some):
             found.append(Hint(name, "time", "increases from row to row"))
-        elif NAMED_ID.fullmatch(name) and _tells_by_order(some, labels > 0.0):
-            reason = "identifies rows, and its order tells the label"
+        elif name in identifiers:
+            reason = "identifies rows and tells about the label, perhaps by time"
             found.append(Hint(name, "time", reason))
         elif _PART_OF_DATE.search(name):
             continue
@@ -114,38 +114,12 @@ def _agreement(values: NDArray[Any], labels: NDArray[Any]) -> str:
     share = rows.size / values.size
     if not _LEAST_SHARE < share < _MOST_SHARE or rows.size < 20:
         return ""
-    if not _differ(codes, labels):
+    rate = labels.mean()
+    if not 0.0 < rate < 1.0:
+        return ""
+    between = np.bincount(codes, labels) - rows * rate
+    # Chi-squared with about one degree of freedom for each group.
+    statistic = float((between**2 / rows).sum()) / (rate * (1.0 - rate))
+    if statistic < rows.size + _STRONG * np.sqrt(2.0 * rows.size):
         return ""
     return f"repeats ({rows.size:,} values) and rows of one value have similar labels"
-
-
-def order_tells(values: NDArray[Any], positive: NDArray[np.bool_]) -> bool:
-    """Return whether the share of positives differs between ranges of the numbers."""
-    known = ~np.isnan(values)
-    x, labels = values[known], positive[known].astype(float)
-    ranges = min(_RANGES, x.size // _ROWS_A_RANGE)
-    if ranges < 2:
-        return False
-    place = np.empty(x.size, np.int64)
-    place[np.argsort(x, kind="stable")] = np.arange(x.size)
-    return _differ(place * ranges // x.size, labels)
-
-
-def _tells_by_order(values: NDArray[Any], positive: NDArray[np.bool_]) -> bool:
-    """Return whether values are different numbers whose order tells the label."""
-    try:
-        numbers = values.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return np.unique(numbers).size == numbers.size and order_tells(numbers, positive)
-
-
-def _differ(codes: NDArray[np.int64], labels: NDArray[np.float64]) -> bool:
-    """Return whether the share of positives differs between codes, beyond chance."""
-    rate, rows = labels.mean(), np.bincount(codes)
-    if not 0.0 < rate < 1.0:
-        return False
-    between = np.bincount(codes, labels) - rows * rate
-    # Chi-squared with about one degree of freedom for each code.
-    statistic = float((between**2 / rows).sum()) / (rate * (1.0 - rate))
-    return statistic > rows.size + _STRONG * float(np.sqrt(2.0 * rows.size))

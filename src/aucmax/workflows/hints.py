@@ -37,4 +37,5 @@ def file_hints(run: Run) -> list[Hint]:
         name: np.concatenate([part.extra[name] for part in parts])
         for name in names[:_MOST_COLUMNS]
     }
-    return find_structure(columns, np.concatenate([part.labels for part in parts]))
+    labels = np.concatenate([part.labels for part in parts])
+    return find_structure(columns, labels, run.estimator.used_identifiers())
