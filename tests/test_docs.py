@@ -205,6 +205,67 @@ def test_every_public_name_has_an_example_in_its_docstring():
     assert without == []
 
 
+METHODS = {
+    "AUCClassifier": (
+        "columns_ decision_function estimate explain expression feature_importances_ "
+        "fit importances_ predict predict_proba reasons save score"
+    ),
+    "AUCStream": (
+        "coef_ decision_function drift_ expression finish fit intercept_ leaderboard_ "
+        "members_ partial_fit predict predict_proba progressive_auc refits_ save score "
+        "set_categories"
+    ),
+}
+
+
+def hidden(name):
+    """Return the members that the page of a class leaves out."""
+    template = (ROOT / "docs/_templates/autosummary/class.rst").read_text()
+    template, count = re.subn(
+        r'\{% if objname != "(\w+)" %\}(.*?)\{% endif %\}',
+        lambda found: found[2] if found[1] != name else "",
+        template,
+    )
+    assert count == 1
+    words = re.search(":exclude-members: (.*)", template)[1]
+    return {word.strip() for word in words.split(",")}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_api_pages_show_the_methods_for_users(name):
+    import aucmax
+
+    kind = getattr(aucmax, name)
+    own = [base for base in kind.__mro__ if base.__module__.startswith("aucmax")]
+    known = {
+        member
+        for base in own
+        for member, value in vars(base).items()
+        if not member.startswith("_") and getattr(value, "__doc__", None)
+        if callable(value) or isinstance(value, property | classmethod)
+    } | {"score"}  # of scikit-learn
+    assert known - hidden(name) == set(METHODS[name].split())
+
+
+def test_every_member_that_api_pages_hide_is_one():
+    import aucmax
+
+    members = {
+        member for name in aucmax.ESTIMATORS for member in dir(getattr(aucmax, name))
+    }
+    of_sklearn = re.compile(r"set_\w+_request|set_output")
+    assert {one for one in hidden("") if not of_sklearn.fullmatch(one)} <= members
+
+
+def test_docstrings_link_to_pages_that_exist():
+    linked = 0
+    for path in (ROOT / "src").rglob("*.py"):
+        for page in re.findall(r":doc:`[^<`]*</(\S+)>`", path.read_text("utf-8")):
+            assert (ROOT / f"docs/{page}.md").exists(), f"{path.name}: {page}"
+            linked += 1
+    assert linked >= 2
+
+
 def is_class_of(thing, kinds):
     return isinstance(thing, type) and issubclass(thing, kinds)
 

@@ -9,6 +9,7 @@ import aucmax
 from aucmax import BAM, AUCClassifier, goals, metrics
 from aucmax.core.validation import DataWarning
 from aucmax.thresholds import Promise
+from aucmax.thresholds import parse as parse_promise
 from helpers.commands import invoke
 
 
@@ -70,6 +71,9 @@ def test_values_are_those_of_the_metrics():
 def test_promises():
     assert goals.RecallAtFPR(0.01).promise(1000) == Promise("fpr", 0.01)
     assert goals.PrecisionAtTop(100).promise(1000) == Promise("alerts", 0.1)
+    shown = goals.PrecisionAtTop(100).promise(768)
+    assert str(shown) == "alerts <= 0.130208"
+    assert parse_promise(str(shown)) == shown
     assert goals.AUC().promise(1000) is None
     assert goals.NetBenefit(0.1, 0.3).score == pytest.approx(np.log(0.2 / 0.8))
 
@@ -93,6 +97,15 @@ def test_the_classifier_reports_and_keeps_its_goal(rows, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.goal_ == model.goal_
     assert again.threshold_.promise == model.threshold_.promise
+
+
+def test_a_rate_near_one_is_saved(rows, tmp_path):
+    X, y = rows
+    goal = "recall@fpr=0.9999999"
+    model = AUCClassifier([BAM()], goal=goal, random_state=0).fit(X, y)
+    model.save(tmp_path / "m.aucmax")
+    again = aucmax.load(tmp_path / "m.aucmax").threshold_.promise
+    assert again == model.threshold_.promise == Promise("fpr", 0.9999999)
 
 
 def test_objects_are_saved_as_their_text(rows, tmp_path):

@@ -147,6 +147,7 @@ def test_as_many_rows_as_the_message_says_are_enough():
         ("alerts<=100/20000", Promise("alerts", 0.005)),
         ("cost=20", Promise("cost", 20.0)),
         (Promise("precision", 0.3), Promise("precision", 0.3)),
+        ("fpr<=0.9999999", Promise("fpr", 0.9999999)),
     ],
 )
 def test_texts(text, expected):

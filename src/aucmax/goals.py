@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from aucmax.metrics.area import partial_auc_interval
+from aucmax.metrics.decimals import exact
 from aucmax.metrics.delong import auc_interval
 from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval, normal_quantile
@@ -107,7 +108,7 @@ class PartialAUC:
         check_share("fpr", self.fpr)
 
     def __str__(self) -> str:
-        return f"pauc@fpr={_text(self.fpr)}"
+        return f"pauc@fpr={exact(self.fpr)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the standardised partial AUC with its confidence interval."""
@@ -144,7 +145,7 @@ class RecallAtFPR:
         check_share("fpr", self.fpr, "(", ")")
 
     def __str__(self) -> str:
-        return f"recall@fpr={_text(self.fpr)}"
+        return f"recall@fpr={exact(self.fpr)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the recall with its confidence interval."""
@@ -185,7 +186,7 @@ class PrecisionAtTop:
 
     def __str__(self) -> str:
         kind = "share" if isinstance(self.k, float) else "k"
-        return f"precision@{kind}={_text(self.k)}"
+        return f"precision@{kind}={exact(self.k)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the precision with its confidence interval."""
@@ -194,7 +195,9 @@ class PrecisionAtTop:
 
     def promise(self, n_rows: int) -> Promise | None:
         """Return the share of rows that the threshold is not to call more of."""
-        share = self.k if isinstance(self.k, float) else self.k / n_rows
+        share = self.k
+        if not isinstance(share, float):
+            share = float(f"{share / n_rows:.6g}")  # as it is shown
         return Promise("alerts", share) if share < 1.0 else None
 
 
@@ -227,7 +230,7 @@ class NetBenefit:
             raise ValueError(f"low={self.low} is above high={self.high}.")
 
     def __str__(self) -> str:
-        return f"net_benefit@{_text(self.low)}..{_text(self.high)}"
+        return f"net_benefit@{exact(self.low)}..{exact(self.high)}"
 
     def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
         """Return the net benefit of log-odds with a normal confidence interval."""
@@ -305,14 +308,6 @@ def parse(goal: str | Goal) -> Goal:
     except ValueError as error:
         raise ValueError(f"goal={goal!r}: {error}") from None
     raise ValueError(f"goal={goal!r}: {_HELP}.")
-
-
-def _text(number: float) -> str:
-    """Return a number as text that :func:`parse` reads as the same number."""
-    if not isinstance(number, float):
-        return str(number)
-    short = f"{number:g}"
-    return short if float(short) == number else repr(float(number))
 
 
 def _number(text: str, percent: str) -> float:

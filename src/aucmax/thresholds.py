@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics.decimals import exact
 from aucmax.metrics.decisions import confusion_at
 from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval, normal_quantile, wilson
@@ -58,7 +59,7 @@ class Promise(NamedTuple):
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.rate} {_SIGN[self.rate]} {self.bound:g}"
+        return f"{self.rate} {_SIGN[self.rate]} {exact(self.bound)}"
 
 
 class Threshold(NamedTuple):

@@ -123,7 +123,7 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
     assert aucmax.load(tmp_path / "m.aucmax").estimate() == model.estimate()
     rare = frame.assign(when=np.where(when < cuts[3], "2024-01-01", "2024-02-01"))
     rare.loc[:3, "when"] = "2023-12-31"
-    with pytest.warns(DataWarning, match="one block only"):
+    with pytest.warns(DataWarning, match="only 1 test block: the column has 3"):
         model = AUCClassifier([BAM()], time="when", random_state=0).fit(rare, y)
     last = when >= cuts[3]
     assert model.auc_ == auc_interval(y[last], model.out_of_fold_[last])

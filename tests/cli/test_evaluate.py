@@ -407,3 +407,32 @@ def test_groups_by_date_are_periods(tmp_path):
     assert names[0] == "2024-01"
     assert len(names) == 10
     assert 0.0 <= found["groups_pvalue"] <= 1.0
+
+
+def test_columns_of_tables_that_have_no_value(tmp_path):
+    rng = np.random.default_rng(0)
+    x, town = rng.normal(size=400), rng.choice(["York", ""], 400)
+    y = (x + rng.normal(size=400) > 0).astype(int)
+    days = np.datetime64("2024-01-01") + np.arange(400)
+    columns = zip(days, town, x, y, strict=True)
+    lines = [f"{d},{t},{a:.4f},{b}" for d, t, a, b in columns]
+    path = write_table(tmp_path / "t.csv", lines, "day,town,x,y")
+    out = tmp_path / "m.aucmax"
+    made = invoke("train", path, "-o", out, "--label", "y", "--input", "drop=day,town")
+    assert made.exit_code == 0, made.stderr
+    page = tmp_path / "report.html"
+    plain = invoke("evaluate", out, path, "--by", "town", "--report", page)
+    assert plain.exit_code == 0, plain.stderr
+    assert re.search(r"^ ?\(missing\) +0\.", plain.stdout, re.M)
+    assert "PSI against training" in plain.stdout
+    assert "last period" not in plain.stdout
+    text = page.read_text(encoding="utf-8")
+    assert "<th>(missing)</th>" in text
+    assert "PSI, all rows" in text
+    assert "PSI, last period" not in text
+    timed = invoke("evaluate", out, path, "--time", "day", "--report", page)
+    assert timed.exit_code == 0, timed.stderr
+    assert "last period" in timed.stdout
+    assert "PSI, last period" in page.read_text(encoding="utf-8")
+    names = {group["group"] for group in report(out, path, "--by", "town")["groups"]}
+    assert names == {"York", ""}  # as in the data

@@ -381,7 +381,7 @@ def test_messages_name_options_as_whoever_reads_them_writes_them():
     assert option("missing", "zero") == "--missing zero"
     assert option("header", True) == "--input header=true"
     tell_command_line(False)
-    with pytest.raises(ValueError, match="drop='c', or categorical='c'"):
+    with pytest.raises(ValueError, match="drop=\\['c'\\], or categorical=\\['c'\\]"):
         FrameSource(frame, label="y").schema  # noqa: B018
 
 

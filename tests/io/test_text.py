@@ -16,7 +16,9 @@ from aucmax.core.validation import DataWarning
 from aucmax.io import compression as streams
 from aucmax.io import text
 from aucmax.io.batch import Position
+from aucmax.io.open_data import open_data
 from aucmax.io.text import Text
+from helpers.commands import invoke
 
 
 def zstd_compress(data):
@@ -364,3 +366,27 @@ def test_a_file_that_changes_while_it_is_read(pack, tmp_path, monkeypatch):
     path.write_bytes(pack(some_lines(200)))
     with pytest.raises(OSError, match=rf"changed while .* it had {size:,} bytes"):
         together(source.blocks())
+
+
+@pytest.mark.parametrize("format", ["svmlight", "csv", "jsonl"])
+def test_empty_standard_input_is_told_alike_by_all_readers(format, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Stdin(b""))
+    with pytest.raises(ValueError, match="standard input is empty: no line arrived"):
+        list(open_data(["-"], format=format).batches())
+
+
+@pytest.mark.parametrize(
+    ("format", "data"), [("csv", "a,b\n"), ("svmlight", "# comment\n")]
+)
+def test_a_line_without_a_row_is_not_empty_input(format, data, tmp_path):
+    told = invoke(
+        "train", "-", "-o", tmp_path / "m", "--input", f"format={format}", input=data
+    )
+    assert "Error: No rows in -" in told.stderr
+    told = invoke(
+        "train", "-", "-o", tmp_path / "m", "--input", f"format={format}", input=""
+    )
+    assert told.stderr == (
+        "Error: standard input is empty: no line arrived. Check the command before the "
+        "pipe.\n"
+    )

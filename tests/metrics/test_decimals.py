@@ -2,7 +2,7 @@
 
 import pytest
 
-from aucmax.metrics.decimals import decimals, with_interval
+from aucmax.metrics.decimals import decimals, exact, with_interval
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,13 @@ def test_numbers_of_one_interval_have_equally_many():
     assert with_interval(0.8125, 0.3671, 0.97) == ("0.81", "0.37", "0.97")
     assert with_interval(1.0, 0.99712, 1.0) == ("1.00000", "0.99712", "1.00000")
     assert with_interval(0.5, 0.5, 0.5) == ("0.500000",) * 3
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.01, "0.01"), (20.0, "20"), (0.9999999, "0.9999999"), (1e-7, "1e-07"), (3, "3")],
+)
+def test_texts_are_read_back_as_the_same_number(number, text):
+    assert exact(number) == text
+    assert float(text) == number
+    assert float(exact(number / 3)) == number / 3

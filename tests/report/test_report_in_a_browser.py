@@ -1,6 +1,7 @@
 """The report in Chromium: numbers, keyboard, themes, widths, without JavaScript."""
 
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,6 +52,14 @@ def browser(request):
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="module")
+def weekly(rows, tmp_path_factory):
+    path = tmp_path_factory.mktemp("weekly") / "report.html"
+    weeks = 7 * (np.arange(rows[0].size) % 30)
+    report.html(*rows, path, time=np.datetime64("2017-02-13") + weeks)
+    return f"file://{path}"
 
 
 def text(browser, name):
@@ -146,6 +155,25 @@ def test_no_page_is_wider_than_the_screen(browser, page, width):
         assert (
             colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 28)"}[theme]
         )
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_names_of_periods_do_not_overlap(browser, weekly, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    browser.get(weekly)
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('#chart-time .tick')]"
+        ".filter(one => one.textContent.startsWith('2017-'))"
+        ".map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert len(boxes) >= 4
+    assert all(a[1] < b[0] for a, b in pairwise(boxes))
+    chart = browser.find_element("id", "chart-time").rect
+    assert boxes[0][0] >= chart["x"]
+    assert boxes[-1][1] <= chart["x"] + chart["width"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Charts as SVG."""
 
+import re
+from itertools import pairwise
+
 import pytest
 
 from aucmax.report.svg import Chart, forest, ticks
@@ -31,3 +34,27 @@ def test_names_are_escaped_and_shortened():
     assert "&lt;b&gt;" in text
     assert "…" in text
     assert "a &amp; b" in text
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 29, 30, 36, 200])
+@pytest.mark.parametrize("name", ["2017-02-13", "2024", "W7", "in the first weeks"])
+def test_names_below_the_axis_do_not_overlap(count, name):
+    chart = Chart(
+        "a",
+        (0.5, count + 0.5),
+        (0.0, 1.0),
+        ("x", "y"),
+        "test",
+        names={place + 1.0: name for place in range(count)},
+    )
+    shown = re.findall(
+        r'x="([\d.]+)" y="273" text-anchor="middle">([^<]+)', chart.text()
+    )
+    half = 3.5 * len(shown[0][1])  # of 12 pixels: digits have 7 in a wide font
+    at = [float(x) for x, _ in shown]
+    assert at[0] - half >= 0.0
+    assert at[-1] + half <= 400.0
+    assert all(b - a >= 2 * half for a, b in pairwise(at))
+    room = 326.0 / (2 * half)
+    assert len(shown) >= min(count, max(0.5 * room, 1))
+    assert all(text == name or text.endswith("…") for _, text in shown)

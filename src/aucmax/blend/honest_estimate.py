@@ -15,7 +15,7 @@ from aucmax.blend.crossfit import (
     crossfit,
     split_rows,
 )
-from aucmax.blend.honest_splits import Design, SplitComparison
+from aucmax.blend.honest_splits import Design, SplitComparison, few_blocks
 from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
@@ -24,10 +24,6 @@ from aucmax.metrics.random_effects import BlockAUC, prediction_interval
 
 _FOLDS = 5  # of the random split
 _RECENT = 2  # test blocks in time whose mean AUC is the estimate
-_ONE_BLOCK = (
-    "time: the later rows can be tested in one block only: how AUC varies in time is "
-    "not known. The interval of auc_ is a confidence interval for that block."
-)
 
 
 @dataclass(frozen=True)
@@ -56,8 +52,9 @@ class HonestEstimate:
             return found
         blocks = _blocks(self.rows, scores, self.folds)
         if self.design.time is not None:
+            if few := few_blocks(self.design.time, len(blocks)):
+                warn_user(few, DataWarning)
             if len(blocks) == 1:
-                warn_user(_ONE_BLOCK, DataWarning)
                 return self._last_block(scores)
             return prediction_interval(blocks, _RECENT)
         clustered = self._clustered(scores, found)

@@ -12,6 +12,7 @@ _DAY = 86_400.0  # seconds
 _CUTS = (0.5, 0.6, 0.7, 0.8, 0.9)  # shares of the rows before each test block
 _TRAINED = 3  # rows of each class before a test block
 _TESTED = (5, 1)  # and in it; fewer if the rows are too few for any block
+_ENOUGH = 3  # test blocks; fewer give a wide interval
 
 
 class SplitComparison(NamedTuple):
@@ -80,8 +81,7 @@ def time_splits(
             f"time has {distinct.size} distinct values: at least 3 are needed to train "
             "on earlier and test on later rows."
         )
-    starts = [float(np.quantile(known, share, method="higher")) for share in _CUTS]
-    starts = sorted({max(start, distinct[1]) for start in starts})
+    starts = _starts(known)
     wait = gap * (_DAY if dates else 1.0)
 
     def fewest(rows: NDArray[np.bool_]) -> int:
@@ -105,3 +105,30 @@ def time_splits(
         + (f", more than {gap:g} earlier. Reduce gap, or leave" if gap else ". Leave")
         + " out time."
     )
+
+
+def few_blocks(time: Float, count: int) -> str:
+    """Return why ``count`` test blocks are few, and what to do; "" if they suffice."""
+    if count >= _ENOUGH:
+        return ""
+    known = time[~np.isnan(time)]
+    reason = (
+        "another one would have too few rows of a class, or too few before it. Use "
+        "more rows"
+    )
+    if len(_starts(known)) < _ENOUGH:
+        distinct = np.unique(known).size
+        reason = f"the column has {distinct} distinct values. Use a finer time column"
+    if count > 1:
+        return f"time: only {count} test blocks: {reason} for a narrower interval."
+    return (
+        f"time: only 1 test block: {reason} to learn how AUC varies in time. The "
+        "interval of auc_ is a confidence interval for that block."
+    )
+
+
+def _starts(known: Float) -> list[float]:
+    """Return the times at which test blocks may start; fewer if times are equal."""
+    starts = [float(np.quantile(known, share, method="higher")) for share in _CUTS]
+    second = float(np.unique(known)[1])  # older rows are needed for training
+    return sorted({max(start, second) for start in starts})

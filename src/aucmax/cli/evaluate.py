@@ -206,10 +206,12 @@ def _show_change(found: Monitoring, level: float, screen: Screen) -> None:
             grid.add_row(one.name, f"{one.unlabelled:,}", expected)
         screen.show(grid)
     if found.columns:
-        grid = table("column", "PSI against training", "last period")
+        timed = ["last period"] if found.periods else []
+        grid = table("column", "PSI against training", *timed)
         for column in found.columns:
             last = f"{column.last:.3f}" if isfinite(column.last) else "–"
-            grid.add_row(column.column, f"{column.stability:.3f}", last)
+            cells = [f"{column.stability:.3f}", last][: 1 + len(timed)]
+            grid.add_row(column.column, *cells)
         screen.show(grid)
     if found.unlabelled:
         text = f"{plural(found.unlabelled, 'row')} without a label"
@@ -231,7 +233,7 @@ def _groups(found: Evaluation, by: str, interval: str) -> Table:
             area, low, high = with_interval(*group.auc[:3])
             limits = f"{low}–{high}"
         counts = f"{group.rows:,}", f"{group.positives:,}"
-        groups.add_row(group.name, area, limits, *counts)
+        groups.add_row(group.name.strip() or "(missing)", area, limits, *counts)
     return groups
 
 

@@ -18,7 +18,7 @@ from aucmax.io.compression import is_packed
 from aucmax.io.csv_head import Head, read_head
 from aucmax.io.csv_rows import Bytes, Rows, cut, parse
 from aucmax.io.table_source import TableSource
-from aucmax.io.text import BLOCK, Text
+from aucmax.io.text import BLOCK, Text, empty_input
 from aucmax.tables.column_kinds import EMPTY, Sample
 from aucmax.tables.missing_values import MISSING
 from aucmax.tables.options import option
@@ -138,7 +138,7 @@ class CsvSource(TableSource):
             heads = (self._head(i, header) for i in range(len(self.files)))
             self._first = next((head for head in heads if head is not None), None)
         if self._first is None:
-            raise ValueError(f"{', '.join(self.files)}: the file is empty")
+            raise empty_input(self.files)
         return self._first
 
     def _head(self, number: int, header: bool | None) -> Head | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from aucmax.core.validation import DataWarning
 from aucmax.io.batch import BadLine, Batch, Lines, Position
 from aucmax.io.table_source import TableSource
-from aucmax.io.text import BLOCK, Bytes, Text
+from aucmax.io.text import BLOCK, Bytes, Text, empty_input
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.samples import LOOKED_AT, one_batch, samples_of
 from aucmax.tables.schema import Schema, find
@@ -66,7 +66,7 @@ class JsonLinesSource(TableSource):
                 raise ValueError(f"{file}, line 1: {problems[0]}")
             more = not final or len(batch) > LOOKED_AT or len(self.files) > 1
             return types, batch.slice(0, LOOKED_AT), more
-        raise ValueError(f"{', '.join(self.files)}: the file is empty")
+        raise empty_input(self.files)
 
     def _sample(self) -> tuple[list[str], list[Sample], bool]:
         _, batch, more = self._first

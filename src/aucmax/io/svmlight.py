@@ -18,8 +18,9 @@ from scipy import sparse
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.batch import START, BadLine, Batch, Lines, Position
+from aucmax.io.compression import STDIN
 from aucmax.io.svmlight_scan import COLON, LABEL, MALFORMED, ROW, WIDTH, read_block
-from aucmax.io.text import Block, Text
+from aucmax.io.text import Block, Text, empty_input
 from aucmax.tables.labels import Task
 from aucmax.tables.options import option
 
@@ -146,10 +147,14 @@ class SvmlightSource:
         return None
 
     def batches(self, start: Position = START) -> Iterator[Batch]:
-        """Read batches from ``start`` on."""
+        """Read batches from ``start`` on.
+
+        Empty standard input is an error, unless labels are not read.
+        """
         width = self._n_features or 0
-        self._cut_rows = self._cut_width = 0
+        self._cut_rows = self._cut_width = n_blocks = 0
         for block in self._text.blocks(start, self._prompt):
+            n_blocks += 1
             self._warn_queries(block)
             batch = self._batch(block, width)
             width = batch.rows.shape[1]
@@ -157,6 +162,8 @@ class SvmlightSource:
                 yield batch
         if self._cut_rows:
             self._warn_cut()
+        if not n_blocks and self._labelled and self.files == [STDIN]:
+            raise empty_input(self.files)
 
     def _warn_cut(self) -> None:
         """Warn about ignored features."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.validation import DataWarning
 from aucmax.io.batch import START, Position
-from aucmax.io.compression import Stream, expand, size_of
+from aucmax.io.compression import STDIN, Stream, expand, size_of
 
 Bytes = NDArray[np.uint8]
 
@@ -30,6 +30,16 @@ _FIRST = 1 << 18  # bytes of the first block
 _NEWLINE = ord("\n")
 _STEP = 1 << 16  # bytes at the end searched first for a newline; bytes to peek at
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+
+
+def empty_input(files: Sequence[str]) -> ValueError:
+    """Return the error for files without a line."""
+    if list(files) == [STDIN]:
+        return ValueError(
+            "standard input is empty: no line arrived. Check the command before the "
+            "pipe."
+        )
+    return ValueError(f"{', '.join(files)}: the file is empty")
 
 
 class Block(NamedTuple):

@@ -1,4 +1,4 @@
-"""Number of decimal places of an estimate with a confidence interval."""
+"""Numbers as text: decimal places of estimates, and text that is read back."""
 
 from math import floor, log10
 
@@ -20,3 +20,11 @@ def with_interval(value: float, low: float, high: float) -> tuple[str, str, str]
     """Format a value and its interval with that number of decimals."""
     places = decimals(low, high)
     return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
+
+
+def exact(number: float) -> str:
+    """Return a number as short text that is read back as the same number."""
+    if not isinstance(number, float):
+        return str(number)
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))

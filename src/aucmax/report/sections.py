@@ -17,7 +17,6 @@ from aucmax.report.svg import Chart, forest
 
 _MAX_GROUPS = 30
 _MAX_COLUMNS = 20  # with an importance
-_MAX_NAMES = 8  # of periods below an axis
 
 
 def models(summary: Summary, level: str) -> tuple[str, str, str]:
@@ -64,13 +63,12 @@ def groups(summary: Summary, level: str) -> tuple[str, str, str]:
     if found is None:
         return "groups", "", ""
     shown = found.groups[:_MAX_GROUPS]
+    names = [str(one.group).strip() or "(missing)" for one in shown]
     rows = []
-    for one in shown:
+    for name, one in zip(names, shown, strict=True):
         value, low, high = with_digits(*one.auc[:3])
         limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
-        rows.append(
-            [str(one.group), value, limits, f"{one.rows:,}", f"{one.positives:,}"]
-        )
+        rows.append([name, value, limits, f"{one.rows:,}", f"{one.positives:,}"])
     test = ""
     if isfinite(found.pvalue):
         verdict = "differ" if found.pvalue < 1.0 - summary.level else "may be equal"
@@ -81,7 +79,7 @@ def groups(summary: Summary, level: str) -> tuple[str, str, str]:
     more = len(found.groups) - len(shown)
     rest = f"<p>… and {more:,} smaller groups.</p>" if more > 0 else ""
     chart = forest(
-        [str(one.group) for one in shown],
+        names,
         [one.auc[:3] for one in shown],
         "AUC of each group with its confidence interval",
         summary.models[0].auc.value,
@@ -128,19 +126,20 @@ def time(summary: Summary, level: str) -> tuple[str, str, str]:
         heads = ["period", "rows", "expected AUC", f"{level} interval"]
         tables.append(html_table(heads, rows, caption="Rows without a label"))
     if found.columns:
+        timed = ["PSI, last period"] if found.periods else []
         rows = [
             [
                 one.column,
                 f"{one.stability:.3f}",
                 f"{one.last:.3f}" if isfinite(one.last) else "–",
-            ]
+            ][: 2 + len(timed)]
             for one in found.columns
         ]
         note = (
             "PSI of the most important columns against the training rows; above 0.1 is "
             "a moderate shift, above 0.25 a large one."
         )
-        heads = ["column", "PSI, all rows", "PSI, last period"]
+        heads = ["column", "PSI, all rows", *timed]
         tables.append(html_table(heads, rows, caption=note))
     if tables:
         parts.append(f'<div class="charts">{"".join(tables)}</div>')
@@ -171,11 +170,7 @@ def _periods(summary: Summary, level: str) -> str:
             ("Period", "AUC"),
             "AUC by period with its confidence interval",
             (False, False),
-            {
-                place + 1.0: one.name
-                for place, one in enumerate(periods)
-                if place % -(-len(rows) // _MAX_NAMES) == 0
-            },
+            {place + 1.0: one.name for place, one in enumerate(periods)},
         )
         at = np.arange(1, len(rows) + 1)
         overall = summary.models[0].auc.value

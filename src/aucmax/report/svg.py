@@ -6,6 +6,8 @@ so that a script can move a marker on it.
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from numpy.typing import ArrayLike
 _WIDTH, _HEIGHT = 400, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 22, 12, 42
 _MAX_TICKS = 6
+_LETTER = 7.5  # width of a character of a name, with the gap to the next name
+_LONGEST = 12  # characters of a name below the x axis
 
 
 class Chart:
@@ -32,7 +36,8 @@ class Chart:
     percent : (bool, bool)
         Show the numbers of the axis as percentages.
     names : dict of float to str, optional
-        Names of places on the x axis, instead of numbers.
+        Names of places on the x axis, instead of numbers; every k-th one is shown, so
+        that they do not overlap.
     """
 
     def __init__(
@@ -92,8 +97,7 @@ class Chart:
             f'<svg class="chart" id="chart-{self.name}" viewBox="{box}" role="img">'
             f"<title>{escape(self._description)}</title>"
         ]
-        names = self._names or {t: _number(t, self._percent[0]) for t in ticks(*self.x)}
-        for tick, label in names.items():
+        for tick, label in self._across_labels().items():
             at = self._across(tick)
             parts.append(
                 f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}"/>'
@@ -122,6 +126,22 @@ class Chart:
             '<circle class="marker" hidden="" r="6"/></svg>'
         )
         return "".join(parts)
+
+    def _across_labels(self) -> dict[float, str]:
+        """Return the labels of the x axis, by their places."""
+        if not self._names:
+            return {t: _number(t, self._percent[0]) for t in ticks(*self.x)}
+        places = sorted(self._names)
+        names = [_shortened(self._names[place], _LONGEST) for place in places]
+        width = _LETTER * max(map(len, names))
+        at = [self._across(place) for place in places]
+        apart = min((b - a for a, b in pairwise(at)), default=width)
+        every = max(ceil(width / max(apart, 1e-3)), 1)
+        return {
+            places[k]: names[k]
+            for k in range(0, len(places), every)
+            if at[k] + 0.5 * width <= _WIDTH  # the last one may not fit
+        }
 
     def _across(self, value: float) -> float:
         low, high = self.x
@@ -188,7 +208,7 @@ def forest(
     )
     for place, (name, (value, start, end)) in enumerate(zip(names, rows, strict=True)):
         y = step * place + 18
-        short = name if len(name) <= 22 else f"{name[:21]}…"
+        short = _shortened(name, 22)
         parts.append(
             f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">'
             f"{escape(short)}</text>"
@@ -199,6 +219,10 @@ def forest(
                 f'y2="{y}"/><circle class="dot" cx="{across(value)}" cy="{y}" r="4"/>'
             )
     return "".join(parts) + "</svg>"
+
+
+def _shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _floats(values: ArrayLike) -> list[float]:

@@ -89,7 +89,7 @@ class AUCStream(StreamState):
         The blend, then the members, leader first: rows evaluated, progressive AUC and
         its standard error, gap to the leader on the same rows, weight in the blend, and
         whether the member is running. Eliminated members keep their last results. The
-        trees are evaluated from their first refit on; see ``docs/streams.md``.
+        trees are evaluated from their first refit on; see :doc:`Streams </streams>`.
     members_ : dict
         The running linear learners, by name.
     refits_ : tuple of int
