@@ -216,3 +216,20 @@ def test_precision_without_called_rows_is_unknown():
     found = verify([0, 1, 1], [0.0, 1.0, 2.0], threshold)
     assert math.isnan(found.rate.value)
     assert found.verdict == "unknown"
+
+
+@pytest.mark.parametrize("goal", ["fpr<=0.05", "alerts<=10%"])
+def test_no_threshold_is_above_infinite_scores(goal):
+    y, scores = draw(np.random.default_rng(0))
+    scores[scores > 1.0] = np.inf
+    with pytest.raises(NotAchievableError, match="score inf, and no threshold"):
+        choose(y, scores, goal)
+    scores[scores < 1.0] = -np.inf
+    assert verify(y, scores, choose(y, scores, "recall>=0.3")).verdict == "kept"
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_level_of_a_verdict_is_checked(goal):
+    y, scores = draw(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="level=2"):
+        verify(y, scores, choose(y, scores, goal), level=2)

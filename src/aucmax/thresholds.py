@@ -240,6 +240,7 @@ def verify(
     >>> thresholds.verify(y[5000:], score[5000:], found).verdict
     'kept'
     """
+    check_level(level)
     positive = positives(y, pos_label)
     scores = as_scores(score, positive.size).astype(np.float64)
     name, bound = threshold.promise
@@ -291,6 +292,12 @@ def _few_called(
             f"are needed, {needed:,} in all."
         )
     edge = float(np.sort(sample)[n - 1 - allowed])  # `allowed` rows are above it
+    if edge == inf:
+        raise NotAchievableError(
+            f"{promise} cannot be promised: {np.count_nonzero(sample == inf):,} of "
+            f"{n:,} {who} score inf, and no threshold is above it. Use scores that "
+            "rank these rows."
+        )
     return float(np.nextafter(edge, inf)), np.nan
 
 

@@ -516,3 +516,14 @@ def test_a_table_has_the_names_and_number_of_its_columns():
     assert model.feature_names_in_.tolist() == list(frame.columns)
     with pytest.raises(ValueError, match="pass a data frame"):
         model.predict(np.zeros((3, frame.shape[1])))
+
+
+def test_rows_of_weight_zero_do_not_count_in_class_weights():
+    X, y = gaussian(200, 3)
+    weight = np.where(np.arange(200) < 60, 0.0, 1.0)
+    weight[:60][y[:60] == y[0]] = 1.0  # left out: rows of one class
+    balanced = light(class_weight="balanced")
+    scores = clone(balanced).fit(X, y, weight).decision_function(X)
+    kept = weight > 0.0
+    expected = balanced.fit(X[kept], y[kept], weight[kept]).decision_function(X)
+    assert_allclose(scores, expected, rtol=1e-9)

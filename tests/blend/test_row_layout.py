@@ -12,6 +12,7 @@ from aucmax.blend.row_layout import RowLayout
 from aucmax.tables.encoder import TableEncoder
 from aucmax.tables.schema import Overrides
 from aucmax.tables.structure import find_structure
+from helpers.commands import invoke
 
 N = 600
 
@@ -96,3 +97,13 @@ def test_parts_of_dates_are_no_groups():
     week = frame.PolicyNumber.to_numpy() // 20
     assert find_structure({"week_number": week}, y) == []
     assert [one.kind for one in find_structure({"agent_number": week}, y)] == ["group"]
+
+
+def test_the_command_line_tells_of_identifiers_too(tmp_path):
+    frame, y = table(True)
+    path = tmp_path / "t.csv"
+    frame.assign(y=y.astype(int)).to_csv(path, index=False)
+    result = invoke("train", path, "-o", tmp_path / "m", "--label", "y")
+    assert result.exit_code == 0, result.stderr
+    assert "Column 'PolicyNumber' identifies rows" in result.stderr
+    assert "--time PolicyNumber" in result.stderr

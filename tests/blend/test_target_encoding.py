@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from aucmax.blend import target_encoding
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
+from aucmax.metrics import auc
 
 RNG = np.random.default_rng(0)
 N = 200
-SIZES = np.array([6, 40, 3])
+SIZES = np.array([6, 90, 3])  # of the second, some codes are in a single row
 CODES = np.column_stack([RNG.integers(0, size, N) for size in SIZES])
 POSITIVE = RNG.random(N) < 0.3 + 0.3 * (CODES[:, 0] % 2)
 WEIGHT = RNG.integers(1, 4, N).astype(float)
@@ -26,18 +27,31 @@ def log_odds(p):
     return np.log(p / (1 - p))
 
 
-def slow(term, shrinkage, inner, share):
+def others(term, i, inner):
+    """Return the rows of the other inner folds with the same codes as row ``i``."""
+    return [
+        j
+        for j in range(N)
+        if inner[j] != inner[i] and (CODES[j, term] == CODES[i, term]).all()
+    ]
+
+
+def share_of_new(term, inner):
+    """Return the share of positives in rows with codes new to the other inner folds."""
+    new = [i for i in range(N) if not others(term, i, inner)]
+    hits = sum(WEIGHT[i] for i in new if POSITIVE[i])
+    share = WEIGHT[POSITIVE].sum() / WEIGHT.sum()
+    return (hits + 20.0 * share) / (sum(WEIGHT[i] for i in new) + 20.0)
+
+
+def slow(term, shrinkage, inner, prior):
     """Return the log-odds of each row, out of the rows of the other inner folds."""
     odds = []
     for i in range(N):
-        same = [
-            j
-            for j in range(N)
-            if inner[j] != inner[i] and (CODES[j, term] == CODES[i, term]).all()
-        ]
+        same = others(term, i, inner)
         hits = sum(WEIGHT[j] for j in same if POSITIVE[j])
         rows = sum(WEIGHT[j] for j in same)
-        odds.append(log_odds((hits + shrinkage * share) / (rows + shrinkage)))
+        odds.append(log_odds((hits + shrinkage * prior) / (rows + shrinkage)))
     return np.array(odds)
 
 
@@ -45,10 +59,10 @@ def test_training_rows_are_encoded_by_other_rows():
     encoding, own = fitted()
     rng = np.random.RandomState(3)
     inner = target_encoding._inner_folds(POSITIVE, rng)
-    share = WEIGHT[POSITIVE].sum() / WEIGHT.sum()
-    assert encoding.default == pytest.approx(log_odds(share))
     for k, term in enumerate(TERMS):
-        candidates = [slow(term, a, inner, share) for a in (1.0, 4.0, 16.0, 64.0)]
+        prior = share_of_new(term, inner)
+        assert encoding.defaults[k] == pytest.approx(log_odds(prior))
+        candidates = [slow(term, a, inner, prior) for a in (1.0, 4.0, 16.0, 64.0)]
         losses = [
             WEIGHT @ np.logaddexp(0.0, np.where(POSITIVE, -odds, odds))
             for odds in candidates
@@ -59,8 +73,9 @@ def test_training_rows_are_encoded_by_other_rows():
 def test_other_rows_are_encoded_by_all_training_rows():
     encoding, own = fitted()
     found = encoding.transform(CODES, SIZES)
-    share = WEIGHT[POSITIVE].sum() / WEIGHT.sum()
+    inner = target_encoding._inner_folds(POSITIVE, np.random.RandomState(3))
     for k, term in enumerate(TERMS):
+        prior = share_of_new(term, inner)
         rows = np.array(
             [WEIGHT[(CODES[:, term] == c).all(axis=1)].sum() for c in CODES[:, term]]
         )
@@ -71,21 +86,21 @@ def test_other_rows_are_encoded_by_all_training_rows():
             ]
         )
         options = [
-            [log_odds(p) for p in (hits + a * share) / (rows + a)]
+            [log_odds(p) for p in (hits + a * prior) / (rows + a)]
             for a in (1.0, 4.0, 16.0, 64.0)
         ]
         nearest = min(np.abs(found[:, k] - one).max() for one in options)
         assert nearest < 1e-5
         assert_allclose(found[:, len(TERMS) + k], np.log1p(rows), rtol=1e-6)
-        assert_allclose(own[:, len(TERMS) + k], np.log1p(rows), rtol=1e-6)
+        assert_allclose(own[:, len(TERMS) + k], np.log1p(rows - WEIGHT), rtol=1e-6)
 
 
-def test_unknown_values_get_the_log_odds_of_all_rows():
+def test_unknown_values_get_the_log_odds_of_new_values():
     alone = TargetEncoding.fit(
         CODES[:, :1] % 3, SIZES[:1], POSITIVE, WEIGHT, [[0]], np.random.RandomState(0)
     )[0]
     found = alone.transform(np.array([[5]]), SIZES[:1])
-    assert_allclose(found, [[alone.default, 0.0]])
+    assert_allclose(found, [[alone.defaults[0], 0.0]])
 
 
 def test_stored_arrays_give_the_same_encoding():
@@ -102,7 +117,7 @@ def test_stored_arrays_give_the_same_encoding():
         ("ends", [2.0, 1.0, 4.0]),
         ("key_ends", [1.0, 2.0, 10**6]),
         ("odds", [np.nan]),
-        ("default", [0.0, 1.0]),
+        ("defaults", [0.0, 1.0]),
     ],
 )
 def test_invalid_arrays_are_refused(name, value):
@@ -121,3 +136,26 @@ def test_a_useful_pair_is_found():
     assert encoding.terms[4:] == [[1, 3]]
     none, _ = fit_with_pairs(codes, sizes, positive, np.ones(3000), terms, 0, 0)
     assert none.terms == terms
+
+
+def test_a_row_tells_of_the_other_row_of_its_pair():
+    """Rows come in pairs with the same label; one of each is known."""
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(500), 2)
+    label = np.repeat(rng.random(500) < 0.4, 2)
+    known = rng.random(1000) < 0.6
+    encoding, own = TargetEncoding.fit(
+        code[known, np.newaxis],
+        np.array([500]),
+        label[known],
+        np.ones(np.count_nonzero(known)),
+        [[0]],
+        np.random.RandomState(0),
+    )
+    found = encoding.transform(code[:, np.newaxis], np.array([500]))
+    partner_known = np.isin(code, code[known]) & ~known
+    assert auc(label[partner_known], found[partner_known, 0]) == 1.0
+    # Rows are told by their partner alone: neither odds nor counts tell of themselves.
+    single = np.bincount(code[known], minlength=500)[code[known]] == 1
+    assert np.unique(own[single], axis=0).shape == (1, 2)
+    assert own[single][0, 1] == 0.0

@@ -375,7 +375,7 @@ def test_a_boolean_column_is_the_same_in_text(tmp_path):
 
 
 def test_messages_name_options_as_whoever_reads_them_writes_them():
-    frame = pd.DataFrame({"c": [[1], [2]], "y": [0, 1]})
+    frame = pd.DataFrame({"c": pd.to_timedelta([1, 2], "h"), "y": [0, 1]})
     with pytest.raises(ValueError, match="--input drop=c, or --input categorical=c"):
         FrameSource(frame, label="y").schema  # noqa: B018
     assert option("missing", "zero") == "--missing zero"

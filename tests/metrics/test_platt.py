@@ -61,3 +61,10 @@ def test_odds_never_fall_as_scores_rise():
         a, b = log_odds(np.array(pos), np.array(neg), np.array([1.0, 3.0]))
         assert a > 0.0
         assert expit(a * np.mean(pos + neg) + b) == pytest.approx(0.25, rel=0.05)
+
+
+def test_scores_that_differ_by_rounding_are_equal():
+    pos, neg = np.full(50, 0.1 + 0.2), np.full(100, 0.3)
+    slope, offset = log_odds(pos, neg, np.array([50.0, 100.0]))
+    assert abs(slope) < 1.0
+    assert abs(slope * 0.3 + offset - np.log(0.5)) < 0.1

@@ -137,3 +137,35 @@ def test_many_categories_are_exported_to_onnx(tmp_path):
     X = model.encoder_.transform(test, warn_unknown=False).toarray()
     (found,) = session.run(None, {"X": X})
     assert_allclose(found, model.decision_function(test), atol=1e-4)
+
+
+def test_dictionaries_with_values_of_several_types():
+    rng = np.random.default_rng(0)
+    values = [8001, "x", 9000.0, True, None]
+    codes = rng.integers(0, 5, 2000)
+    rows = [{"code": values[k], "size": float(k)} for k in codes]
+    y = rng.random(2000) < np.where(codes == 1, 0.8, 0.2)
+    model = AUCStream(random_state=0)
+    for start in range(0, 2000, 500):
+        model.partial_fit(rows[start : start + 500], y[start : start + 500])
+    scores = model.decision_function(rows)
+    alone = [model.decision_function([row])[0] for row in rows[:20]]
+    assert_array_equal(alone, scores[:20])
+    huge = model.decision_function([{"code": 2**70, "size": 1.0}])
+    assert np.isfinite(huge).all()
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_equal_rows_do_not_spoil_the_calibration(n_features, nonlinear):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, n_features))
+    X = np.vstack([X, np.ones((3000, n_features)), X])  # a sensor that is stuck
+    y = X[:, 0] + rng.normal(size=len(X)) > 0.5
+    y[1500:4500] = rng.random(3000) < 0.3
+    model = AUCStream(nonlinear=nonlinear, random_state=0)
+    model.partial_fit(X[:4500], y[:4500])
+    assert np.abs(model.decision_function(X)).max() < 100.0
+    model.partial_fit(X[4500:], y[4500:])
+    assert model.score(X[4500:], y[4500:]) > 0.7
+    assert np.abs(model.decision_function(X)).max() < 100.0

@@ -177,14 +177,18 @@ class BlendedModel(Ranker):
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
             return self.score_rows(self._accepted(self.encoder_.transform(X)))
-        if self.row_width == self.n_features_in_:
+        if self.encoder_ is None and self.row_width == self.n_features_in_:
             return super().decision_function(X)
-        rows = check_array(X, **MATRIX)
+        expected = (
+            f"but AUCClassifier was fitted to a table of {self.n_features_in_} "
+            "columns: pass a data frame with them."
+        )
+        try:
+            rows = check_array(X, **MATRIX)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X is {type(X).__name__}, {expected} ({error})") from None
         if rows.shape[1] != self.row_width:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but AUCClassifier was fitted to a "
-                f"table of {self.n_features_in_} columns: pass a data frame with them."
-            )
+            raise ValueError(f"X has {rows.shape[1]} features, {expected}")
         return self.score_rows(self._accepted(rows))
 
     def _accepted(self, X: Any) -> Any:

@@ -15,7 +15,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,11 +39,12 @@ from aucmax.blend.default_members import (
 from aucmax.blend.duplicates import count_duplicates
 from aucmax.blend.goal import reach
 from aucmax.blend.honest_estimate import HonestEstimate
-from aucmax.blend.honest_splits import Design, time_of_rows, time_splits
+from aucmax.blend.honest_splits import Design, group_of_rows, time_of_rows, time_splits
 from aucmax.blend.importance import held_out_samples
 from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
+    class_weighted,
     encode_table,
     first_columns,
     label_task,
@@ -91,10 +91,10 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
     members : list of estimators or of (name, estimator), default=None
         Classifiers to blend, of aucmax or scikit-learn, which see encoded features. By
         default, for numbers, boosted trees, a linear and a kernel ranker; for tables
-        with categories, boosted trees in three settings and a linear ranker, or a
-        kernel ranker if there are fewer than 3000 rows. For more than 100,000 rows,
-        boosted trees and a linear ranker; for sparse rows with more than 2000 features,
-        two linear rankers.
+        with categories, boosted trees in three settings, with a kernel ranker if there
+        are fewer than 3000 rows, and a linear ranker if there are texts. For more than
+        100,000 rows, boosted trees and a linear ranker; for sparse rows with more than
+        2000 features, two linear rankers.
     goal : str or goal, default="auc"
         What the ranking is for: "auc", "pauc@fpr=0.05", "recall@fpr=0.01",
         "precision@k=100", "precision@share=0.01" or "net_benefit@0.05..0.2"; see
@@ -328,7 +328,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
 
     def _design(self, columns: Mapping[Any, Any], groups: Any) -> Design:
         """Return time and group of each row."""
-        time, group = None, groups
+        time, group = None, group_of_rows(groups)
         if self.time is not None:
             time = time_of_rows(columns[self.time], str(self.time))
             self._dated = moments(np.asarray(columns[self.time])) is not None
@@ -463,13 +463,11 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.recipe_ = None
         if encoder is None:
             X, encoder = encode_table(X, kinds)
-            self.encoder_ = encoder
             if encoder is not None:
                 columns = np.array(encoder.schema.columns, object)
+        self.encoder_ = encoder
         if self.class_weight is not None:
-            classes = compute_sample_weight(self.class_weight, y)
-            given = 1.0 if sample_weight is None else np.asarray(sample_weight)
-            sample_weight = given * classes
+            sample_weight = class_weighted(self.class_weight, y, sample_weight)
         X, signed = self._labelled(X, y, sample_weight, reset=True)
         if len(columns):
             self.n_features_in_, self.feature_names_in_ = len(columns), columns

@@ -65,7 +65,10 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
     if (view.levels > trees.encode_above).any():
         by_sets = replace(trees, encode_above=int(view.levels.max()))
         members.append(Member("boosted trees, sets of categories", by_sets))
-    narrow = view.width <= _MOST_KERNEL and layout.width == len(layout.levels)
+    words = layout.width > len(layout.levels)  # trees do not see them
+    if not few and not words:
+        return members
+    narrow = view.width <= _MOST_KERNEL and not words
     return [*members, kernel if few and narrow else linear]
 
 

@@ -44,6 +44,17 @@ class Design(NamedTuple):
         )
 
 
+def group_of_rows(values: Any) -> NDArray[Any] | None:
+    """Return the group of each row in a form that can be sorted, None for none.
+
+    Missing values are a group.
+    """
+    groups = None if values is None else np.asarray(values)
+    return (
+        groups.astype(str) if groups is not None and groups.dtype == object else groups
+    )
+
+
 def time_of_rows(values: Any, name: str) -> Float:
     """Return a column of dates or numbers as floats that increase with time."""
     column = np.asarray(values)

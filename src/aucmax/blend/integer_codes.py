@@ -22,6 +22,7 @@ _FEWEST, _MOST_SHARE = 21, 0.9  # distinct values, and their share of the rows
 _BINS = 32
 _MARGIN, _NOISE = 0.01, 0.4  # of AUC: at least, and over the root of the rarer rows
 _COMPARED_ROWS = 50_000
+_MOST_VALUES = 50_000  # with more, values of a single row have no code of their own
 
 
 class IntegerCodes(NamedTuple):
@@ -44,10 +45,10 @@ class IntegerCodes(NamedTuple):
         for j in np.flatnonzero(levels == 0).tolist():
             if _is_code(X[chosen, j], positive[chosen], rng):
                 column = X[:, j]
-                values, counts = np.unique(
-                    column[~np.isnan(column)], return_counts=True
-                )
-                found.append((j, values[counts > 1]))
+                known = column[~np.isnan(column)]
+                values, counts = np.unique(known, return_counts=True)
+                often = counts > 1 if len(values) > _MOST_VALUES else counts > 0
+                found.append((j, values[often]))
         return cls(
             np.array([j for j, _ in found], np.int64),
             np.concatenate([np.zeros(0), *(values for _, values in found)]),

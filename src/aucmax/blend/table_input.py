@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import compute_sample_weight
 
 _FIRST = 20_000  # rows that are searched for time and groups
 _MOST_COLUMNS = 500
@@ -52,7 +53,7 @@ def encode_table(
     ``kinds`` has the columns whose kind the user overrides, by kind.
     """
     overrides: dict[str, Any] = {
-        kind: list(names) for kind, names in kinds.items() if names is not None
+        kind: _by_name(X, names) for kind, names in kinds.items() if names is not None
     }
     table = needs_encoding(X)
     if overrides and not (table or hasattr(X, "columns")):
@@ -68,6 +69,22 @@ def encode_table(
     coded = Overrides(encode="codes", missing="keep", **overrides)
     encoder = TableEncoder.fit(X, coded)
     return encoder.transform(X, warn_unknown=False), encoder
+
+
+def _by_name(X: Any, names: Sequence[str | int]) -> list[str | int]:
+    """Return columns; a number is a position, unless a column has it as its name."""
+    known = list(X.columns) if hasattr(X, "iloc") else []
+    return [str(name) if name in known else name for name in names]
+
+
+def class_weighted(class_weight: Any, y: Any, sample_weight: Any) -> NDArray[Any]:
+    """Return row weights times class weights; rows of weight zero do not count."""
+    if sample_weight is None:
+        return np.asarray(compute_sample_weight(class_weight, y))
+    weight = np.asarray(sample_weight, np.float64)
+    counted = np.flatnonzero(weight) if class_weight == "balanced" else None
+    found = compute_sample_weight(class_weight, y, indices=counted)
+    return weight * np.asarray(found)
 
 
 def label_task(classes: NDArray[Any]) -> dict[str, Any]:

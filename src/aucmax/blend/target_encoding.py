@@ -1,10 +1,14 @@
 """Target encoding: log-odds of the positive class for categories and combinations.
 
 A category that has :math:`s` positives among :math:`n` rows becomes the log-odds of
-:math:`(s + a p) / (n + a)`, where :math:`p` is the share of positives among all rows.
-Training rows are encoded by the other inner folds, or models would trust a category of
-one row. The shrinkage :math:`a` is the one with the lowest log loss of the training
-rows encoded so.
+:math:`(s + a p) / (n + a)`, where :math:`p` is the share of positives among rows with a
+new category, which has no rows in the other inner folds. Training rows are encoded by
+the other inner folds, or models would trust a category of one row, and their own row
+does not count. The shrinkage :math:`a` is the one with the lowest log loss of the
+training rows encoded so.
+
+Categories of a single row are kept: to a new row of such a category, that row tells as
+much as one row tells to the other in a category of two.
 """
 
 from collections.abc import Sequence
@@ -22,9 +26,10 @@ Ints = NDArray[np.int64]
 
 _SHRINKAGES = (1.0, 4.0, 16.0, 64.0)
 _INNER_FOLDS = 5
+_PRIOR_ROWS = 20.0  # by which the share among new categories is shrunk to that of all
 _MOST_ODDS = 1e4
 _MOST_ENCODED = 10  # terms whose pairs are tried
-_ARRAYS = ("columns", "ends", "keys", "key_ends", "odds", "counts")
+_ARRAYS = ("columns", "ends", "keys", "key_ends", "odds", "counts", "defaults")
 
 
 class TargetEncoding(NamedTuple):
@@ -39,7 +44,7 @@ class TargetEncoding(NamedTuple):
     key_ends: Ints  # (terms,) of each term in ``keys``
     odds: Float  # log-odds of each key
     counts: Float  # logarithm of one plus its rows
-    default: float  # log-odds of all rows, for other values
+    defaults: Float  # (terms,) log-odds of new values
 
     @classmethod
     def fit(
@@ -57,25 +62,26 @@ class TargetEncoding(NamedTuple):
         """
         inner = _inner_folds(positive, rng)
         share = float(weight[positive].sum() / weight.sum())
-        found: list[tuple[Ints, Float, Float]] = []
+        all_keys: list[Ints] = [np.zeros(0, np.int64)]
+        found: list[_EncodedTerm] = []
         encoded = np.empty((len(codes), 2 * len(terms)))
         for k, term in enumerate(terms):
             keys, which = np.unique(_combined(codes, sizes, term), return_inverse=True)
-            odds, own, rows = _cross_fitted(
+            one = _cross_fitted(
                 which.ravel(), len(keys), positive, weight, inner, share
             )
-            found.append((keys, odds, rows))
-            encoded[:, k] = own
-            encoded[:, len(terms) + k] = rows[which.ravel()]
+            all_keys.append(keys)
+            found.append(one)
+            encoded[:, k], encoded[:, len(terms) + k] = one.own_odds, one.own_counts
         return (
             cls(
                 np.array([column for term in terms for column in term], np.int64),
                 np.cumsum([len(term) for term in terms], dtype=np.int64),
-                *(np.concatenate([np.zeros(0, np.int64), *(f[0] for f in found)]),),
-                np.cumsum([len(f[0]) for f in found], dtype=np.int64),
-                np.concatenate([np.zeros(0), *(f[1] for f in found)]),
-                np.concatenate([np.zeros(0), *(f[2] for f in found)]),
-                _log_odds(share),
+                np.concatenate(all_keys),
+                np.cumsum([len(one.odds) for one in found], dtype=np.int64),
+                np.concatenate([np.zeros(0), *(one.odds for one in found)]),
+                np.concatenate([np.zeros(0), *(one.counts for one in found)]),
+                np.array([one.default for one in found]),
             ),
             encoded,
         )
@@ -98,7 +104,7 @@ class TargetEncoding(NamedTuple):
             at = np.minimum(np.searchsorted(keys, wanted), max(end - start - 1, 0))
             hit = keys[at] == wanted if end > start else np.zeros(len(codes), bool)
             at += start
-            encoded[:, k] = np.where(hit, self.odds[at], self.default)
+            encoded[:, k] = np.where(hit, self.odds[at], self.defaults[k])
             encoded[:, n_terms + k] = np.where(hit, self.counts[at], 0.0)
             start = end
         return encoded
@@ -108,9 +114,9 @@ class TargetEncoding(NamedTuple):
         stored: dict[str, NDArray[Any]] = {
             name: getattr(self, name) for name in _ARRAYS
         }
-        stored["odds"] = self.odds.astype(np.float32)
-        stored["counts"] = self.counts.astype(np.float32)
-        return stored | {"default": np.array([self.default])}
+        for name in ("odds", "counts", "defaults"):
+            stored[name] = stored[name].astype(np.float32)
+        return stored
 
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], sizes: Ints) -> "TargetEncoding":
@@ -119,22 +125,22 @@ class TargetEncoding(NamedTuple):
         ends = whole_numbers("terms", arrays["ends"], 0, len(columns))
         key_ends = whole_numbers("terms", arrays["key_ends"], 0, len(arrays["keys"]))
         keys = whole_numbers("keys", arrays["keys"], 0, 2**53)
-        odds, counts = (
-            np.asarray(arrays[name], np.float64) for name in ("odds", "counts")
+        odds, counts, defaults = (
+            np.asarray(arrays[name], np.float64)
+            for name in ("odds", "counts", "defaults")
         )
-        default = np.asarray(arrays["default"], np.float64)
-        finite = all(np.isfinite(part).all() for part in (odds, counts, default))
+        finite = all(np.isfinite(part).all() for part in (odds, counts, defaults))
         rising = all((np.diff(part, prepend=0) >= 0).all() for part in (ends, key_ends))
         if (
             not (keys.shape == odds.shape == counts.shape == (len(keys),))
-            or default.shape != (1,)
+            or defaults.shape != ends.shape
             or (ends.ndim != 1 or ends.shape != key_ends.shape)
             or not (finite and rising)
             or (len(ends) and ends[-1] != len(columns))
             or (len(ends) and key_ends[-1] != len(keys))
         ):
             raise ValueError("the target encoding of the trees is invalid.")
-        return cls(columns, ends, keys, key_ends, odds, counts, float(default[0]))
+        return cls(columns, ends, keys, key_ends, odds, counts, defaults)
 
 
 def _inner_folds(positive: NDArray[np.bool_], rng: np.random.RandomState) -> Ints:
@@ -153,6 +159,16 @@ def _combined(codes: Ints, sizes: Ints, term: Sequence[int]) -> Ints:
     return key
 
 
+class _EncodedTerm(NamedTuple):
+    """Log-odds and logarithms of one plus the rows, of keys and of training rows."""
+
+    odds: Float
+    counts: Float
+    own_odds: Float  # by other inner folds
+    own_counts: Float  # their own row does not count
+    default: float  # log-odds of new keys
+
+
 def _cross_fitted(
     which: Ints,
     n_keys: int,
@@ -160,24 +176,35 @@ def _cross_fitted(
     weight: Float,
     inner: Ints,
     share: float,
-) -> tuple[Float, Float, Float]:
-    """Return log-odds of the keys, of the training rows, and the keys' log counts."""
+) -> _EncodedTerm:
+    """Return the encoding of a term, which has the key ``which`` in each row."""
     place, cells = which * _INNER_FOLDS + inner, n_keys * _INNER_FOLDS
     shape = n_keys, _INNER_FOLDS
     rows = np.bincount(place, weight, cells).reshape(shape)
     hits = np.bincount(place, weight * positive, cells).reshape(shape)
     other_rows = rows.sum(axis=1)[which] - rows[which, inner]
     other_hits = hits.sum(axis=1)[which] - hits[which, inner]
+    new = np.bincount(place, minlength=cells).reshape(shape)
+    new = new.sum(axis=1)[which] == new[which, inner]
+    prior = float(weight[new & positive].sum() + _PRIOR_ROWS * share)
+    prior /= float(weight[new].sum() + _PRIOR_ROWS)
     best, lowest = np.zeros(0), np.inf
     shrinkage = _SHRINKAGES[0]
     for a in _SHRINKAGES:
-        odds = _log_odds((other_hits + a * share) / (other_rows + a))
+        odds = _log_odds((other_hits + a * prior) / (other_rows + a))
         loss = float(weight @ np.logaddexp(0.0, np.where(positive, -odds, odds)))
         if loss < lowest:
             best, lowest, shrinkage = odds, loss, a
     total = rows.sum(axis=1)
-    odds = _log_odds((hits.sum(axis=1) + shrinkage * share) / (total + shrinkage))
-    return _rounded(odds), best, _rounded(np.log1p(total))
+    odds = _log_odds((hits.sum(axis=1) + shrinkage * prior) / (total + shrinkage))
+    others = np.maximum(total[which] - weight, 0.0)
+    return _EncodedTerm(
+        _rounded(odds),
+        _rounded(np.log1p(total)),
+        best,
+        _rounded(np.log1p(others)),
+        float(_rounded(_log_odds(prior))),
+    )
 
 
 def _rounded(values: Float) -> Float:
@@ -208,7 +235,7 @@ def fit_with_pairs(
     encoding, own = fit(terms)
     if not pairs or len(terms) < 2:
         return encoding, own
-    singles = own[:, : len(terms)] - encoding.default
+    singles = own[:, : len(terms)] - encoding.defaults
     found = _useful_pairs(codes, sizes, positive, weight, terms, singles, seed)
     return fit([*terms, *found[:pairs]])
 
@@ -237,7 +264,7 @@ def _useful_pairs(
     gains = []
     for k, (i, j) in enumerate(places):
         sum_of_both = singles[:, i] + singles[:, j]
-        together = sum_of_both + own[:, k] - encoding.default
+        together = sum_of_both + own[:, k] - encoding.defaults[k]
         gains.append(auc(positive, together) - auc(positive, sum_of_both))
     best = np.argsort(np.negative(gains), kind="stable").tolist()
     return [pairs[k] for k in best if gains[k] > 0.0]

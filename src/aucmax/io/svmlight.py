@@ -162,7 +162,8 @@ class SvmlightSource:
                 yield batch
         if self._cut_rows:
             self._warn_cut()
-        if not n_blocks and self._labelled and self.files == [STDIN]:
+        none = not n_blocks and start == START  # else all was read before
+        if none and self._labelled and self.files == [STDIN]:
             raise empty_input(self.files)
 
     def _warn_cut(self) -> None:

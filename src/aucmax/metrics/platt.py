@@ -16,6 +16,7 @@ from aucmax.core.rows import Float
 _ROUNDS = 100
 _TINY = 1e-12  # added to the Hessian; smallest step
 _NEAR = 1e-9  # expected decrease below which Newton steps need no line search
+_ROUNDING = 1e-10  # standard deviation of equal scores, relative to their size
 _LEAST_SLOPE = 1e-3  # odds must increase with the score
 
 
@@ -29,7 +30,9 @@ def log_odds(pos: Float, neg: Float, n: Float) -> tuple[float, float]:
     if not len(pos) or not len(neg):
         return _LEAST_SLOPE, float(np.log(n[0] / n[1])) if n.all() else 0.0
     scores = np.concatenate([pos, neg])
-    centre, unit = float(np.mean(scores)), float(np.std(scores)) or 1.0
+    centre, unit = float(np.mean(scores)), float(np.std(scores))
+    if unit <= _ROUNDING * float(np.abs(scores).max()):
+        unit = 1.0
     s = (scores - centre) / unit
     kept = np.array([len(pos), len(neg)])
     goal = np.repeat([(n[0] + 1.0) / (n[0] + 2.0), 1.0 / (n[1] + 2.0)], kept)

@@ -21,6 +21,7 @@ _RENEWAL = 0.5  # weight of the last block in the scale of a member's scores
 _MIN_CLASS_WEIGHT = 1e-30  # of a class that has had no rows for many half-lives
 _TAIL = 0.05  # fraction of the scores winsorised at either end to estimate the scale
 _MAX_DEVIATION = 10.0  # in scales from the median; scores are clipped to it
+_ROUNDING = 1e-10  # deviation of the scores of equal rows, relative to their size
 _BINS = 4096
 _MAX_ASINH = 10.0  # asinh of the largest log-odds with a bin of its own
 
@@ -108,7 +109,8 @@ class ServedScores:
         """Update the scale of each member's scores.
 
         It is the winsorised standard deviation in the larger class and changes slowly.
-        A single row, or a block with many positives, must not change it much.
+        A single row, or a block with many positives, must not change it much, and
+        neither must equal rows, as of a sensor that is stuck.
         """
         larger = scores[:, sides[int(self.class_weight[0] < self.class_weight[1])]]
         if not larger.shape[1]:
@@ -116,7 +118,8 @@ class ServedScores:
         low, high = np.quantile(larger, (_TAIL, 1.0 - _TAIL), axis=1)
         deviation = np.clip(larger.T, low, high).std(axis=0)
         known = np.hstack(self.recent).any(axis=1)  # members that have scored rows
-        ratio = np.where(deviation > 0.0, deviation, self.scale) / self.scale
+        differ = deviation > _ROUNDING * np.abs(larger).max(axis=1)
+        ratio = np.where(differ, deviation, self.scale) / self.scale
         self.scale = self.scale * np.where(known, ratio**_RENEWAL, ratio)
 
     def add_classes(self, signed: Float, rows: float) -> None:

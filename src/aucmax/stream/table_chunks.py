@@ -37,7 +37,11 @@ def as_frame(X: Any, columns: list[str] | None = None) -> Any:
         return X
     import pyarrow as pa
 
+    from aucmax.tables.frames import list_to_arrow
+
     names = list(dict.fromkeys(key for row in X for key in row))
     if columns is not None:
         names = [*columns, *(name for name in names if name not in columns)]
-    return pa.table({str(name): [row.get(name) for row in X] for name in names})
+    return pa.table(
+        {str(name): list_to_arrow([row.get(name) for row in X]) for name in names}
+    )

@@ -39,6 +39,7 @@ _FEW_ROWS = 30  # with fewer rows, distinct values do not make an identifier
 _SOME = 64  # values of a category with a feature each, at least …
 _ROWS_A_VALUE, _MANY = 50, 2000  # … or one per so many rows, up to this number
 _WORDS = 4.0  # mean number of words from which a column is text
+_MOST_EXACT = 2.0**53  # larger whole numbers may be equal as floats
 _LOOKED_AT = 2000  # distinct values from which a number format is found
 _TAIL = 1 << 18  # most hashed features for the other values of a category
 _ROW_NUMBER = re.compile(r"id|uuid|guid|index|key|row|no|unnamed:.*|", re.IGNORECASE)
@@ -208,7 +209,10 @@ def _has_codes(name: str, sample: Sample, known: int) -> bool:
 def _distinct(sample: Sample) -> int:
     if sample.others or sample.numbers is None:
         return len(sample.listed()[0])
-    return len(np.unique(sample.numbers[~np.isnan(sample.numbers)]))
+    numbers = sample.numbers[~np.isnan(sample.numbers)]
+    if numbers.size and np.abs(numbers).max() > _MOST_EXACT:
+        return len(sample.listed()[0])
+    return len(np.unique(numbers))
 
 
 def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
@@ -217,7 +221,7 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
     if _constant(sample, facts):
         return Column(role=CONSTANT, **facts)
     named = bool(_NAMED_ID.fullmatch(name))
-    if _identify_rows(numbers, facts["rows"]):
+    if _identify_rows(numbers, facts):
         # Rows of a sample are neighbours, except where a part of the data begins.
         counts_rows = np.mean(np.diff(numbers) == 1.0) > _MOSTLY
         if named or counts_rows or _ROW_NUMBER.fullmatch(name):
@@ -228,7 +232,7 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
 
 def _as_number(sample: Sample, facts: dict[str, Any]) -> Column:
     numbers = np.zeros(0) if sample.numbers is None else sample.numbers
-    numbers = numbers[~np.isnan(numbers)]
+    numbers = numbers[np.isfinite(numbers)]
     middle, low, high = 0.0, 0.0, 0.0
     if len(numbers):
         middle, low, high = np.quantile(numbers, (0.5, 0.01, 0.99)).tolist()
@@ -241,11 +245,12 @@ def _constant(sample: Sample, facts: dict[str, Any]) -> bool:
     return enough and facts["distinct"] == 1 and not sample.missing
 
 
-def _identify_rows(numbers: NDArray[np.float64], rows: int) -> bool:
+def _identify_rows(numbers: NDArray[np.float64], facts: dict[str, Any]) -> bool:
     """Return whether numbers are whole, and different in every row."""
+    rows: int = facts["rows"]
     if len(numbers) < max(rows, _FEW_ROWS) or np.any(numbers != np.floor(numbers)):
         return False
-    return len(np.unique(numbers)) == rows
+    return bool(facts["distinct"] == rows)
 
 
 def _words(

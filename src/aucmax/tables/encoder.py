@@ -30,7 +30,7 @@ from aucmax.tables.cells import (
 )
 from aucmax.tables.column_kinds import MISSING_VALUE
 from aucmax.tables.faults import Faults
-from aucmax.tables.frames import check_numbers, check_type, to_arrow
+from aucmax.tables.frames import check_numbers, check_type, is_nested, to_arrow
 from aucmax.tables.hashing import Hashed, bag_of_words, hashed
 from aucmax.tables.number_formats import NO, YES, read
 from aucmax.tables.options import option
@@ -39,6 +39,7 @@ from aucmax.tables.schema import (
     MOST_VALUES,
     Overrides,
     Schema,
+    find,
     locate,
     make_schema,
     missing_value,
@@ -95,10 +96,16 @@ class TableEncoder:
             Type of the features.
         """
         overrides, table = overrides or Overrides(), to_arrow(frame)
-        spared = {*overrides.drop, *overrides.categorical, *overrides.text}
-        for field in table.schema:
-            if field.name not in spared:
-                check_type("data frame", field.name, field.type)
+        names = table.column_names
+        dropped = {find(names, one, "column to drop") for one in overrides.drop}
+        spared = {find(names, one, "text column") for one in overrides.text}
+        spared |= {
+            find(names, one, "categorical column") for one in overrides.categorical
+        }
+        for place, field in enumerate(table.schema):
+            if place in dropped or (place in spared and not is_nested(field.type)):
+                continue
+            check_type("data frame", field.name, field.type)
         batch, more = spread_rows(table.to_batches(PART), table.schema)
         samples = samples_of(batch, not more, overrides.na)
         encoder = cls(make_schema(table.column_names, samples, overrides), dtype)
@@ -183,7 +190,7 @@ class TableEncoder:
             schema,
             means=mean.tolist() if imputes else [],
             values=[
-                sorted(_frequent(seen) if schema.encode == "codes" else seen)
+                sorted(_most_frequent(seen) if schema.encode == "codes" else seen)
                 for seen in values
             ],
         )
@@ -424,12 +431,10 @@ def _warn_of_malformed(malformed: Counter[str]) -> None:
     )
 
 
-def _frequent(counts: Counter[str]) -> list[str]:
-    """Return the values that get a code: all if few, else those in several rows."""
-    if len(counts) <= _FEW_VALUES:
-        return list(counts)
-    often = [(count, value) for value, count in counts.items() if count > 1]
-    return [value for _, value in sorted(often, reverse=True)[:_MOST_CODES]]
+def _most_frequent(counts: Counter[str]) -> list[str]:
+    """Return the values that get a code: all, unless there are very many."""
+    order = sorted(((count, value) for value, count in counts.items()), reverse=True)
+    return [value for _, value in order[:_MOST_CODES]]
 
 
 def _coded_date(values: Float) -> Float:

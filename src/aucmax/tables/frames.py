@@ -1,12 +1,17 @@
 """Conversion of data frames to Arrow, and checks of column types."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from aucmax.tables.cells import is_date, is_number, is_text
 from aucmax.tables.options import option
 from aucmax.tables.schema import Schema
+
+# Errors of Arrow for a column of several types, or of numbers above 64 bits.
+_MIXED = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
 
 
 def to_arrow(frame: Any) -> Any:
@@ -22,31 +27,81 @@ def to_arrow(frame: Any) -> Any:
     if twice:
         raise ValueError(f"two columns are called {min(twice)!r}: rename one")
     return pa.table(
-        {name: _array(frame.iloc[:, place]) for place, name in enumerate(names)}
+        {name: _array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
     )
 
 
-def _array(series: Any) -> Any:
+def _array(name: str, series: Any) -> Any:
     """Return a pandas column; values of several types are converted to text."""
     try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        missing = series.isna()
-        texts = [
-            None if none else str(value)
-            for value, none in zip(series, missing, strict=True)
-        ]
-        return pa.array(texts, pa.string())
+        column = pa.array(series, from_pandas=True)
+    except pa.ArrowNotImplementedError:
+        raise ValueError(
+            f"column {name!r} has the type {series.dtype}, which cannot be encoded: "
+            "remove the column, or convert it"
+        ) from None
+    except _MIXED:
+        return _texts(series.tolist(), (~series.isna()).to_numpy())
+    if pa.types.is_dictionary(column.type):
+        kind = column.type.value_type
+        if not (is_number(kind) or is_text(kind) or is_date(kind)):  # intervals
+            words = pa.array(map(str, series.cat.categories), pa.string())
+            return pa.DictionaryArray.from_arrays(column.indices, words)
+    return column
+
+
+def list_to_arrow(values: list[Any]) -> Any:
+    """Return a list as an Arrow column; values of several types become text."""
+    try:
+        return pa.array(values)
+    except _MIXED:
+        return _texts(values, list(map(_is_present, values)))
+
+
+def _is_present(value: Any) -> bool:
+    try:
+        return value is not None and bool(value == value)
+    except TypeError:  # pandas.NA
+        return False
+    except ValueError:  # an array
+        return True
+
+
+def _texts(values: list[Any], present: Sequence[bool]) -> Any:
+    """Return each value as the text that it has in a column of its own type.
+
+    A row then has the same categories alone and among others.
+    """
+    places: dict[type, list[int]] = {}
+    for place in np.flatnonzero(present).tolist():
+        places.setdefault(type(values[place]), []).append(place)
+    texts: list[str | None] = [None] * len(values)
+    for some in places.values():
+        alike = [values[place] for place in some]
+        try:
+            found = pa.array(alike).cast(pa.string()).to_pylist()
+        except (*_MIXED, pa.ArrowNotImplementedError):
+            found = list(map(str, alike))
+        for place, text in zip(some, found, strict=True):
+            texts[place] = text
+    return pa.array(texts, pa.string())
 
 
 def check_type(file: str, name: str, kind: Any) -> None:
     """Raise an error if a column of this type cannot be encoded."""
     if not (is_number(kind) or is_text(kind) or is_date(kind)):
+        remedy = option("drop", name)
+        if not is_nested(kind):
+            remedy += f", or {option('categorical', name)} if it has few values"
         raise ValueError(
             f"{file}: column {name!r} has the type {kind}, which is neither a number "
-            f"nor a category: {option('drop', name)}, or "
-            f"{option('categorical', name)} if it has few values"
+            f"nor a category: {remedy}"
         )
+
+
+def is_nested(kind: Any) -> bool:
+    """Return whether values are lists or the like, which have no text."""
+    return bool(pa.types.is_nested(getattr(kind, "storage_type", kind)))
 
 
 def check_numbers(file: str, arrow: Any, schema: Schema) -> None:

@@ -71,6 +71,8 @@ def find_structure(
     months = [name for name in columns if _MONTH.search(name)]
     for name, values in columns.items():
         some = values[:_MOST_ROWS]
+        if _is_nested(some):
+            continue
         if moments(some) is not None:
             found.append(Hint(name, "time", "has dates"))
         elif months and _YEAR.search(name) and _are_years(some):
@@ -88,6 +90,17 @@ def find_structure(
     return found
 
 
+def _is_nested(values: NDArray[Any]) -> bool:
+    """Return whether cells are lists, dictionaries or arrays; such columns are dropped.
+
+    They have no text that NumPy can make.
+    """
+    if values.ndim > 1:
+        return True
+    kinds = (list, tuple, set, dict, np.ndarray)
+    return values.dtype.kind == "O" and any(isinstance(one, kinds) for one in values)
+
+
 def _are_years(values: NDArray[Any]) -> bool:
     try:
         years = np.unique(values.astype(float))
@@ -101,9 +114,12 @@ def _increases(values: NDArray[Any]) -> bool:
     if values.dtype.kind not in "iufOU" or values.size < 100:
         return False
     try:
-        steps = np.diff(values.astype(float))
+        numbers = values.astype(float)
     except (TypeError, ValueError):
         return False
+    if not np.isfinite(numbers).all():
+        return False
+    steps = np.diff(numbers)
     return bool((steps >= 0.0).all() and np.unique(values).size > 0.5 * values.size)
 
 

@@ -133,13 +133,14 @@ def terms(graph: Graph, columns: str, levels: Any, encoding: TargetEncoding) -> 
     codes = _codes(graph, columns, levels)
     sizes = (levels[levels > 0] + 1).astype(np.float64)
     odds, counts, start = [], [], 0
-    for term, end in zip(encoding.terms, encoding.key_ends.tolist(), strict=True):
+    ends = encoding.key_ends.tolist()
+    for term, end, default in zip(encoding.terms, ends, encoding.defaults, strict=True):
         chosen = graph.add("Gather", codes, np.array(term), axis=1)
         factors = [float(np.prod(sizes[term[k + 1 :]])) for k in range(len(term))]
         key = graph.add("MatMul", chosen, np.array(factors)[:, np.newaxis])
         keys = encoding.keys[start:end]
         values = encoding.odds[start:end], encoding.counts[start:end]
-        odds.append(_lookup(graph, key, keys, values[0], encoding.default))
+        odds.append(_lookup(graph, key, keys, values[0], float(default)))
         counts.append(_lookup(graph, key, keys, values[1], 0.0))
         start = end
     return graph.add("Concat", *odds, *counts, axis=1)

@@ -77,14 +77,14 @@ class Model(NamedTuple):
         """Return names of features (default: all), or their numbers as text."""
         if features is None:
             features = range(self.width)
-        if hasattr(self.estimator, "feature_names_in_"):
-            known = self.estimator.feature_names_in_
-            return [str(known[index]) for index in features]
         reading = {"format": None} if self.recipe is None else self.recipe["input"]
-        if reading["format"] not in (None, "svmlight"):
+        if reading["format"] not in (None, "svmlight"):  # columns are not features
             from aucmax.tables.schema import Schema
 
             return Schema.from_json(reading).feature_names(features)
+        if hasattr(self.estimator, "feature_names_in_"):
+            known = self.estimator.feature_names_in_
+            return [str(known[index]) for index in features]
         one_based = reading["format"] == "svmlight" and not reading["zero_based"]
         return [str(index + one_based) for index in features]
 
