@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
-from aucmax.blend.blending import RIDGE, blend_weights
+from aucmax.blend.blending import RIDGE, RIDGE_OF_FEW, blend_weights
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.crossfit import (
     Cost,
@@ -35,12 +35,14 @@ def standard(n=400, seed=0):
 def objective(Z, signed, w, b):
     margin = np.sign(signed) * (Z @ w + b)
     weight = np.abs(signed) / np.abs(signed).mean()
-    return (weight * np.log1p(np.exp(-margin))).sum() + RIDGE * (w**2).sum()
+    ridge = RIDGE_OF_FEW if len(signed) < 500 else RIDGE
+    return (weight * np.log1p(np.exp(-margin))).sum() + ridge * (w**2).sum()
 
 
+@pytest.mark.parametrize("n", [400, 600])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_weights_are_the_minimum(weighted):
-    Z, signed = standard()
+def test_weights_are_the_minimum(weighted, n):
+    Z, signed = standard(n)
     if weighted:
         signed = signed * np.random.default_rng(1).uniform(0.5, 3.0, len(signed))
     w = blend_weights(Z, signed)
@@ -54,7 +56,7 @@ def test_weights_are_the_minimum(weighted):
 
 
 def test_without_bounds_it_is_ridge_logistic_regression():
-    Z, signed = standard()
+    Z, signed = standard(600)
     Z = Z[:, :1]
     model = LogisticRegression(C=1.0 / (2.0 * RIDGE), tol=1e-8).fit(Z, signed)
     assert_allclose(blend_weights(Z, signed), model.coef_[0], rtol=1e-3)

@@ -6,7 +6,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from aucmax.blend.columns import FeatureView, TableRows
+from aucmax.blend.default_members import default_team
 from aucmax.blend.integer_codes import IntegerCodes
+from aucmax.blend.row_layout import RowLayout
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -112,3 +114,22 @@ def test_declared_categories_are_not_looked_at():
     X, positive = identifiers()
     codes = IntegerCodes.fit(X, np.array([0, 9, 0]), positive, 0)
     assert_array_equal(codes.transform(X), X)
+
+
+def team(n_rows, n_words=0, levels=(0, 30)):
+    layout = RowLayout.of(np.zeros((1, len(levels) + n_words)), list(levels))
+    layout = layout._replace(
+        view=FeatureView.fit(np.zeros((9, len(levels))), np.array(levels)),
+        width=len(levels) + n_words,
+    )
+    return [member.name.split(",")[0] for member in default_team(layout, n_rows)]
+
+
+def test_members_by_rows_and_columns():
+    trees = ["boosted trees"] * 3
+    assert team(400) == [*trees, "kernel", "linear"]
+    assert team(2000) == [*trees, "kernel"]
+    assert team(5000) == trees
+    assert team(5000, n_words=9) == team(400, n_words=9) == [*trees, "linear"]
+    assert team(200_000) == ["boosted trees", "linear"]
+    assert team(400, levels=(0, 0)) == ["boosted trees", "linear", "kernel"]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from aucmax.blend.blending import VERY_FEW_ROWS
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
 from aucmax.blend.row_layout import RowLayout
@@ -66,10 +67,14 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
         by_sets = replace(trees, encode_above=int(view.levels.max()))
         members.append(Member("boosted trees, sets of categories", by_sets))
     words = layout.width > len(layout.levels)  # trees do not see them
-    if not few and not words:
-        return members
+    if not few:
+        return [*members, linear] if words else members
     narrow = view.width <= _MOST_KERNEL and not words
-    return [*members, kernel if few and narrow else linear]
+    if narrow:
+        members.append(kernel)
+    if n_rows < VERY_FEW_ROWS or not narrow:
+        members.append(linear)
+    return members
 
 
 def check_savable(members: Iterable[Member]) -> None:
