@@ -307,7 +307,7 @@ def report(path: Path) -> None:
         "| AUCClassifier minus | tables | mean (standard error) | median "
         "| > 0.003 above | > 0.003 below | worst | CPU s, median |\n" + "|---" * 8 + "|"
     )
-    for label in areas.columns:
+    for label in areas.columns.drop(OURS):
         d = (areas[OURS] - areas[label]).dropna()
         error = d.std() / np.sqrt(len(d))
         print(
@@ -336,7 +336,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--part", default="0/1")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.what == "report":
         report(given.file)
     else:

@@ -27,6 +27,7 @@ _MORE_NUMBERS = replace(_NUMBERS, learning_rate=0.05, patience=50)
 _LARGE = Boosting(
     learning_rate=0.1, max_leaves=63, min_leaf=20, most_rounds=500, patience=30
 )
+_LARGE_NUMBERS = replace(_LARGE, learning_rate=0.07, feature_share=0.8, most_rounds=700)
 _PAIRS = Boosting(
     learning_rate=0.05,
     max_leaves=7,
@@ -51,7 +52,8 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
     if view.levels.any():
         linear = linear._replace(estimator=TargetEncoded(BAMCV()))
     if n_rows > MANY_ROWS:
-        return [Member("boosted trees", _LARGE), linear]
+        trees = _LARGE if view.levels.any() else _LARGE_NUMBERS
+        return [Member("boosted trees", trees), linear]
     if not view.levels.any():
         trees = _NUMBERS if n_rows < _SOME_ROWS else _MORE_NUMBERS
         if len(view.levels) > _MANY_COLUMNS:
