@@ -45,6 +45,20 @@ MUTANTS = [
         "tests/blend/test_target_encoding.py",
     ),
     Mutant(
+        "the count of a training row counts the row itself",
+        "blend/target_encoding.py",
+        "others = np.maximum(total[which] - weight, 0.0)",
+        "others = total[which]",
+        "tests/blend/test_target_encoding.py",
+    ),
+    Mutant(
+        "identifiers that do not help are features",
+        "blend/identifiers.py",
+        "return bool(found.difference > 0.0 and found.pvalue < _LEVEL)",
+        "return True",
+        "tests/blend/test_row_layout.py",
+    ),
+    Mutant(
         "a missing value goes left at every node",
         "blend/forest.py",
         "left = kind == MISSING_LEFT",
@@ -422,8 +436,8 @@ KERNELS = [
     Mutant(
         "test rows of a time split may be as old as training rows",
         "blend/honest_splits.py",
-        "before = np.isnan(time) | (time < start - wait)",
-        "before = np.isnan(time) | (time <= start - wait)",
+        "train = np.isnan(time) | (time < start - wait)",
+        "train = np.isnan(time) | (time <= start - wait)",
         "tests/blend/test_honest_splits.py",
     ),
     Mutant(

@@ -69,7 +69,9 @@ def test_a_blend_of_a_table_with_an_identifier(tells, tmp_path):
     # Equal rows share a fold only if the identifier is none of their features.
     assert ("equal an earlier row" in model.explain()) is not tells
     model.save(tmp_path / "m")
-    assert_array_equal(aucmax.load(tmp_path / "m").decision_function(copies), scores)
+    loaded = aucmax.load(tmp_path / "m")
+    assert_array_equal(loaded.decision_function(copies), scores)
+    assert loaded.hints_ == model.hints_
 
 
 def test_identifiers_are_no_features_of_later_rows_or_few_rows():

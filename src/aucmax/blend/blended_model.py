@@ -321,6 +321,7 @@ class BlendedModel(Ranker):
             splits=self.splits_,
             histograms=self._histograms,
             design=self._design_kind,
+            hints=self.hints_,
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
@@ -340,7 +341,7 @@ class BlendedModel(Ranker):
         estimator._held_out, estimator._tested = [], {}
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
-        estimator.splits_, estimator.hints_ = notes.splits, []
+        estimator.splits_, estimator.hints_ = notes.splits, notes.hints
         estimator._histograms = notes.histograms
         estimator._design_kind = notes.design
         encoded = state.header.get("encoded", estimator.n_features_in_)

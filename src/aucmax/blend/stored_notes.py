@@ -13,6 +13,7 @@ from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
 from aucmax.storage.estimator import restore
 from aucmax.storage.storable import State
+from aucmax.tables.structure import Hint
 from aucmax.thresholds import Promise, Threshold
 from aucmax.thresholds import parse as parse_promise
 
@@ -30,6 +31,7 @@ class Notes(NamedTuple):
     splits: SplitComparison | None
     histograms: list[ColumnHistogram]
     design: str  # "time", "group" or ""
+    hints: list[Hint]
 
     def to_json(self) -> dict[str, Any]:
         """Return lists and numbers, by the names of the fields."""
@@ -44,6 +46,7 @@ class Notes(NamedTuple):
             "splits": None if self.splits is None else list(self.splits),
             "histograms": [list(column) for column in self.histograms],
             "design": self.design,
+            "hints": [list(hint) for hint in self.hints],
         }
 
     @classmethod
@@ -63,6 +66,7 @@ class Notes(NamedTuple):
             else None,
             [_histogram(line) for line in notes.get("histograms", ())],
             _design(notes.get("design", "")),
+            [Hint(*map(_text, hint)) for hint in notes.get("hints", ())],
         )
 
 
