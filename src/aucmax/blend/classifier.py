@@ -92,9 +92,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         Classifiers to blend, of aucmax or scikit-learn, which see encoded features. By
         default, for numbers, boosted trees, a linear and a kernel ranker; for tables
         with categories, boosted trees in three settings, with a kernel ranker if there
-        are fewer than 3000 rows, and a linear one for fewer than 500 or texts. For more than
-        100,000 rows, boosted trees and a linear ranker; for sparse rows with more than
-        2000 features, two linear rankers.
+        are fewer than 3000 rows, and a linear one for fewer than 500 or texts. For more
+        than 100,000 rows, boosted trees and a linear ranker; for sparse rows with more
+        than 2000 features, two linear rankers.
     goal : str or goal, default="auc"
         What the ranking is for: "auc", "pauc@fpr=0.05", "recall@fpr=0.01",
         "precision@k=100", "precision@share=0.01" or "net_benefit@0.05..0.2"; see
