@@ -18,7 +18,7 @@ from aucmax.metrics import auc_test
 _TREES = Boosting(learning_rate=0.1, most_rounds=200, patience=30)
 _FOLDS, _FEWEST = 3, 50  # folds, and rows of the smaller class
 _MOST_ROWS = 20_000
-_LEVEL = 0.001  # of the test: there may be several tables a day
+_LEVEL = 0.001  # of the test: strict, as a gain may be an artefact of the file
 
 
 def identifiers_help(

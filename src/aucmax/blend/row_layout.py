@@ -70,14 +70,12 @@ class RowLayout(NamedTuple):
         left_out = np.flatnonzero(self.levels < 0)
         if not len(left_out):
             return X
-        if sparse.issparse(X):
-            kept = ~np.isin(X.indices, left_out)
-            rows = sparse.csr_array((X.data * 1, X.indices, X.indptr), X.shape)
-            rows.data[~kept] = 0.0
-            rows.eliminate_zeros()
-            return rows
         rows = X.copy()
-        rows[:, left_out] = 0.0
+        if sparse.issparse(rows):
+            rows.data[np.isin(rows.indices, left_out)] = 0.0
+            rows.eliminate_zeros()  # changes the structure in place
+        else:
+            rows[:, left_out] = 0.0
         return rows
 
     def _split(self, X: Any) -> tuple[Any, Any]:

@@ -49,7 +49,7 @@ _DAY = 86_400.0  # seconds
 _THURSDAY = 3  # the first of January 1970, Monday being 0
 _ROWS = 1 << 16  # of a data frame that are encoded at a time
 _SHOWN = 5  # columns that a warning names
-_FEW_VALUES = 64  # of a category: all have codes, and new ones are unusual
+_FEW_VALUES = 64  # of a category: with no more of them, new ones are unusual
 _MOST_CODES = 50_000
 
 
