@@ -95,12 +95,13 @@ def test_other_rows_are_encoded_by_all_training_rows():
         assert_allclose(own[:, len(TERMS) + k], np.log1p(rows - WEIGHT), rtol=1e-6)
 
 
-def test_unknown_values_get_the_log_odds_of_new_values():
-    alone = TargetEncoding.fit(
+def test_unknown_values_get_the_log_odds_of_new_values_and_the_fewest_rows():
+    alone, own = TargetEncoding.fit(
         CODES[:, :1] % 3, SIZES[:1], POSITIVE, WEIGHT, [[0]], np.random.RandomState(0)
-    )[0]
+    )
     found = alone.transform(np.array([[5]]), SIZES[:1])
-    assert_allclose(found, [[alone.defaults[0], 0.0]])
+    assert_allclose(found, [[alone.defaults[0], own[:, 1].min()]])
+    assert own[:, 1].min() > 1.0  # no category is rare
 
 
 def test_stored_arrays_give_the_same_encoding():

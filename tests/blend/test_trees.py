@@ -51,7 +51,7 @@ def grown(X, y, n_trees=4, categories=()):
     settings |= {"cat_smooth": 1.0, "deterministic": True}
     data = lightgbm.Dataset(X, y, categorical_feature=list(categories))
     booster = lightgbm.train(settings, data, n_trees)
-    return booster, Forest.of_lightgbm(booster, n_trees)
+    return booster, Forest.of_lightgbm(booster, n_trees, np.zeros(X.shape[1]))
 
 
 @pytest.mark.parametrize("categories", [(), (4, 5)])
@@ -63,9 +63,21 @@ def test_boosted_trees_score_as_in_lightgbm(categories):
     new[:9, 4], new[9:20, 1:3] = 99.0, np.nan
     assert_allclose(forest.scores(new), booster.predict(new, raw_score=True))
     assert_allclose(forest.scores(new[:30]), [walk(forest, x) for x in new[:30]])
-    fewer = Forest.of_lightgbm(booster, 3)
+    fewer = Forest.of_lightgbm(booster, 3, np.zeros(6))
     expected = booster.predict(new, raw_score=True, num_iteration=3)
     assert_allclose(fewer.scores(new), expected)
+
+
+def test_a_number_that_is_first_missing_in_new_rows_is_scored_as_the_median():
+    X, y = gaussian(300)
+    X = X + 5.0  # zero is not a typical value
+    booster, _ = grown(X, y, 9)
+    median = np.median(X, axis=0)
+    forest = Forest.of_lightgbm(booster, 9, median)
+    for j in range(X.shape[1]):
+        lacking, filled = X[:20].copy(), X[:20].copy()
+        lacking[:, j], filled[:, j] = np.nan, median[j]
+        assert_array_equal(forest.scores(lacking), forest.scores(filled))
 
 
 def test_randomised_trees_score_as_in_scikit_learn():

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
 from aucmax import BAM, AUCClassifier
+from aucmax.blend.combine import _calibrate
 from aucmax.blend.crossfit import split_rows
 from aucmax.blend.uncertainty import (
     crossfit_interval,
@@ -134,3 +136,19 @@ def test_the_interval_covers_the_auc_of_the_fitted_model():
         truth = norm.cdf(w[0] / (math.sqrt(2) * np.linalg.norm(w)))
         hits += model.auc_.low <= truth <= model.auc_.high
     assert hits >= 0.92 * draws - 2 * math.sqrt(draws * 0.92 * 0.08)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 1.0])
+def test_the_mean_of_the_models_is_calibrated(noise):
+    rng = np.random.default_rng(0)
+    n, n_models = 40_000, 5
+    positive = rng.random(n) < 0.2
+    same = 1.5 * positive + rng.standard_normal(n)  # what all models agree on
+    models = same + noise * rng.standard_normal((n_models, n))
+    signed = np.where(positive, 1.0, -1.0)
+    removed = noise**2 * (1.0 - 1.0 / n_models) / (1.0 + noise**2)
+    slope, offset = _calibrate(models[0], signed, removed)
+    served = slope * models.mean(axis=0) + offset
+    exact = LogisticRegression(C=np.inf).fit(served[:, np.newaxis], positive)
+    assert_allclose(exact.coef_[0, 0], 1.0, atol=0.04)
+    assert_allclose(exact.intercept_[0], 0.0, atol=0.06)

@@ -23,7 +23,14 @@ from aucmax.blend.importance import (
     features_by_name,
     importances,
 )
-from aucmax.blend.reasons import Reason, contributions, largest, spaced
+from aucmax.blend.reasons import (
+    BACKGROUND,
+    WIDEST,
+    Reason,
+    contributions,
+    largest,
+    typical_rows,
+)
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.core.rows import Float
@@ -32,7 +39,7 @@ from aucmax.goals import Goal, parse
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
 from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
 from aucmax.tables.column_kinds import ColumnKind, column_kinds
 from aucmax.tables.structure import Hint
 from aucmax.thresholds import Threshold
@@ -60,6 +67,7 @@ class BlendedModel(Ranker):
     _tested: dict[str, list[Any]]  # and each member's models that held them out
     _histograms: list[ColumnHistogram]  # of the training rows
     _layout: RowLayout
+    _background: Float | None  # typical values of each feature
     _column_of_feature: list[str] | None = None  # None if X was not encoded
     _blend: Float  # (3, members) mean and scale of the scores, and weights
     _odds: Float  # (2,) slope and offset of the calibration
@@ -197,7 +205,10 @@ class BlendedModel(Ranker):
         values = X.data if sparse.issparse(X) else X
         limit = min(MOST, float(np.finfo(values.dtype).max))
         if (np.abs(values) > limit).any():  # missing values are not
-            super()._accepted(np.where(np.isnan(X), 0.0, X))
+            known = X.copy()
+            values = known.data if sparse.issparse(known) else known
+            values[np.isnan(values)] = 0.0
+            super()._accepted(known)
         return X
 
     def reasons(
@@ -214,7 +225,8 @@ class BlendedModel(Ranker):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The rows to explain; a few, as each is scored again for every column.
         background : {array-like, sparse matrix, data frame}, optional
-            Typical rows to compare with, of which 30 are used; by default X.
+            Rows to compare with, of which 30 are used; by default values of 30 rows of
+            the training data, which the model keeps.
         top : int, default=3
             Number of columns for each row.
 
@@ -223,10 +235,16 @@ class BlendedModel(Ranker):
         list of list of Reason
             For each row named tuples (column, contribution), the largest first.
         """
-        rows = self._encoded_rows(X)
-        others = rows if background is None else self._encoded_rows(background)
-        columns = self._features_of_column()
-        chosen = others[spaced(others.shape[0])]
+        rows, columns = self._encoded_rows(X), self._features_of_column()
+        chosen = self._background
+        if background is not None:
+            chosen = typical_rows(self._encoded_rows(background), columns)
+        if chosen is None:
+            raise ValueError(
+                f"reasons of rows with {self.row_width} features need a background: "
+                "the model keeps none of so many features. Pass background, some "
+                "typical rows."
+            )
         return largest(
             contributions(rows, chosen, columns, self.score_rows), columns, top
         )
@@ -284,7 +302,17 @@ class BlendedModel(Ranker):
         return self._score(self._layout.rows(X))
 
     def _score(self, rows: TableRows, fold: int | None = None) -> Float:
-        """Return calibrated scores, by all models or by those of one fold."""
+        """Return calibrated scores, by all models or by those of one fold.
+
+        A row with a new category has the mean score of its stand-ins.
+        """
+        scores = self._blended(rows, fold)
+        new, versions = rows.replacing_new()
+        if len(new):
+            scores[new] = np.mean([self._blended(one, fold) for one in versions], 0)
+        return scores
+
+    def _blended(self, rows: TableRows, fold: int | None) -> Float:
         slope, total = self._odds[0], np.full(len(rows), self._odds[1])
         for (name, models), (mean, scale, w) in zip(
             self.members_.items(), self._blend.T, strict=True
@@ -325,6 +353,11 @@ class BlendedModel(Ranker):
         ).to_json()
         state.header["encoded"] = self.row_width
         own = {"blend": self._blend, "odds": self._odds, **self._layout.arrays()}
+        if self._background is not None:
+            places = np.flatnonzero(self._background)  # words are mostly zeros
+            own["typical_places"] = places
+            own["typical_values"] = self._background.ravel()[places]
+            own["typical_rows"] = np.array([len(self._background)])
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         for name, models in self.members_.items():
             for k, model in enumerate(models):
@@ -348,6 +381,7 @@ class BlendedModel(Ranker):
         estimator._layout = layout = RowLayout.restored(encoded, own)
         if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
             raise ValueError("a histogram is of a column that the model does not have.")
+        estimator._background = _background(own, layout.width)
         counts, widths = dict(notes.models), layout.member_widths
         estimator.members_ = restore_members(state, counts, widths)
         found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)
@@ -361,3 +395,18 @@ class BlendedModel(Ranker):
         if not (blend[1:] > 0.0).all() or not odds[0] > 0.0:
             raise ValueError("blend weights or calibration slope are not positive.")
         return estimator
+
+
+def _background(own: dict[str, NDArray[Any]], width: int) -> Float | None:
+    """Return the typical rows of stored arrays; raise a ValueError if invalid."""
+    if "typical_rows" not in own:
+        return None
+    (count,) = whole_numbers("rows", own["typical_rows"], 1, BACKGROUND).tolist()
+    most = min(width, WIDEST) * count
+    places = whole_numbers("places", own["typical_places"], 0, most - 1)
+    values = np.asarray(own["typical_values"], np.float64)
+    if places.ndim != 1 or places.shape != values.shape or width > WIDEST:
+        raise ValueError("the typical rows of the model are invalid.")
+    rows = np.zeros((count, width))
+    rows.flat[places] = values
+    return rows

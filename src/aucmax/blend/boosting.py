@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from aucmax.base.ranker import generator
-from aucmax.blend.columns import TableRows
+from aucmax.blend.columns import TableRows, medians
 from aucmax.blend.forest import Forest
 from aucmax.blend.table_model import TableModel, category_codes, category_sizes
 from aucmax.blend.target_encoding import TargetEncoding, fit_with_pairs
@@ -255,7 +255,8 @@ class Boosting:
                 if monotonic() > end:
                     break
             best = min(best, self.most_rounds)
-            models = list(pool.map(lambda g: _model(g, levels, best), growing))
+            middle = medians(X)
+            models = list(pool.map(lambda g: _model(g, levels, best, middle), growing))
         scores = [
             model.score_rows(X[test])
             for model, (_, test) in zip(models, folds, strict=True)
@@ -328,11 +329,12 @@ class Boosting:
         return [[k] for k in np.flatnonzero(sizes > self.encode_above).tolist()]
 
 
-def _model(grown: _Fold, levels: Ints, n_trees: int) -> BoostedTrees:
+def _model(grown: _Fold, levels: Ints, n_trees: int, middle: Float) -> BoostedTrees:
     """Return the first trees of a fold as a model."""
     model = BoostedTrees()
     model.classes_, model.n_features_in_ = np.array([False, True]), len(levels)
-    model.forest_ = Forest.of_lightgbm(grown.booster, n_trees)
+    middle = np.append(middle, np.zeros(grown.booster.num_feature() - len(middle)))
+    model.forest_ = Forest.of_lightgbm(grown.booster, n_trees, middle)
     model.offset_ = 0.0  # LightGBM adds the prior to the first tree
     model.levels_, model.encoding_ = levels, grown.encoding
     return model

@@ -42,6 +42,7 @@ from aucmax.blend.honest_estimate import HonestEstimate
 from aucmax.blend.honest_splits import Design, group_of_rows, time_of_rows, time_splits
 from aucmax.blend.importance import held_out_samples
 from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
+from aucmax.blend.reasons import typical_rows
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
@@ -437,7 +438,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out, self._tested = [], [], {}
         self._histograms = []
-        if len(self._features_of_column()) <= MAX_COLUMNS:
+        columns = self._features_of_column()
+        self._background = typical_rows(X, columns, seed)
+        if len(columns) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
             self._tested = {member.name: member.tested for member in result.members}
             self._histograms = column_histograms(table, self._column_names())

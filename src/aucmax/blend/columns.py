@@ -3,6 +3,11 @@
 Trees see columns: numbers, NaN where they are missing, and codes of categories, NaN
 likewise. Linear and kernel members see features: missing numbers are replaced by the
 median and flagged, and each frequent category has a feature of its own.
+
+A category that is new to the model is worth the average of the rare ones. Where few or
+no rows of training had a rare category, nothing was learnt of these: the score is then
+the mean over stand-ins, the rarest known categories. So it is for a missing category if
+hardly any was missing in training.
 """
 
 from functools import cached_property
@@ -17,7 +22,8 @@ from aucmax.storage.storable import whole_numbers
 
 Ints = NDArray[np.int64]
 
-_MIN_ROWS = 5  # of a category that has a feature of its own
+_MIN_ROWS = 5  # of a category that has a feature of its own, or is learnt as rare
+_STAND_INS = 6  # for a new category
 _MEDIAN_ROWS = 100_000  # by which medians are found
 _MOST_KEPT = 50_000_000  # values of features
 _MOST_DENSE = 500  # features; with more, rows are sparse
@@ -30,6 +36,8 @@ class FeatureView(NamedTuple):
     flagged: Ints  # columns of numbers with a feature for missing values
     levels: Ints  # (columns,) codes of a category; 0 for numbers
     onehot: Ints  # categories with a feature, counted over all codes and "missing"
+    lacking: Ints  # columns of categories whose missing values count as new
+    stand_ins: Ints  # (columns, 6) codes that a new category stands for; -1: none
 
     @classmethod
     def fit(cls, X: Any, levels: Ints) -> "FeatureView":
@@ -38,18 +46,29 @@ class FeatureView(NamedTuple):
         flagged = np.array(
             [j for j in np.flatnonzero(is_number) if np.isnan(X[:, j]).any()], np.int64
         )
-        some = X[:: max(len(X) // _MEDIAN_ROWS, 1)]
-        median = np.zeros(X.shape[1])
-        for j in np.flatnonzero(is_number):
-            known = some[~np.isnan(some[:, j]), j]
-            median[j] = np.median(known) if len(known) else 0.0
-        counts = [
-            np.bincount(codes(X[:, j], size), minlength=size + 1)
+        median = np.where(is_number, medians(X), 0.0)
+        counts = {
+            j: np.bincount(codes(X[:, j], size), minlength=size + 1)
             for j, size in enumerate(levels)
             if size
-        ]
-        onehot = np.flatnonzero(np.concatenate([[0], *counts])[1:] >= _MIN_ROWS)
-        return cls(median, flagged, levels, onehot)
+        }
+        onehot = np.concatenate([[0], *counts.values()])[1:] >= _MIN_ROWS
+        lacking = [j for j, count in counts.items() if count[-1] < _MIN_ROWS]
+        stand_ins = np.full((X.shape[1], _STAND_INS), -1)
+        for j, count in counts.items():
+            *known, new = count[:-1].tolist()
+            rare = sum(times for times in known if times < _MIN_ROWS)
+            if not new and rare < _MIN_ROWS and any(known):
+                order = np.argsort(known, kind="stable")
+                stand_ins[j] = np.resize(order[np.sort(known) > 0], _STAND_INS)
+        return cls(
+            median,
+            flagged,
+            levels,
+            np.flatnonzero(onehot),
+            np.array(lacking, np.int64),
+            stand_ins,
+        )
 
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], width: int) -> "FeatureView":
@@ -70,13 +89,47 @@ class FeatureView(NamedTuple):
         onehot = whole_numbers("categories", arrays["onehot"], 0, most)
         if onehot.ndim != 1 or (len(onehot) and not levels.any()):
             raise ValueError(f"'onehot' has shape {onehot.shape}.")
-        return cls(median, flagged, levels, onehot)
+        if "stand_ins" not in arrays:  # files of version 0.2.0
+            none = {"stand_ins": np.full((width, 0), -1), "lacking": np.zeros(0)}
+            arrays = {**arrays, **none}
+        lacking = whole_numbers("columns", arrays["lacking"], 0, width - 1)
+        stand_ins = whole_numbers("codes", arrays["stand_ins"], -1, 1 << 31)
+        if (
+            stand_ins.ndim != 2
+            or len(stand_ins) != width
+            or (stand_ins >= np.maximum(levels, 1)[:, np.newaxis]).any()
+            or lacking.ndim != 1
+            or not levels[lacking].all()
+        ):
+            raise ValueError("the codes that stand for new categories are invalid.")
+        return cls(median, flagged, levels, onehot, lacking, stand_ins)
 
     @property
     def width(self) -> int:
         """Number of features."""
         numbers = int(np.count_nonzero(self.levels == 0))
         return numbers + len(self.flagged) + len(self.onehot)
+
+    def known(self, X: Any) -> Any:
+        """Return the columns with missing categories as new ones, if so in training."""
+        if not len(self.lacking) or not np.isnan(X[:, self.lacking]).any():
+            return X
+        X = X.copy()
+        for j in self.lacking:
+            X[np.isnan(X[:, j]), j] = self.levels[j] - 1
+        return X
+
+    def replacing_new(self, X: Any) -> tuple[Ints, list[Any]]:
+        """Return the rows with new categories, and these rows with each stand-in."""
+        columns = np.flatnonzero((self.stand_ins >= 0).any(axis=1))
+        new = X[:, columns] == self.levels[columns] - 1
+        rows = np.flatnonzero(new.any(axis=1))
+        found = []
+        for codes_of_columns in self.stand_ins[columns].T if len(rows) else ():
+            some = X[rows]
+            some[:, columns] = np.where(new[rows], codes_of_columns, some[:, columns])
+            found.append(some)
+        return rows, found
 
     def transform(self, X: Any) -> Any:
         """Return the features of dense columns, dense unless there are many."""
@@ -116,6 +169,15 @@ class FeatureView(NamedTuple):
                 for start, j in zip(starts[:-1], categories, strict=True)
             ]
         )
+
+
+def medians(X: Any) -> Float:
+    """Return the median of each column, of the known values of many rows."""
+    some, found = X[:: max(len(X) // _MEDIAN_ROWS, 1)], np.zeros(X.shape[1])
+    for j, column in enumerate(some.T):
+        known = column[~np.isnan(column)]
+        found[j] = np.median(known) if len(known) else 0.0
+    return found
 
 
 def codes(column: Any, size: int) -> Ints:
@@ -163,6 +225,14 @@ class TableRows:
         if "features" in vars(self):
             some.features = self.features[rows]
         return some
+
+    def replacing_new(self) -> tuple[Ints, list["TableRows"]]:
+        """Return the rows with new categories, and these rows with each stand-in."""
+        if self.view is None:
+            return np.zeros(0, np.int64), []
+        rows, versions = self.view.replacing_new(self.columns)
+        words = None if self.words is None else self.words[rows]
+        return rows, [TableRows(some, self.view, words) for some in versions]
 
     def make_features(self) -> None:
         """Make the features once, unless they would take much memory."""

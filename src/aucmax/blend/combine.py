@@ -1,6 +1,7 @@
 """Combine cross-fitted members: weights, calibration, AUC and leaderboard."""
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ from aucmax.core.rows import Float, Index
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.platt import log_odds
 
-_MIN_WEIGHT = 0.01  # of the total: lighter members are not worth the time to score
 _INNER_FOLDS = 2  # of the test rows, if there is only one split
+_MOST_REMOVED = 0.5  # of the variance of scores, in the calibration
 _COMPARED_ROWS = 500  # rows on which the fold models are compared
 
 
@@ -66,24 +67,25 @@ def combine(
     scale[scale == 0.0] = 1.0
     Z = (S - mean) / scale
     w = blend_weights(Z, signed)
-    w[w < _MIN_WEIGHT * w.sum()] = 0.0
     blended = _out_of_fold_blend(Z, signed, fold)
-    interval = _interval_function(fitted, rows, folds, equal, seed)
+    shares = _shares_function(fitted, rows, folds, seed)
+    interval = _interval_function(rows, folds, equal)
     entries = [
         BlendLeaderboardEntry(
             member.name,
-            *interval(S[:, j], np.arange(len(fitted)) == j)[:3],
-            weight=float(w[j] / w.sum()),
+            *interval(S[:, j], *shares(S[:, j], np.arange(len(fitted)) == j))[:3],
+            weight=float(w[j]),
             seconds=member.seconds,
             rows=member.rows,
         )
         for j, member in enumerate(fitted)
     ]
-    calibration = _calibrate(blended, signed)
+    share, removed = shares(blended, w / scale)
+    calibration = _calibrate(blended, signed, removed)
     scores = np.full(len(rows.signed), np.nan)
     scores[scored] = calibration[0] * blended + calibration[1]
     return Combination(
-        interval(blended, w / scale),
+        interval(blended, share, removed),
         sorted(entries, key=lambda entry: -entry.auc),
         [member for j, member in enumerate(fitted) if w[j]],
         np.array([mean, scale, w])[:, w > 0.0],
@@ -92,12 +94,20 @@ def combine(
     )
 
 
-def _calibrate(blended: Float, signed: Float) -> Float:
-    """Return slope and offset of Platt's calibration."""
-    positive = signed > 0.0
+def _calibrate(blended: Float, signed: Float, removed: float) -> Float:
+    """Return slope and offset of Platt's calibration of the scores that are served.
+
+    These are means of the fold models, so their variance within a class is smaller than
+    that of the out-of-fold scores, by the share that averaging has ``removed``.
+    """
+    positive, rest = signed > 0.0, sqrt(1.0 - min(removed, _MOST_REMOVED))
     class_weight = np.array([signed[positive].sum(), -signed[~positive].sum()])
     class_weight *= len(signed) / class_weight.sum()
-    return np.array(log_odds(blended[positive], blended[~positive], class_weight))
+    pos, neg = (
+        side.mean() + rest * (side - side.mean())
+        for side in (blended[positive], blended[~positive])
+    )
+    return np.array(log_odds(pos, neg, class_weight))
 
 
 def _out_of_fold_blend(Z: Float, signed: Float, fold: Index) -> Float:
@@ -115,13 +125,9 @@ def _out_of_fold_blend(Z: Float, signed: Float, fold: Index) -> Float:
 
 
 def _interval_function(
-    fitted: list[FittedMember],
-    rows: TrainingRows,
-    folds: list[Fold],
-    equal: Repeats,
-    seed: int,
-) -> Callable[[Float, NDArray[Any]], AUCInterval]:
-    """Return the function (out-of-fold scores, member weights) -> AUC interval."""
+    rows: TrainingRows, folds: list[Fold], equal: Repeats
+) -> Callable[[Float, float, float], AUCInterval]:
+    """Return the function (scores, variance shares) -> interval of the AUC."""
     fold = fold_of_rows(folds, len(rows.signed))
     scored = fold >= 0
     positive, fold, weight = rows.signed[scored] > 0.0, fold[scored], None
@@ -136,18 +142,30 @@ def _interval_function(
             positive[once], out_of_fold[once], fold[once], weight, share, removed
         )
 
+    return interval
+
+
+def _shares_function(
+    fitted: list[FittedMember], rows: TrainingRows, folds: list[Fold], seed: int
+) -> Callable[[Float, NDArray[Any]], tuple[float, float]]:
+    """Return the function (out-of-fold scores, member weights) -> variance shares.
+
+    The shares of the within-class variance of scores are those that another sample of
+    training rows would change, and that the mean of the fold models removes.
+    """
     if not folds[0].keep_model:  # the models of the splits have been discarded
         dependence = float(folds_depend(folds))
-        return lambda out_of_fold, _: interval(out_of_fold, dependence, 0.0)
+        return lambda *_: (dependence, 0.0)
+    positive = rows.signed[fold_of_rows(folds, len(rows.signed)) >= 0] > 0.0
     compared = np.arange(len(rows.signed))
     if len(compared) > _COMPARED_ROWS:
         compared = drawn(rows.signed, _COMPARED_ROWS, np.random.RandomState(seed))
     scores = fold_model_scores(fitted, len(folds), rows.X.take(compared))
     n_models = min(len(member.models) for member in fitted)
 
-    def estimated(out_of_fold: Float, w: NDArray[Any]) -> AUCInterval:
+    def shares(out_of_fold: Float, w: NDArray[Any]) -> tuple[float, float]:
         blended = np.tensordot(w, scores, 1)
         share = training_variance_share(blended, out_of_fold, positive)
-        return interval(out_of_fold, share, share / n_models)
+        return share, share / n_models
 
-    return estimated
+    return shares

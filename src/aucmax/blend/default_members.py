@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from aucmax.blend.blending import VERY_FEW_ROWS
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.crossfit import Member
 from aucmax.blend.row_layout import RowLayout
@@ -15,7 +14,7 @@ from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 
 MANY_ROWS = 100_000  # beyond, fewer folds and members
-_FEW_ROWS, _SOME_ROWS = 3_000, 5_000
+_VERY_FEW_ROWS, _FEW_ROWS, _SOME_ROWS = 500, 3_000, 5_000
 _MANY_COLUMNS = 40  # of numbers: beyond, each tree sees half of them
 _MOST_KERNEL = 300  # features
 _LINEAR_ROWS, _KERNEL_ROWS = 30_000, 5_000  # that a model is trained on
@@ -74,7 +73,7 @@ def default_team(layout: RowLayout, n_rows: int) -> list[Member]:
     narrow = view.width <= _MOST_KERNEL and not words
     if narrow:
         members.append(kernel)
-    if n_rows < VERY_FEW_ROWS or not narrow:
+    if n_rows < _VERY_FEW_ROWS or not narrow:
         members.append(linear)
     return members
 

@@ -81,12 +81,15 @@ class Forest(NamedTuple):
         return cls.of(_cart(tree.tree_, centre, scale) for tree in model.estimators_)
 
     @classmethod
-    def of_lightgbm(cls, booster: Any, n_trees: int) -> "Forest":
-        """Return the first trees of LightGBM's ``Booster``."""
+    def of_lightgbm(cls, booster: Any, n_trees: int, middle: Float) -> "Forest":
+        """Return the first trees of LightGBM's ``Booster``.
+
+        In a column without missing values in training, a missing value goes where the
+        ``middle`` of the column goes.
+        """
         text = booster.model_to_string(num_iteration=n_trees)
-        return cls.of(
-            map(_lightgbm, text.split("\n\nend of trees")[0].split("Tree=")[1:])
-        )
+        trees = text.split("\n\nend of trees")[0].split("Tree=")[1:]
+        return cls.of(_lightgbm(tree, middle) for tree in trees)
 
     @classmethod
     def restored(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> "Forest":
@@ -233,7 +236,7 @@ def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
 _DEFAULT_LEFT, _MISSING_TYPE, _NAN = 2, 12, 8  # bits of LightGBM's decision types
 
 
-def _lightgbm(text: str) -> Nodes:
+def _lightgbm(text: str, middle: Float) -> Nodes:
     """Return the nodes of a tree, as LightGBM writes it."""
     fields = dict(line.split("=", 1) for line in text.splitlines()[1:] if "=" in line)
 
@@ -250,9 +253,8 @@ def _lightgbm(text: str) -> Nodes:
     decision = array("decision_type", int)
     children = array("left_child", int), array("right_child", int)
     bounds, words = array("cat_boundaries", int), array("cat_threshold", np.uint32)
-    # Where nothing was missing in training, LightGBM takes a missing value for zero.
-    known = (decision & _MISSING_TYPE) != _NAN
-    goes_left = np.where(known, threshold >= 0.0, decision & _DEFAULT_LEFT)
+    known = (decision & _MISSING_TYPE) != _NAN  # LightGBM takes missing ones for zero
+    goes_left = np.where(known, middle[split] <= threshold, decision & _DEFAULT_LEFT)
     kind = np.where(goes_left, MISSING_LEFT, MISSING_RIGHT)
     kind[decision % 2 == 1] = CATEGORICAL
     n = 2 * len(value) - 1

@@ -11,6 +11,7 @@ from aucmax.core.rows import Float
 
 _BLOCK = 1 << 22  # values that are scored at once
 BACKGROUND = 30  # rows whose values replace those of a column
+WIDEST = 1 << 18  # features of rows with a background
 
 
 class Reason(NamedTuple):
@@ -20,14 +21,27 @@ class Reason(NamedTuple):
     contribution: float  # in log-odds; above zero for the positive class
 
 
-def spaced(n: int) -> NDArray[np.intp]:
-    """Return row numbers of a background: evenly spaced, so that none is drawn."""
-    return np.linspace(0, n - 1, min(n, BACKGROUND)).astype(np.intp)
+def typical_rows(
+    X: Any, columns: Mapping[str, NDArray[np.int64]], seed: int = 0
+) -> Float | None:
+    """Return rows of typical values, each column shuffled: none is a row of X.
+
+    The rows of X are evenly spaced. None if there are very many features.
+    """
+    n, width = X.shape
+    if width > WIDEST:
+        return None
+    some = X[np.linspace(0, n - 1, min(n, BACKGROUND)).astype(np.intp)]
+    rows = np.array(some.toarray() if sparse.issparse(some) else some, np.float64)
+    rng = np.random.RandomState(seed)
+    for features in columns.values():
+        rows[:, features] = rows[rng.permutation(len(rows))][:, features]
+    return rows
 
 
 def contributions(
     X: Any,
-    background: Any,
+    background: Float,
     columns: Mapping[str, NDArray[np.int64]],
     score: Callable[[Any], Float],
 ) -> Float:
@@ -38,18 +52,19 @@ def contributions(
     """
     base = score(X)
     rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    others = background.toarray() if sparse.issparse(background) else background
     rebuilt = type(X) if sparse.issparse(X) else np.asarray
     found = np.zeros((rows.shape[0], len(columns)))
     at_once = max(_BLOCK // max(rows.size, 1), 1)
     for place, features in enumerate(columns.values()):
+        if not (rows[:, features].any() or background[:, features].any()):
+            continue  # words that these rows do not have
         total = np.zeros(rows.shape[0])
-        for start in range(0, len(others), at_once):
-            some = others[start : start + at_once]
+        for start in range(0, len(background), at_once):
+            some = background[start : start + at_once]
             stack = np.tile(rows, (len(some), 1))
             stack[:, features] = np.repeat(some[:, features], len(rows), axis=0)
             total += score(rebuilt(stack)).reshape(len(some), -1).sum(axis=0)
-        found[:, place] = base - total / len(others)
+        found[:, place] = base - total / len(background)
     return found
 
 

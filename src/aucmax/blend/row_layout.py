@@ -56,14 +56,16 @@ class RowLayout(NamedTuple):
         codes = IntegerCodes.fit(columns, known, positive, seed)
         columns = codes.transform(columns)
         view = FeatureView.fit(columns, np.concatenate([known, codes.levels]))
-        return fitted._replace(codes=codes, view=view), TableRows(columns, view, words)
+        rows = TableRows(view.known(columns), view, words)
+        return fitted._replace(codes=codes, view=view), rows
 
     def rows(self, X: Any) -> TableRows:
         """Return encoded rows as members see them."""
         if self.view is None:
             return TableRows(None, None, X)
         columns, words = self._split(self.without_identifiers(X))
-        return TableRows(self.codes.transform(columns), self.view, words)
+        columns = self.view.known(self.codes.transform(columns))
+        return TableRows(columns, self.view, words)
 
     def without_identifiers(self, X: Any) -> Any:
         """Return the rows with zeros in the columns that are left out."""

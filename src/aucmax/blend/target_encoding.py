@@ -29,7 +29,8 @@ _INNER_FOLDS = 5
 _PRIOR_ROWS = 20.0  # by which the share among new categories is shrunk to that of all
 _MOST_ODDS = 1e4
 _MOST_ENCODED = 10  # terms whose pairs are tried
-_ARRAYS = ("columns", "ends", "keys", "key_ends", "odds", "counts", "defaults")
+_FLOATS = ("odds", "counts", "defaults", "fewest")
+_ARRAYS = ("columns", "ends", "keys", "key_ends", *_FLOATS)
 
 
 class TargetEncoding(NamedTuple):
@@ -45,6 +46,7 @@ class TargetEncoding(NamedTuple):
     odds: Float  # log-odds of each key
     counts: Float  # logarithm of one plus its rows
     defaults: Float  # (terms,) log-odds of new values
+    fewest: Float  # (terms,) smallest count of a training row, and that of new values
 
     @classmethod
     def fit(
@@ -82,6 +84,7 @@ class TargetEncoding(NamedTuple):
                 np.concatenate([np.zeros(0), *(one.odds for one in found)]),
                 np.concatenate([np.zeros(0), *(one.counts for one in found)]),
                 np.array([one.default for one in found]),
+                encoded[:, len(terms) :].min(axis=0),
             ),
             encoded,
         )
@@ -105,7 +108,7 @@ class TargetEncoding(NamedTuple):
             hit = keys[at] == wanted if end > start else np.zeros(len(codes), bool)
             at += start
             encoded[:, k] = np.where(hit, self.odds[at], self.defaults[k])
-            encoded[:, n_terms + k] = np.where(hit, self.counts[at], 0.0)
+            encoded[:, n_terms + k] = np.where(hit, self.counts[at], self.fewest[k])
             start = end
         return encoded
 
@@ -114,7 +117,7 @@ class TargetEncoding(NamedTuple):
         stored: dict[str, NDArray[Any]] = {
             name: getattr(self, name) for name in _ARRAYS
         }
-        for name in ("odds", "counts", "defaults"):
+        for name in _FLOATS:
             stored[name] = stored[name].astype(np.float32)
         return stored
 
@@ -125,22 +128,21 @@ class TargetEncoding(NamedTuple):
         ends = whole_numbers("terms", arrays["ends"], 0, len(columns))
         key_ends = whole_numbers("terms", arrays["key_ends"], 0, len(arrays["keys"]))
         keys = whole_numbers("keys", arrays["keys"], 0, 2**53)
-        odds, counts, defaults = (
-            np.asarray(arrays[name], np.float64)
-            for name in ("odds", "counts", "defaults")
-        )
-        finite = all(np.isfinite(part).all() for part in (odds, counts, defaults))
+        arrays = {"fewest": np.zeros(ends.shape), **arrays}  # files of version 0.2.0
+        floats = [np.asarray(arrays[name], np.float64) for name in _FLOATS]
+        odds, counts, defaults, fewest = floats
+        finite = all(np.isfinite(part).all() for part in floats)
         rising = all((np.diff(part, prepend=0) >= 0).all() for part in (ends, key_ends))
         if (
             not (keys.shape == odds.shape == counts.shape == (len(keys),))
-            or defaults.shape != ends.shape
+            or not (defaults.shape == fewest.shape == ends.shape)
             or (ends.ndim != 1 or ends.shape != key_ends.shape)
             or not (finite and rising)
             or (len(ends) and ends[-1] != len(columns))
             or (len(ends) and key_ends[-1] != len(keys))
         ):
             raise ValueError("the target encoding of the trees is invalid.")
-        return cls(columns, ends, keys, key_ends, odds, counts, defaults)
+        return cls(columns, ends, keys, key_ends, *floats)
 
 
 def _inner_folds(positive: NDArray[np.bool_], rng: np.random.RandomState) -> Ints:

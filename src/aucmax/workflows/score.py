@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from aucmax.blend.blended_model import BlendedModel
-from aucmax.blend.reasons import spaced
 from aucmax.core.validation import DataWarning
 from aucmax.io.background import prefetch
 from aucmax.io.batch import Batch, Source
@@ -209,7 +208,6 @@ def write_scores(
     if output is not None:
         refuse_overwriting(output, source.files)
     held = TopRows(selection) if selection.top is not None else None
-    background: Any = None
     with opened(output) as file, watch(source.files) as meter:
         writer: ScoreWriter
         if known == "csv":
@@ -226,20 +224,18 @@ def write_scores(
             if not (bad.in_place and selection.all_rows):
                 batch = batch._replace(malformed=[])
             rows += scores.size
-            if what.reasons and background is None and scores.size:
-                background = batch.rows[spaced(scores.size)]
             if selection.threshold is not None:
                 places = np.flatnonzero(_compared(scores, what) >= selection.threshold)
                 batch, scores = chosen_rows(batch, places), scores[places]
             if held is not None:
                 held.add(batch, scores)
                 continue
-            writer.write(batch, _columns(model, batch, scores, background, what))
+            writer.write(batch, _columns(model, batch, scores, what))
             written += scores.size
             if output is None:
                 file.flush()
         if held is not None and (found := held.rows()) is not None:
-            writer.write(found[0], _columns(model, *found, background, what))
+            writer.write(found[0], _columns(model, *found, what))
             written += found[1].size
         writer.close()
     return rows, written
@@ -266,7 +262,7 @@ def _compared(scores: Scores, what: Output) -> Scores:
 
 
 def _columns(
-    model: Model, batch: Batch, scores: Scores, background: Any, what: Output
+    model: Model, batch: Batch, scores: Scores, what: Output
 ) -> list[NDArray[Any]]:
     columns: list[NDArray[Any]] = [scores]
     if what.probability:
@@ -275,9 +271,7 @@ def _columns(
         columns.append(model.estimator.called(scores).astype(np.int64))
     if what.reasons:
         rows = widened(batch.rows, model.width)
-        found = model.estimator.reasons(
-            rows, background=widened(background, model.width), top=what.reasons
-        )
+        found = model.estimator.reasons(rows, top=what.reasons)
         texts = [
             "; ".join(f"{one.column} {one.contribution:+.2f}" for one in row)
             for row in found

@@ -1,0 +1,138 @@
+"""Contract 14: the scores that are served are those on which results were measured.
+
+Calibration, thresholds and AUC come from out-of-fold scores of the training rows. New
+rows have new categories, other gaps and other formats, and come one by one.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import aucmax
+from aucmax import BAM, AUCClassifier
+
+WORDS = ["please", "call", "cancelled", "happy", "expensive", "ok", "error", "late"]
+
+
+def numbers(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    return X, X[:, 0] + rng.standard_normal(n) > 0.8
+
+
+def table(n=900, seed=0):
+    """Return a table in which no category is rare, and a text."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "amount": rng.lognormal(7, 1, n).round(2),
+            "year": rng.integers(1990, 2024, n).astype(float),
+            "city": rng.choice(["Bern", "Lyon", "Rome", "Oslo", "Graz"], n),
+            "note": [" ".join(rng.choice(WORDS, 4)) for _ in range(n)],
+        }
+    )
+    effect = 1.5 * (frame.city == "Lyon") + 0.1 * (frame.year - 2007)
+    effect += frame.note.str.contains("cancelled")
+    return frame, (effect + rng.logistic(size=n) > 1.0).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model_and_rows():
+    frame, y = table(1800)
+    model = AUCClassifier(random_state=0).fit(frame[:900], y[:900])
+    return model, frame[900:].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("n", [420, 499, 500, 560, 624, 900])
+def test_served_scores_vary_as_the_out_of_fold_scores(n):
+    new = numbers(20_000, 1)[0]
+    ratios = []
+    for seed in range(5):
+        X, y = numbers(n, 100 * n + seed)
+        model = AUCClassifier([BAM()], random_state=0).fit(X, y)
+        ratios.append(model.decision_function(new).std() / model.out_of_fold_.std())
+    assert 0.93 < np.mean(ratios) < 1.07
+
+
+def test_a_new_or_missing_category_scores_as_the_mean_of_the_known_ones(model_and_rows):
+    model, rows = model_and_rows
+    assert any("linear" in name for name in model.members_)
+    cities = [model.decision_function(rows.assign(city=c)) for c in set(rows.city)]
+    # Six stand-ins for five cities: one of them counts twice.
+    twice = [np.mean([*cities, again], axis=0) for again in cities]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new = model.decision_function(rows.assign(city="Paris"))
+        missing = model.decision_function(rows.assign(city=None))
+    assert_array_equal(missing, new)
+    assert min(np.abs(new - one).max() for one in twice) < 1e-9
+
+
+def test_rows_with_new_categories_score_alone_as_in_a_batch(model_and_rows, tmp_path):
+    model, rows = model_and_rows
+    rows = rows[:20].assign(city=["Paris", "Bern"] * 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = model.decision_function(rows)
+        alone = [model.decision_function(rows[i : i + 1])[0] for i in range(20)]
+        model.save(tmp_path / "m")
+        again = aucmax.load(tmp_path / "m").decision_function(rows)
+    assert_allclose(alone, together, atol=1e-12)
+    assert_array_equal(again, together)
+
+
+def test_a_category_that_was_often_missing_keeps_its_own_effect():
+    frame, y = table()
+    gone = y & (np.arange(len(y)) % 2 == 0)  # missing says something
+    frame["city"] = frame.city.where(~gone, None)
+    model = AUCClassifier(random_state=0).fit(frame, y)
+    missing = model.decision_function(frame.assign(city=None))
+    known = model.decision_function(frame.assign(city="Bern"))
+    assert np.median(missing) > np.median(known) + 1.0
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_number_missing_only_in_new_rows_scores_as_the_median(text):
+    frame, y = table()
+    frame = frame if text else frame.drop(columns="note")
+    model = AUCClassifier(random_state=0).fit(frame, y)
+    median = model.decision_function(frame.assign(year=frame.year.median()))
+    assert_allclose(model.decision_function(frame.assign(year=np.nan)), median)
+
+
+def test_a_number_missing_in_one_row_scores_as_the_median_in_every_fold():
+    frame, y = table()
+    frame = frame.drop(columns="note")
+    median = frame.year.median()
+    frame.loc[7, "year"] = np.nan  # the trees of its fold have seen none missing
+    model = AUCClassifier(random_state=0).fit(frame, y)
+    filled = AUCClassifier(random_state=0).fit(frame.fillna({"year": median}), y)
+    assert abs(model.out_of_fold_[7] - filled.out_of_fold_[7]) < 0.7
+
+
+def test_reasons_of_one_row_are_those_in_a_batch(model_and_rows, tmp_path):
+    model, rows = model_and_rows
+    model.save(tmp_path / "m")
+    for one in (model, aucmax.load(tmp_path / "m")):
+        together = one.reasons(rows[:5])
+        for i, expected in enumerate(together):
+            (alone,) = one.reasons(rows[i : i + 1])
+            assert [reason.column for reason in alone] == [r.column for r in expected]
+            assert_allclose([r[1] for r in alone], [r[1] for r in expected])
+            assert len(alone) == 3
+
+
+def test_the_model_keeps_no_training_row(model_and_rows):
+    model, _ = model_and_rows
+    encoded = model.encoder_.transform(table(1800)[0][:900]).toarray()
+    typical = model._background
+    assert not (typical[:, np.newaxis, :3] == encoded[:, :3]).all(axis=2).any()
+
+
+def test_a_value_that_is_too_large_is_named_beside_texts(model_and_rows):
+    model, rows = model_and_rows
+    with pytest.raises(ValueError, match=r"1e\+160|too large"):
+        model.decision_function(rows.assign(amount=1e160))
