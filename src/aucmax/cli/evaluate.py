@@ -81,7 +81,7 @@ def run(
         rows = collect(ranker, source, bad, watch, by, time, positive, monitor)
     found = evaluate(rows, at=lengths, **measures)
     level = measures["level"]
-    goal = goal_report(ranker.estimator, rows.scores, rows.positive, level)
+    goal = goal_report(ranker.estimator, rows.scores, rows.positive, level, rows.weight)
     calibrated = hasattr(ranker.estimator, "predict_proba")
     change = monitored(rows, calibrated, level) if report is not None else None
     screen = Screen(quiet=as_json)
