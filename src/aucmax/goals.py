@@ -292,20 +292,23 @@ class NetBenefit:
     ) -> Interval:
         """Return the net benefit of log-odds with a normal confidence interval."""
         positive = positives(y)
-        weight, codes = np.ones(positive.size), np.arange(positive.size)
+        weight, kept = np.ones(positive.size), np.ones(positive.size, np.bool_)
+        p = expit(as_scores(score, positive.size).astype(np.float64))
         if sample_weight is not None:
             classes(y, score, sample_weight)  # both have rows with weight
             weight = as_weights(sample_weight, positive.size)
+            kept = weight > 0.0
+        codes = np.arange(int(kept.sum()))
         if groups is not None:
-            codes = row_groups(groups, positive.size)
-        p = expit(as_scores(score, positive.size).astype(np.float64))
+            codes = row_groups(groups, positive.size, kept)
+        positive, p, weight = positive[kept], p[kept], weight[kept]
         grid = np.linspace(self.low, self.high, _GRID)
         each = np.zeros(positive.size)
         for t in grid:
             each += (p >= t) * np.where(positive, 1.0, -t / (1.0 - t)) / grid.size
         value = float(np.average(each, weights=weight))
         error = np.bincount(codes, weight * (each - value)) / weight.sum()
-        n = np.unique(codes[weight > 0.0]).size
+        n = np.unique(codes).size
         half = normal_quantile(level) * sqrt(float(error @ error) * n / (n - 1))
         return Interval(value, value - half, value + half)
 

@@ -364,16 +364,16 @@ def _read(
     classes(y, score, sample_weight, pos_label)  # both have rows with weight
     positive = positives(y, pos_label)
     scores = as_scores(score, positive.size).astype(np.float64)
-    sample = _Sample(scores, positive, None, None)
-    if groups is not None:
-        sample = sample._replace(group=row_groups(groups, positive.size))
+    sample, kept = _Sample(scores, positive, None, None), None
     if sample_weight is not None:
         weight = as_weights(sample_weight, positive.size)
-        sample = sample._replace(weight=weight).of(weight > 0.0)
-        if (weight[weight > 0.0] == weight.max()).all():
-            sample = sample._replace(weight=None)
-    if sample.group is not None and np.unique(sample.group).size == sample.score.size:
-        sample = sample._replace(group=None)
+        kept = weight > 0.0
+        equal = (weight[kept] == weight.max()).all()
+        sample = sample._replace(weight=None if equal else weight).of(kept)
+    if groups is not None:
+        codes = row_groups(groups, positive.size, kept)
+        if np.unique(codes).size < codes.size:
+            sample = sample._replace(group=codes)
     return sample
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.inputs import Classes
 from aucmax.metrics.pair_counts import Scores, Weights, merge_counts, score_counts
 from aucmax.metrics.roc_steps import with_zero
@@ -158,10 +159,21 @@ def row_groups(
     groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
     """Return the number of the cluster of each row; there are at least two."""
+    refuse_mask(groups, "groups")
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
         raise ValueError(f"groups has shape {labels.shape}, but y has {n_rows} rows")
     names, codes = group_codes(labels if kept is None else labels[kept], "groups")
+    missing = labels != labels
+    if kept is not None:
+        missing &= kept
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f"groups is {labels[row]} at row {row}; expected the group of each row, as "
+            "rows of unknown groups would be one group. Leave these rows out, or give "
+            "each a group of its own."
+        )
     if names.size < 2:
         raise ValueError(
             f"groups holds one group only, {names.tolist()[0]!r}: the variance between "

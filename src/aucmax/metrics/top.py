@@ -153,15 +153,17 @@ def _clustered(
     rows: float,
 ) -> float:
     """Return the effective number of rows in a list by its length."""
-    positive = positives(y, pos_label)
-    codes = row_groups(groups, positive.size)
+    positive, weight, kept = positives(y, pos_label), None, None
+    if sample_weight is not None:
+        kept = np.asarray(sample_weight) > 0.0
+        weight = np.asarray(sample_weight, np.float64)[kept]
+    codes = row_groups(groups, positive.size, kept)
     called = ranking.tp + ranking.fp
     step = min(int(np.searchsorted(called, rows)), called.size - 1)
     listed = as_scores(score, positive.size) >= ranking.thresholds[step]
-    weight = None
-    if sample_weight is not None:
-        listed &= np.asarray(sample_weight) > 0.0
-        weight = np.asarray(sample_weight, np.float64)[listed]
+    if kept is not None:
+        positive, listed = positive[kept], listed[kept]
+    weight = None if weight is None else weight[listed]
     trials = effective_trials(positive[listed], weight, codes[listed])
     return trials / float(called[step])
 
