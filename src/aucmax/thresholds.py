@@ -97,7 +97,7 @@ class Threshold(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"score >= {self.value:.6g}: {self.promise} with confidence "
+            f"score >= {exact(self.value)}: {self.promise} with confidence "
             f"{100.0 * self.confidence:g} %"
         )
 

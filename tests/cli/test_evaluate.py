@@ -464,3 +464,15 @@ def test_goal_and_promise_are_weighted_as_the_auc_is(tmp_path):
     expected = np.average(called[negative], weights=w[negative])
     assert goal["rate"][0] == pytest.approx(expected)
     assert abs(expected - called[negative].mean()) > 0.01
+
+
+def test_report_and_terminal_name_the_same_thresholds(model, data, tmp_path):
+    path = tmp_path / "report.html"
+    result = invoke("evaluate", model, data, "--report", path)
+    page = path.read_text(encoding="utf-8")
+    for rate in (1, 5, 10):
+        line = next(x for x in result.stdout.splitlines() if f"FPR ≤ {rate} %" in x)
+        threshold = line.split("%")[1].split()[0]
+        assert f"<th>FPR ≤ {rate} %</th><td>{threshold}</td>" in page
+        found = report(model, data)["operating_points"]
+        assert float(threshold) in [point["threshold"] for point in found]
