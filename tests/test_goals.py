@@ -142,3 +142,61 @@ def test_info_shows_goal_and_threshold(rows, tmp_path):
     text = " ".join(invoke("info", path).stdout.split())
     assert "goal recall@fpr=0.05: " in text
     assert f"threshold {model.threshold_}" in text
+
+
+TEXTS = [
+    "auc",
+    "pauc@fpr=0.2",
+    "recall@fpr=0.2",
+    "precision@share=0.1",
+    "precision@k=80",
+    "net_benefit@0.1..0.3",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_scale_of_sampling_weights_does_not_matter(text):
+    rng = np.random.default_rng(0)
+    y, goal = rng.random(800) < 0.25, goals.parse(text)
+    s = 1.5 * y + rng.normal(size=800) - 1.5
+    w = rng.exponential(size=800)
+    found = goal.interval(y, s, 0.95, w)
+    assert found == pytest.approx(goal.interval(y, s, 0.95, 1e-6 * w), rel=1e-9)
+    assert found.value != goal.interval(y, s).value
+    plain = goal.interval(y, s, 0.95, np.ones(800), np.arange(800))
+    assert plain == pytest.approx(goal.interval(y, s), rel=1e-3)
+
+
+@pytest.mark.parametrize("text", TEXTS[:4] + TEXTS[5:])
+def test_copies_in_groups_make_no_interval_narrower(text):
+    rng = np.random.default_rng(1)
+    y, goal = rng.random(800) < 0.25, goals.parse(text)
+    s = 1.5 * y + rng.normal(size=800) - 1.5
+    rows = goal.interval(y, s)
+    many = np.repeat(y, 10), np.repeat(s, 10)
+    grouped = goal.interval(*many, groups=np.repeat(np.arange(800), 10))
+    plain = goal.interval(*many)
+    assert grouped.value == pytest.approx(rows.value, rel=1e-9)
+    assert grouped.high - grouped.low > 0.97 * (rows.high - rows.low)
+    assert plain.high - plain.low < 0.5 * (rows.high - rows.low)
+    weighted = goal.interval(*many, 0.95, np.tile([1.0, 2.0], 4000), np.arange(8000))
+    assert weighted.low < weighted.value < weighted.high
+
+
+@pytest.mark.parametrize("text", ["recall@fpr=0.2", "precision@share=0.1"])
+def test_intervals_cover_in_new_groups(text):
+    goal = goals.parse(text)
+
+    def draw(rng, n):
+        groups = np.repeat(np.arange(n), rng.integers(5, 40, n))
+        y = rng.random(groups.size) < 0.25
+        s = 1.5 * y + 1.5 * rng.normal(size=n)[groups] + rng.normal(size=groups.size)
+        return y, s, groups
+
+    true = goal.interval(*draw(np.random.default_rng(0), 10_000)[:2]).value
+    covered = 0
+    for seed in range(200):
+        y, s, groups = draw(np.random.default_rng(seed + 1), 40)
+        found = goal.interval(y, s, groups=groups)
+        covered += found.low <= true <= found.high
+    assert covered / 200 >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / 200)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from aucmax import thresholds
+from aucmax.metrics.inputs import OneClassError
 from aucmax.thresholds import (
     NotAchievableError,
     Promise,
@@ -233,3 +234,143 @@ def test_the_level_of_a_verdict_is_checked(goal):
     y, scores = draw(np.random.default_rng(0))
     with pytest.raises(ValueError, match="level=2"):
         verify(y, scores, choose(y, scores, goal), level=2)
+
+
+def broken_share(sample, rate, goal, draws=400):
+    """Return the share of samples whose promise is broken, and its tolerance."""
+    broken = 0
+    for seed in range(draws):
+        y, score, more = sample(np.random.default_rng(seed))
+        try:
+            found = choose(y, score, goal, **more)
+        except (NotAchievableError, OneClassError):
+            continue
+        name, bound = found.promise
+        true = rate(found.value, name)
+        if name == "cost":
+            broken += true > found.cost
+        elif name in ("fpr", "alerts"):
+            broken += true > bound
+        else:
+            broken += true < bound
+    return broken / draws, 0.05 + 2 * math.sqrt(0.05 * 0.95 / draws)
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "missed"), [(2000, 0.005, 200), (300, 0.02, 100), (3000, 0.05, 20)]
+)
+def test_the_bound_of_the_cost_counts_the_share_of_positives_as_estimated(
+    n, share, missed
+):
+    def sample(rng):
+        return rng.random(n) < share, rng.random(n), {}
+
+    def cost(t, _):
+        below = min(max(t, 0.0), 1.0)
+        return missed * share * below + (1 - share) * (1 - below)
+
+    found, most = broken_share(sample, cost, f"cost={missed}", 300)
+    assert found <= most
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_promises_hold_for_new_groups(goal, spread):
+    def sample(rng):
+        groups = np.repeat(np.arange(40), rng.integers(5, 50, 40))
+        y, score = draw(rng, groups.size)
+        score = score + spread * rng.normal(size=40)[groups]
+        return y, score, {"groups": groups}
+
+    def rate(t, name):
+        scale = math.hypot(1.0, spread)
+        return true_rates(t / scale, shift=1.5 / scale)[name]
+
+    found, most = broken_share(sample, rate, goal, 200)
+    assert found <= most
+
+
+def test_groups_cost_little_if_rows_do_not_depend_on_them():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 20)
+    y, score = draw(rng, groups.size)
+    plain = choose(y, score, "fpr<=0.1")
+    grouped = choose(y, score, "fpr<=0.1", groups=rng.permutation(groups))
+    assert 0.75 * plain.fpr < grouped.fpr <= plain.fpr
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_copies_count_as_one_row(goal):
+    rng = np.random.default_rng(0)
+    y, score = draw(rng, 800)
+    copies = {"groups": np.repeat(np.arange(800), 10)}
+    found = choose(np.repeat(y, 10), np.repeat(score, 10), goal, **copies)
+    expected = choose(y, score, goal)
+    if goal == "precision>=0.5":  # tests other thresholds
+        assert found.value == pytest.approx(expected.value, abs=0.1)
+    else:
+        assert found.value == expected.value
+        assert found[3:] == pytest.approx(expected[3:], nan_ok=True)
+    rate, verdict = verify(np.repeat(y, 10), np.repeat(score, 10), found, **copies)
+    assert rate == pytest.approx(verify(y, score, found).rate)
+    assert verdict == "kept"
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("heavy", [10.0, None])
+def test_promises_hold_for_the_weighted_population(goal, heavy):
+    # One row in ten is of a part with higher scores, which has ten times the weight.
+    def population(rng, n):
+        part = rng.random(n) < 0.1
+        y, score = draw(rng, n)
+        if heavy is None:
+            return y, score, rng.integers(1, 6, n)
+        return y, score + 1.5 * part, np.where(part, heavy, 1.0)
+
+    def sample(rng):
+        y, score, weight = population(rng, 1500)
+        return y, score, {"sample_weight": weight}
+
+    new = population(np.random.default_rng(10_000), 200_000)
+
+    def rate(t, name):
+        y, score, weight = new
+        called = score >= t
+        if name == "cost":
+            return np.average(5.0 * (y & ~called) + (called & ~y), weights=weight)
+        rows = {"fpr": ~y, "recall": y, "precision": called, "alerts": y | ~y}[name]
+        hit = y if name == "precision" else called
+        return np.average(hit[rows], weights=weight[rows])
+
+    found, most = broken_share(sample, rate, goal, 200)
+    assert found <= most
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_equal_weights_and_groups_of_one_row_change_nothing(goal):
+    y, score = draw(np.random.default_rng(0))
+    expected = choose(y, score, goal)
+    assert repr(choose(y, score, goal, sample_weight=[0.1] * 400)) == repr(expected)
+    assert repr(choose(y, score, goal, groups=np.arange(400))) == repr(expected)
+    more = np.append(np.ones(400), np.zeros(50))
+    extended = np.append(y, [True] * 50), np.append(score, np.arange(50.0))
+    assert repr(choose(*extended, goal, sample_weight=more)) == repr(expected)
+
+
+def test_few_groups_are_refused():
+    y, score = draw(np.random.default_rng(0), 950)
+    with pytest.raises(NotAchievableError, match="with 19 groups: at least 20"):
+        choose(y, score, "fpr<=0.2", groups=np.arange(950) % 19)
+
+
+def test_rates_and_verdicts_are_weighted():
+    y, score = draw(np.random.default_rng(0), 4000)
+    weight = np.random.default_rng(1).integers(1, 4, 4000)
+    found = choose(y, score, "fpr<=0.1", sample_weight=weight)
+    called = score >= found.value
+    assert found.fpr == pytest.approx(np.average(called[~y], weights=weight[~y]))
+    assert found.alerts == pytest.approx(np.average(called, weights=weight))
+    rate = verify(y, score, found, sample_weight=weight).rate
+    assert rate.value == found.fpr
+    plain = verify(y, score, found).rate
+    assert rate.high - rate.low > 1.01 * (plain.high - plain.low)

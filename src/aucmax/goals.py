@@ -21,7 +21,8 @@ from scipy.special import expit, logit
 from aucmax.metrics.area import partial_auc_interval
 from aucmax.metrics.decimals import exact
 from aucmax.metrics.delong import auc_interval
-from aucmax.metrics.inputs import as_scores, positives
+from aucmax.metrics.influence import row_groups
+from aucmax.metrics.inputs import as_scores, as_weights, classes, positives
 from aucmax.metrics.intervals import Interval, normal_quantile
 from aucmax.metrics.rates import tpr_at
 from aucmax.metrics.roc_steps import check_share
@@ -37,14 +38,26 @@ __all__ = [
     "parse",
 ]
 
+_WHOLE = 1.0 - 1e-12  # share of a list of all rows
 _GRID = 31  # threshold probabilities of a net benefit
 
 
 class Goal(Protocol):
     """What a ranking is for."""
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
-        """Return its value on rows scored by log-odds, with a confidence interval."""
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
+        """Return its value on rows scored by log-odds, with a confidence interval.
+
+        Weights are sampling weights, and rows of a group may depend on each other, as
+        for :func:`aucmax.metrics.auc_interval`.
+        """
         ...
 
     def promise(self, n_rows: int) -> Promise | None:
@@ -73,9 +86,17 @@ class AUC:
     def __str__(self) -> str:
         return "auc"
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
         """Return the AUC with its confidence interval."""
-        return Interval(*auc_interval(y, score, level=level)[:3])
+        more: Any = {"sample_weight": sample_weight, "groups": groups}
+        return Interval(*auc_interval(y, score, level=level, **more)[:3])
 
     def promise(self, n_rows: int) -> Promise | None:
         """Return None: rows with a probability above one half are called positive."""
@@ -110,10 +131,18 @@ class PartialAUC:
     def __str__(self) -> str:
         return f"pauc@fpr={exact(self.fpr)}"
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
         """Return the standardised partial AUC with its confidence interval."""
+        more: Any = {"sample_weight": sample_weight, "groups": groups}
         return partial_auc_interval(
-            y, score, max_fpr=self.fpr, standardise=True, level=level
+            y, score, max_fpr=self.fpr, standardise=True, level=level, **more
         )
 
     def promise(self, n_rows: int) -> Promise | None:
@@ -147,9 +176,17 @@ class RecallAtFPR:
     def __str__(self) -> str:
         return f"recall@fpr={exact(self.fpr)}"
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
         """Return the recall with its confidence interval."""
-        return tpr_at(y, score, self.fpr, level=level)
+        more: Any = {"sample_weight": sample_weight, "groups": groups}
+        return tpr_at(y, score, self.fpr, level=level, **more)
 
     def promise(self, n_rows: int) -> Promise | None:
         """Return the false positive rate that the threshold is not to exceed."""
@@ -188,10 +225,23 @@ class PrecisionAtTop:
         kind = "share" if isinstance(self.k, float) else "k"
         return f"precision@{kind}={exact(self.k)}"
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
-        """Return the precision with its confidence interval."""
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
+        """Return the precision with its confidence interval.
+
+        With weights, k of n rows are the share k / n of the weight, as in ``promise``.
+        """
         k = self.k if isinstance(self.k, float) else min(self.k, np.size(y))
-        return precision_interval(y, score, k, level=level)
+        if sample_weight is not None:
+            k = min(self.k / (1 if isinstance(k, float) else np.size(y)), _WHOLE)
+        more: Any = {"sample_weight": sample_weight, "groups": groups}
+        return precision_interval(y, score, k, level=level, **more)
 
     def promise(self, n_rows: int) -> Promise | None:
         """Return the share of rows that the threshold is not to call more of."""
@@ -232,16 +282,34 @@ class NetBenefit:
     def __str__(self) -> str:
         return f"net_benefit@{exact(self.low)}..{exact(self.high)}"
 
-    def interval(self, y: ArrayLike, score: ArrayLike, level: float = 0.95) -> Interval:
+    def interval(
+        self,
+        y: ArrayLike,
+        score: ArrayLike,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Interval:
         """Return the net benefit of log-odds with a normal confidence interval."""
         positive = positives(y)
+        weight, kept = np.ones(positive.size), np.ones(positive.size, np.bool_)
         p = expit(as_scores(score, positive.size).astype(np.float64))
+        if sample_weight is not None:
+            classes(y, score, sample_weight)  # both have rows with weight
+            weight = as_weights(sample_weight, positive.size)
+            kept = weight > 0.0
+        codes = np.arange(int(kept.sum()))
+        if groups is not None:
+            codes = row_groups(groups, positive.size, kept)
+        positive, p, weight = positive[kept], p[kept], weight[kept]
         grid = np.linspace(self.low, self.high, _GRID)
         each = np.zeros(positive.size)
         for t in grid:
             each += (p >= t) * np.where(positive, 1.0, -t / (1.0 - t)) / grid.size
-        half = normal_quantile(level) * float(each.std(ddof=1)) / sqrt(each.size)
-        value = float(each.mean())
+        value = float(np.average(each, weights=weight))
+        error = np.bincount(codes, weight * (each - value)) / weight.sum()
+        n = np.unique(codes).size
+        half = normal_quantile(level) * sqrt(float(error @ error) * n / (n - 1))
         return Interval(value, value - half, value + half)
 
     def promise(self, n_rows: int) -> Promise | None:

@@ -13,20 +13,38 @@ are too few for it, an error tells about how many are needed.
   (Learn then Test, Angelopoulos et al. 2021): the chance of any false promise is
   bounded.
 - ``cost``: the threshold of the lowest cost on the rows, with an upper bound of the
-  expected cost that holds for all thresholds at once (Dvoretzky, Kiefer, Wolfowitz).
+  expected cost. For the share of positives :math:`\pi`, the cost of a threshold is
+  :math:`C \pi F_1 + (1 - \pi) (1 - F_0)`, where :math:`F_1` and :math:`F_0` are the
+  shares of positives and negatives below it. Four bounds fail with a quarter of the
+  chance each: Clopper and Pearson's for :math:`\pi` from below and from above, and,
+  given the labels, those of Dvoretzky, Kiefer and Wolfowitz (Massart's constant) for
+  :math:`F_1` and :math:`1 - F_0`, which hold at all thresholds at once. Given the
+  last two, the cost is linear in :math:`\pi`, so it is at most that of an end.
+
+Groups and weights: a rate of dependent or weighted rows varies as that of fewer
+independent ones. Their effective number, from the variance of the rate over the groups
+(``metrics.influence.effective_trials``), takes the place of the number of rows. It is
+estimated, so these promises are approximate: they assume that the groups at hand show
+how groups differ. In simulations (20 to 200 groups of 5 to 50 rows, normal and heavy
+tails; weights of 1 and 10, 1 to 5, and log-normal) at most 5 % were broken.
 """
 
 import re
-from math import ceil, inf, log, sqrt
-from typing import NamedTuple
+from math import ceil, floor, inf, log, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.decimals import exact
-from aucmax.metrics.decisions import confusion_at
-from aucmax.metrics.inputs import as_scores, positives
-from aucmax.metrics.intervals import Interval, normal_quantile, wilson
+from aucmax.metrics.influence import effective_trials, row_groups
+from aucmax.metrics.inputs import as_scores, as_weights, classes, positives
+from aucmax.metrics.intervals import (
+    Interval,
+    clopper_pearson,
+    normal_quantile,
+    wilson,
+)
 from aucmax.metrics.roc_steps import check_level, check_share
 
 __all__ = [
@@ -50,6 +68,9 @@ _HELP = (
 )
 _TESTS = 60  # thresholds tested for precision
 _STARTS = 4  # places where the sequence of tests starts
+_CAUTION = 1.0  # standard errors by which effective numbers of rows are lowered
+_FEWEST_GROUPS = 20
+_GAPS = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles at which clusters are counted
 
 
 class Promise(NamedTuple):
@@ -76,7 +97,7 @@ class Threshold(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"score >= {self.value:.6g}: {self.promise} with confidence "
+            f"score >= {exact(self.value)}: {self.promise} with confidence "
             f"{100.0 * self.confidence:g} %"
         )
 
@@ -137,6 +158,8 @@ def choose(
     *,
     confidence: float = 0.95,
     pos_label: object = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Threshold:
     """Return a threshold that keeps a promise on new rows.
 
@@ -155,13 +178,21 @@ def choose(
         share gives a threshold that keeps it.
     pos_label : label, optional
         Positive class; by default the larger label.
+    groups : array-like of shape (n_rows,), optional
+        Group of each row, such as the patient or the row that it is a copy of, if rows
+        of a group depend on each other. The promise is about rows of new groups. At
+        least 20 groups are needed.
+    sample_weight : array-like of shape (n_rows,), optional
+        Sampling weights: the promise is about the weighted population. Weights that are
+        all equal change nothing.
 
     Returns
     -------
     Threshold
         Named tuple (value, promise, confidence, recall, fpr, precision, alerts, cost).
         Of the thresholds that keep the promise it is the one with the highest recall,
-        or for a promise of recall the one with the fewest alerts.
+        or for a promise of recall the one with the fewest alerts. The rates are those
+        of the rows at hand, with their weights.
 
     Raises
     ------
@@ -180,20 +211,24 @@ def choose(
     """
     check_level(confidence)
     promise = parse(goal)
-    positive = positives(y, pos_label)
-    scores = as_scores(score, positive.size).astype(np.float64)
-    value, cost = _FINDERS[promise.rate](scores, positive, promise, 1.0 - confidence)
-    called = scores >= value
-    hits = float(np.count_nonzero(called & positive))
-    rows, m = float(np.count_nonzero(called)), float(np.count_nonzero(positive))
+    sample = _read(y, score, pos_label, groups, sample_weight)
+    if sample.group is not None:
+        n_groups = np.unique(sample.group).size
+        if n_groups < _FEWEST_GROUPS:
+            raise NotAchievableError(
+                f"{promise} cannot be promised with {n_groups} groups: at least "
+                f"{_FEWEST_GROUPS} are needed to see how groups differ."
+            )
+    value, cost = _FINDERS[promise.rate](sample, promise, 1.0 - confidence)
+    called = sample.score >= value
     return Threshold(
         value=value,
         promise=promise,
         confidence=confidence,
-        recall=hits / m,
-        fpr=(rows - hits) / (positive.size - m),
-        precision=hits / rows if rows else np.nan,
-        alerts=rows / positive.size,
+        recall=sample.of(sample.positive).share(called[sample.positive]),
+        fpr=sample.of(~sample.positive).share(called[~sample.positive]),
+        precision=sample.of(called).share(sample.positive[called]),
+        alerts=sample.share(called),
         cost=cost,
     )
 
@@ -205,6 +240,8 @@ def verify(
     *,
     level: float = 0.95,
     pos_label: object = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Verdict:
     """Return whether the promise of a threshold held on new rows.
 
@@ -220,6 +257,9 @@ def verify(
         Confidence level of the interval.
     pos_label : label, optional
         Positive class; by default the larger label.
+    groups, sample_weight : array-like of shape (n_rows,), optional
+        Groups and sampling weights of the rows, as for :func:`choose`: the rate is
+        weighted, and its interval is that of the effective number of rows.
 
     Returns
     -------
@@ -241,105 +281,163 @@ def verify(
     'kept'
     """
     check_level(level)
-    positive = positives(y, pos_label)
-    scores = as_scores(score, positive.size).astype(np.float64)
+    sample = _read(y, score, pos_label, groups, sample_weight)
     name, bound = threshold.promise
+    called, positive = sample.score >= threshold.value, sample.positive
     if name == "cost":
-        called = scores >= threshold.value
-        each = np.where(positive, bound * ~called, called)
-        half = normal_quantile(level) * float(each.std()) / sqrt(each.size)
-        mean = float(each.mean())
-        rate, bound = Interval(mean, mean - half, mean + half), threshold.cost
+        rate, bound = _cost_interval(sample, called, bound, level), threshold.cost
     else:
-        at = confusion_at(positive, scores, threshold.value, level=level)
-        n = scores.size
-        rates = {
-            "fpr": at.fpr,
-            "recall": at.recall,
-            "precision": at.precision,
-            "alerts": wilson((at.tp + at.fp) / n, n, level),
-        }
-        rate = rates[name]
+        rows, hit = {
+            "fpr": (~positive, called),
+            "recall": (positive, called),
+            "precision": (called, positive),
+            "alerts": (np.ones_like(called), called),
+        }[name]
+        counted, hit = sample.of(rows), hit[rows]
+        if not hit.size:
+            return Verdict(Interval(np.nan, np.nan, np.nan), "unknown")
+        rate = wilson(counted.share(hit), counted.trials(hit, 0.0), level)
     if name in ("recall", "precision"):
         held, near = rate.value >= bound, rate.high >= bound
     else:
         held, near = rate.value <= bound, rate.low <= bound
-    if np.isnan(rate.value):
-        return Verdict(rate, "unknown")
     words = "kept" if held else "missed, perhaps by chance" if near else "broken"
     return Verdict(rate, words)
+
+
+def _cost_interval(
+    sample: "_Sample", called: NDArray[np.bool_], missed: float, level: float
+) -> Interval:
+    """Return the mean cost of a row with its normal interval."""
+    cost = np.where(sample.positive, missed * ~called, called)
+    mean = float(np.average(cost, weights=sample.weight))
+    error: NDArray[Any] = cost - mean
+    if sample.weight is not None:
+        error = sample.weight * error
+    if sample.group is not None:
+        error = np.bincount(sample.group, error)
+    half = normal_quantile(level) * sqrt(float(error @ error)) / sample.total
+    return Interval(mean, mean - half, mean + half)
 
 
 Found = tuple[float, float]  # threshold, bound of the cost
 
 
-def _few_called(
-    sample: NDArray[np.float64], promise: Promise, chance: float, who: str
-) -> Found:
-    """Return a threshold that at most a share of the sample's population reaches."""
+class _Sample(NamedTuple):
+    """Scored rows of positive weight."""
+
+    score: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None  # None if all are equal
+    group: NDArray[np.intp] | None  # None if each row has its own
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.score.size if self.weight is None else self.weight.sum())
+
+    def of(self, rows: NDArray[Any]) -> "_Sample":
+        """Return some of the rows."""
+        return _Sample(*(None if x is None else x[rows] for x in self))  # type: ignore[arg-type]
+
+    def share(self, hit: NDArray[np.bool_]) -> float:
+        """Return the share of the weight that hits have; NaN without rows."""
+        if not hit.size:
+            return np.nan
+        return float(np.average(hit, weights=self.weight))
+
+    def trials(self, hit: NDArray[np.bool_], caution: float = _CAUTION) -> int:
+        """Return the number of independent rows that know the share of hits as well."""
+        if self.weight is None and self.group is None:
+            return hit.size
+        return max(int(effective_trials(hit, self.weight, self.group, caution)), 1)
+
+
+def _read(
+    y: ArrayLike,
+    score: ArrayLike,
+    pos_label: object,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> _Sample:
+    """Return the validated rows."""
+    classes(y, score, sample_weight, pos_label)  # both have rows with weight
+    positive = positives(y, pos_label)
+    scores = as_scores(score, positive.size).astype(np.float64)
+    sample, kept = _Sample(scores, positive, None, None), None
+    if sample_weight is not None:
+        weight = as_weights(sample_weight, positive.size)
+        kept = weight > 0.0
+        equal = (weight[kept] == weight.max()).all()
+        sample = sample._replace(weight=None if equal else weight).of(kept)
+    if groups is not None:
+        codes = row_groups(groups, positive.size, kept)
+        if np.unique(codes).size < codes.size:
+            sample = sample._replace(group=codes)
+    return sample
+
+
+def _share_above(
+    sample: _Sample, promise: Promise, share: float, chance: float, who: str
+) -> float:
+    """Return a score that at most a share of the sample's population exceeds."""
     from scipy.stats import binom  # slow import
 
-    n, share = sample.size, promise.bound
-    # Called rows of the population are more than the share if the true threshold is
-    # above the chosen score, and then at most `allowed` rows of the sample are above.
+    order = np.argsort(-sample.score, kind="stable")
+    falling = sample.score[order]
+    weight = np.ones(order.size) if sample.weight is None else sample.weight[order]
+    reached = np.cumsum(weight)
+    at = min(int(np.searchsorted(reached, share * reached[-1])), order.size - 1)
+    n = sample.trials(sample.score >= falling[at])
+    # More than the share of the population exceed the chosen score if the true
+    # threshold is above it, and then at most `allowed` rows of the sample exceed that.
     allowed = int(binom.ppf(chance, n, share))
     if binom.cdf(allowed, n, share) > chance:
         allowed -= 1
     if allowed < 0:
         needed = ceil(log(chance) / log(1.0 - share))
+        if n < order.size:
+            who += f" that count as {n:,} independent ones"
         raise NotAchievableError(
-            f"{promise} cannot be promised with {n:,} {who}: about {needed - n:,} more "
-            f"are needed, {needed:,} in all."
+            f"{promise} cannot be promised with {order.size:,} {who}: about "
+            f"{ceil((needed - n) * (order.size / n)):,} more are needed, "
+            f"{ceil(needed * (order.size / n)):,} in all."
         )
-    edge = float(np.sort(sample)[n - 1 - allowed])  # `allowed` rows are above it
+    above = int(np.searchsorted(reached, allowed * (reached[-1] / n), side="right"))
+    return float(falling[above])  # the weight of `allowed` rows exceeds it
+
+
+def _few_called(sample: _Sample, promise: Promise, chance: float, who: str) -> Found:
+    edge = _share_above(sample, promise, promise.bound, chance, who)
     if edge == inf:
         raise NotAchievableError(
-            f"{promise} cannot be promised: {np.count_nonzero(sample == inf):,} of "
-            f"{n:,} {who} score inf, and no threshold is above it. Use scores that "
-            "rank these rows."
+            f"{promise} cannot be promised: {np.count_nonzero(sample.score == inf):,} "
+            f"of {sample.score.size:,} {who} score inf, and no threshold is above it. "
+            "Use scores that rank these rows."
         )
     return float(np.nextafter(edge, inf)), np.nan
 
 
-def _fpr(
-    s: NDArray[np.float64], positive: NDArray[np.bool_], p: Promise, d: float
-) -> Found:
-    return _few_called(s[~positive], p, d, "negatives")
+def _fpr(sample: _Sample, p: Promise, d: float) -> Found:
+    return _few_called(sample.of(~sample.positive), p, d, "negatives")
 
 
-def _alerts(
-    s: NDArray[np.float64], positive: NDArray[np.bool_], p: Promise, d: float
-) -> Found:
-    return _few_called(s, p, d, "rows")
+def _alerts(sample: _Sample, p: Promise, d: float) -> Found:
+    return _few_called(sample, p, d, "rows")
 
 
-def _recall(
-    s: NDArray[np.float64], positive: NDArray[np.bool_], p: Promise, d: float
-) -> Found:
+def _recall(sample: _Sample, p: Promise, d: float) -> Found:
+    found = sample.of(sample.positive)
+    falling = found._replace(score=-found.score)
+    return 0.0 - _share_above(falling, p, 1.0 - p.bound, d, "positives"), np.nan
+
+
+def _precision(sample: _Sample, p: Promise, d: float) -> Found:
     from scipy.stats import binom  # slow import
 
-    sample = s[positive]
-    n, missed = sample.size, 1.0 - p.bound
-    allowed = int(binom.ppf(d, n, missed))
-    if binom.cdf(allowed, n, missed) > d:
-        allowed -= 1
-    if allowed < 0:
-        needed = ceil(log(d) / log(p.bound))
-        raise NotAchievableError(
-            f"{p} cannot be promised with {n:,} positives: about {needed - n:,} more "
-            f"are needed, {needed:,} in all."
-        )
-    return float(np.sort(sample)[allowed]), np.nan  # `allowed` positives are below it
-
-
-def _precision(
-    s: NDArray[np.float64], positive: NDArray[np.bool_], p: Promise, d: float
-) -> Found:
-    from scipy.stats import binom  # slow import
-
-    order = np.argsort(-s, kind="stable")
-    falling, hits = s[order], np.cumsum(positive[order])
-    n = s.size
+    ranked = sample.of(np.argsort(-sample.score, kind="stable"))
+    falling = ranked.score
+    n = falling.size
     fewest = ceil(log(d / _STARTS) / log(p.bound))  # rows, all positive, for a test
     if fewest >= n:
         raise NotAchievableError(
@@ -350,16 +448,20 @@ def _precision(
     # The row at a place is the threshold; rows that score higher are a sample of those
     # that a threshold above it calls. Tied rows are left out of the sample.
     above = np.searchsorted(-falling, -falling[places], side="left")
-    found = np.append(0, hits)[above]
-    passed = binom.sf(found - 1, above, p.bound) <= d / _STARTS
-    passed &= above > 0
+    rates, passed = np.zeros(above.size), np.zeros(above.size, np.bool_)
+    for i, rows in enumerate(above):
+        if rows:
+            called = ranked.of(np.arange(rows))
+            rates[i] = called.share(called.positive)
+            trials = called.trials(called.positive)
+            hits = floor(rates[i] * trials + 1e-9)
+            passed[i] = binom.sf(hits - 1, trials, p.bound) <= d / _STARTS
     best = 0
     for start in np.linspace(0, places.size, _STARTS, endpoint=False).astype(int):
         stop = start + int(np.argmin(np.append(passed[start:], False)))
         if stop > start:
             best = max(best, int(above[stop - 1]))
     if best == 0:
-        rates = found / np.maximum(above, 1)
         top = float(rates.max()) if rates.size else 0.0
         if top <= p.bound:
             hint = f"the highest precision on these rows is {top:.3g}"
@@ -376,26 +478,30 @@ def _precision(
     return float(np.nextafter(below, inf) if below < edge else edge), np.nan
 
 
-def _cost(
-    s: NDArray[np.float64], positive: NDArray[np.bool_], p: Promise, d: float
-) -> Found:
-    order = np.argsort(-s, kind="stable")
-    falling, labels = s[order], positive[order]
+def _cost(sample: _Sample, p: Promise, d: float) -> Found:
+    ranked = sample.of(np.argsort(-sample.score, kind="stable"))
+    falling, labels = ranked.score, ranked.positive
     last = np.append(falling[1:] < falling[:-1], True)  # tied rows stay together
-    tp = np.append(0, np.cumsum(labels)[last])
-    fp = np.append(0, np.cumsum(~labels)[last])
+    w = np.ones(falling.size) if ranked.weight is None else ranked.weight
+    tp = np.append(0, np.cumsum(w * labels)[last])
+    fp = np.append(0, np.cumsum(w * ~labels)[last])
     m, n = float(tp[-1]), float(fp[-1])
-    cost = (p.bound * (m - tp) + fp) / (m + n)
-    at = int(np.argmin(cost))
-    # Both distribution functions, each with half of the chance.
-    slack = p.bound * m * _largest_gap(m, d) + n * _largest_gap(n, d)
+    at = int(np.argmin(p.bound * (m - tp) + fp))
+    # Four bounds, each with a quarter of the chance: the share of positives on either
+    # side, and the distribution function of the scores of each class.
+    missed = min((m - tp[at]) / m + _largest_gap(ranked.of(labels), d), 1.0)
+    false = min(fp[at] / n + _largest_gap(ranked.of(~labels), d), 1.0)
+    ends = clopper_pearson(ranked.share(labels), ranked.trials(labels), 1.0 - 0.5 * d)
     value = float(falling[last][at - 1]) if at else float(np.nextafter(falling[0], inf))
-    return value, float(cost[at] + slack / (m + n))
+    costs = [p.bound * pi * missed + (1.0 - pi) * false for pi in ends]
+    return value, float(max(costs))
 
 
-def _largest_gap(rows: float, chance: float) -> float:
+def _largest_gap(sample: _Sample, chance: float) -> float:
     """Return the gap of an empirical distribution function, one-sided."""
-    return sqrt(log(2.0 / chance) / (2.0 * rows))
+    edges = np.quantile(sample.score, _GAPS)
+    rows = min(sample.trials(sample.score >= edge) for edge in edges)
+    return sqrt(log(4.0 / chance) / (2.0 * rows))
 
 
 _FINDERS = {

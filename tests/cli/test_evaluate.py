@@ -436,3 +436,43 @@ def test_columns_of_tables_that_have_no_value(tmp_path):
     assert "PSI, last period" in page.read_text(encoding="utf-8")
     names = {group["group"] for group in report(out, path, "--by", "town")["groups"]}
     assert names == {"York", ""}  # as in the data
+
+
+def test_goal_and_promise_are_weighted_as_the_auc_is(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["a,b,w,y"]
+    for _ in range(600):
+        a, b = rng.normal(size=2)
+        heavy = rng.random() < 0.2
+        y = int(a + rng.normal() > 1.0)
+        lines.append(f"{a + 1.5 * heavy:.4f},{b:.4f},{10 if heavy else 1},{y}")
+    data, model = tmp_path / "d.csv", tmp_path / "m.aucmax"
+    data.write_text("\n".join(lines) + "\n")
+    names = "--label", "y", "--input", "weight=w"
+    goal = "--goal", "recall@fpr=0.2", "--algorithm", "AUCClassifier"
+    invoke("train", data, "-o", model, *names, *goal)
+    found = json.loads(invoke("evaluate", model, data, "--json").stdout)
+    scored = invoke("score", model, data).stdout.split()[1:]
+    w, y, score = np.array([line.split(",")[2:] for line in scored], float).T
+    assert found["auc"]["value"] == metrics.auc(y, score, sample_weight=w)
+    goal = found["goal"]
+    assert goal["value"] == pytest.approx(
+        metrics.tpr_at(y, score, 0.2, sample_weight=w), rel=1e-6
+    )
+    called = score >= goal["threshold"]
+    negative = y == 0
+    expected = np.average(called[negative], weights=w[negative])
+    assert goal["rate"][0] == pytest.approx(expected)
+    assert abs(expected - called[negative].mean()) > 0.01
+
+
+def test_report_and_terminal_name_the_same_thresholds(model, data, tmp_path):
+    path = tmp_path / "report.html"
+    result = invoke("evaluate", model, data, "--report", path)
+    page = path.read_text(encoding="utf-8")
+    for rate in (1, 5, 10):
+        line = next(x for x in result.stdout.splitlines() if f"FPR ≤ {rate} %" in x)
+        threshold = line.split("%")[1].split()[0]
+        assert f"<th>FPR ≤ {rate} %</th><td>{threshold}</td>" in page
+        found = report(model, data)["operating_points"]
+        assert float(threshold) in [point["threshold"] for point in found]

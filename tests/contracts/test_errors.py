@@ -215,3 +215,55 @@ def test_bad_parameters(estimator):
         if bad.keys() <= estimator.get_params().keys():
             with pytest.raises(ValueError, match=f"The '{next(iter(bad))}' parameter"):
                 seeded(estimator, **bad).fit(X, y)
+
+
+def calls_with_rows(estimator, X, y):
+    """Return the methods that take rows, as functions of X, y and weights."""
+    calls = [seeded(estimator).fit]
+    if hasattr(estimator, "partial_fit"):
+        calls += [seeded(estimator).partial_fit, trained(estimator, X, y).partial_fit]
+    return calls
+
+
+@each_fit
+def test_masked_values_are_refused(estimator):
+    X, y = rows_with(0.5)
+    hidden = np.arange(len(y)) == 7
+    masked = np.ma.array(X, mask=np.tile(hidden[:, None], X.shape[1]))
+    fitted = trained(estimator, X, y)
+    text = r"X is a masked array with 4 masked values, the first at row 7.*filled"
+    for call in (fitted.decision_function, fitted.predict):
+        with pytest.raises(ValueError, match=text):
+            call(masked)
+    for call in calls_with_rows(estimator, X, y):
+        with pytest.raises(ValueError, match=text):
+            call(masked, y)
+        with pytest.raises(ValueError, match="y is a masked array"):
+            call(X, np.ma.array(y, mask=hidden))
+        with pytest.raises(ValueError, match="sample_weight is a masked array"):
+            call(X, y, sample_weight=np.ma.array(np.ones(len(y)), mask=hidden))
+    with pytest.raises(ValueError, match="y is a masked array"):
+        fitted.score(X, np.ma.array(y, mask=hidden))
+
+
+@plain
+def test_masked_arrays_without_masked_values_are_arrays(estimator):
+    X, y = rows_with(0.5)
+    weight = np.ones(len(y))
+    found = seeded(estimator).fit(*map(np.ma.array, (X, y, weight)))
+    expected = seeded(estimator).fit(X, y, weight)
+    np.testing.assert_array_equal(
+        found.decision_function(np.ma.array(X)), expected.decision_function(X)
+    )
+
+
+@each_fit
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]", "S8"])
+def test_dates_and_bytes_are_no_numbers(estimator, dtype):
+    X, y = rows_with(0.5)
+    wrong = np.round(10 * X).astype(np.int64).astype(dtype)
+    for call in calls_with_rows(estimator, X, y):
+        with pytest.raises(ValueError, match=r"X has values of type .*numbers"):
+            call(wrong, y)
+    with pytest.raises(ValueError, match=r"X has values of type .*numbers"):
+        trained(estimator, X, y).decision_function(wrong)

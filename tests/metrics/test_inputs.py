@@ -1,5 +1,6 @@
 """Labels of every form, and errors that say what, where and what to do."""
 
+import inspect
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
+from aucmax import metrics
 from aucmax.metrics import auc, auc_interval, auc_test, roc_curve
 from aucmax.metrics.inputs import as_scores
 
@@ -121,3 +123,133 @@ def test_scores_fit_for_a_kernel_are_not_copied(dtype):
 def test_importing_the_measures_leaves_scikit_learn_out():
     code = "import sys, aucmax.metrics; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+N = 60
+RNG = np.random.default_rng(0)
+LABELS = np.arange(N) % 2
+ARRAYS = {
+    "y": LABELS,
+    "score": LABELS + RNG.normal(size=N),
+    "probability": RNG.uniform(0.01, 0.99, N),
+    "sample_weight": RNG.integers(1, 4, N).astype(float),
+    "groups": np.arange(N) // 2,
+    "group": np.arange(N) // 2 % 2,
+    "folds": np.arange(N) // 2 % 3,
+    "reference": RNG.normal(size=N),
+    "current": RNG.normal(size=N),
+}
+ARRAYS |= {f"score_{x}": RNG.normal(size=N) for x in "ab"}
+ARRAYS |= {f"y_{x}": LABELS for x in "ab"}
+ONE_OF = {
+    "operating_point": {"fpr": 0.2},
+    "threshold_interval": {"fpr": 0.2},
+    "multiclass_auc": {"score": RNG.random((N, 2))},
+    "expected_auc": {"reference": None},
+}
+OTHERS = {"fpr": 0.2, "tpr": 0.8, "k": 0.2, "threshold": 0.5}
+
+
+def measures():
+    """Return each measure that takes rows, with the arguments that it needs."""
+    parameters = []
+    for name in metrics.__all__:
+        measure = getattr(metrics, name)
+        if not inspect.isfunction(measure):
+            continue
+        given = ONE_OF.get(name, {})
+        known = inspect.signature(measure).parameters
+        needed = [k for k, v in known.items() if v.default is v.empty]
+        arguments = {**ARRAYS, **OTHERS, **given}
+        found = {k: arguments[k] for k in {*needed, *given} if k in arguments}
+        if any(isinstance(value, np.ndarray) for value in found.values()):
+            optional = {"sample_weight", "groups"} & {*known}
+            parameters.append(pytest.param(measure, found, optional, id=name))
+    return parameters
+
+
+def wrong_ways(found, optional):
+    """Yield the name of each array, and the arguments of a call."""
+    for name in {*found, *optional}:
+        if isinstance(found.get(name, ARRAYS.get(name)), np.ndarray):
+            yield name, {name: ARRAYS[name], **found}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("measure", "found", "optional"), measures())
+def test_every_measure_refuses_masked_values(measure, found, optional):
+    for name, arguments in wrong_ways(found, optional):
+        values = arguments[name]
+        expected = repr(measure(**arguments))
+        whole = {**arguments, name: np.ma.array(values)}
+        assert repr(measure(**whole)) == expected
+        masked = np.ma.array(values, mask=False)
+        masked[7] = np.ma.masked
+        with pytest.raises(ValueError, match=r"is a masked array .* row 7"):
+            measure(**{**arguments, name: masked})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("measure", "found", "optional"), measures())
+@pytest.mark.parametrize("dtype", [str, bytes, complex, object])
+def test_every_measure_refuses_what_is_no_real_number(measure, found, optional, dtype):
+    for name, arguments in wrong_ways(found, optional):
+        if name.startswith(("y", "group", "folds")):  # labels may be of any type
+            continue
+        wrong = arguments[name].astype(str if dtype is object else dtype).astype(dtype)
+        with pytest.raises(ValueError, match="must be a real number"):
+            measure(**{**arguments, name: wrong})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("measure", "found", "optional"), measures())
+def test_rows_of_unknown_groups_are_not_one_group(measure, found, optional):
+    if "groups" in optional:
+        groups = np.where(np.arange(N) == 7, np.nan, ARRAYS["groups"])
+        with pytest.raises(ValueError, match=r"groups is nan at row 7.*its own"):
+            measure(**found, groups=groups)
+        if "sample_weight" in optional:  # rows of weight zero do not count
+            weight = (np.arange(N) != 7).astype(float)
+            measure(**found, groups=groups, sample_weight=weight)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("measure", "found", "optional"), measures())
+@pytest.mark.parametrize("half_life", [1, 10])
+def test_every_measure_takes_weights_that_decay_in_time(
+    measure, found, optional, half_life
+):
+    if "sample_weight" not in optional:
+        return
+    longer = {
+        name: np.concatenate([value] * 15) if isinstance(value, np.ndarray) else value
+        for name, value in found.items()
+    }
+    for name in ("score", "probability"):  # distinct values
+        if name in longer:
+            noise = 1e-4 * RNG.random(longer[name].shape)
+            longer[name] = longer[name] + noise
+    result = measure(**longer, sample_weight=0.5 ** (np.arange(15 * N) / half_life))
+    for part in result if isinstance(result, tuple) else (result,):
+        if isinstance(part, float | np.ndarray):
+            assert not np.isnan(part).any()
+
+
+@pytest.mark.parametrize("scale", [2.0**515, 2.0**-540, 2.0**990, 2.0**-1062])
+def test_the_scale_of_weights_does_not_change_a_calibration_curve(scale):
+    y, p, w = (ARRAYS[name] for name in ("y", "probability", "sample_weight"))
+    found = metrics.calibration_curve(y, p, sample_weight=scale * w)
+    expected = metrics.calibration_curve(y, p, sample_weight=w)
+    np.testing.assert_allclose(found[:4], expected[:4], rtol=1e-3)
+    line = metrics.calibration_line(y, p, sample_weight=scale * w)
+    expected = metrics.calibration_line(y, p, sample_weight=w)
+    np.testing.assert_allclose(line, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("more", [{}, {"max_fpr": 0.3}, {"groups": ARRAYS["groups"]}])
+def test_the_difference_of_a_score_from_itself_is_known(more):
+    y, score = ARRAYS["y"], ARRAYS["score"]
+    found = auc_test(y, score, score.tolist(), **more)
+    assert found == (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    assert auc_test(y, score, score, margin=0.01, **more).pvalue == 0.0
+    assert auc_test(y, score, score, margin=0.0, **more).pvalue == 1.0

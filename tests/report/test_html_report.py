@@ -9,7 +9,12 @@ import pytest
 from scipy.special import expit
 
 from aucmax import goals, report, thresholds
-from aucmax.metrics import auc_interval, confusion_at, net_benefit
+from aucmax.metrics import (
+    auc_interval,
+    confusion_at,
+    net_benefit,
+    operating_point,
+)
 from aucmax.report.summary import explorer, summarise
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -202,3 +207,25 @@ def test_advice_to_train_again(turn, shift, advice):
     found = summarise(y, {"a": score}, period=names)
     assert advice in found.monitoring.advice
     assert summarise(y, {"a": score}).monitoring.advice == ""
+
+
+def test_printed_thresholds_are_the_best_and_have_the_printed_counts(tmp_path):
+    _, y, score = scored_rows(20_000)
+    report.html(y, {"a": score}, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    table = text[text.index("Thresholds that people ask for") :]
+    lines = re.findall(
+        r"<tr><th>([^<]*)</th>(<td>.*?)</tr>", table.split("</table>")[0]
+    )
+    assert len(lines) == 10
+    for name, line in lines:
+        shown, *_, tp, fp, _, _ = re.findall("<td>(.*?)</td>", line)
+        called = score >= float(shown)
+        assert int(tp.replace(",", "")) == np.sum(called & y)
+        assert int(fp.replace(",", "")) == np.sum(called & ~y)
+        if name.startswith("FPR"):
+            rate = float(name.split()[2]) / 100
+            assert float(shown) == operating_point(y, score, fpr=rate).threshold
+    assert "for a fixed threshold (Wilson)" in table
+    cards = text[: text.index("<nav>")]
+    assert cards.count(", threshold estimated</small>") == 2

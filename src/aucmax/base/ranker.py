@@ -24,7 +24,13 @@ from aucmax.base.encoder import Encoder
 from aucmax.base.expression import ScoreExpression
 from aucmax.core.rows import Float, Rows, as_rows
 from aucmax.core.user_warning import warn_user
-from aucmax.core.validation import MATRIX, check_structure, check_values, row_weights
+from aucmax.core.validation import (
+    MATRIX,
+    check_structure,
+    check_values,
+    refuse_mask,
+    row_weights,
+)
 from aucmax.metrics.inputs import area, classes
 from aucmax.storage.estimator import StoredEstimator
 from aucmax.storage.models import save_model
@@ -165,6 +171,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         float
             The AUC; ties count half.
         """
+        refuse_mask(y, "y")
         positive = self._positive(np.asarray(y))
         return area(classes(positive, self.decision_function(X), sample_weight))
 
@@ -215,6 +222,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
     ) -> tuple[Any, Float]:
         """Return X and signed weights; X is not checked to be finite."""
         check_structure(X)
+        refuse_mask(y, "y")
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:

@@ -14,7 +14,7 @@ from rich.table import Table
 from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
-from aucmax.metrics.decimals import decimals, with_interval
+from aucmax.metrics.decimals import decimals, exact, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
 from aucmax.report.monitoring import Monitoring
 from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
@@ -81,7 +81,7 @@ def run(
         rows = collect(ranker, source, bad, watch, by, time, positive, monitor)
     found = evaluate(rows, at=lengths, **measures)
     level = measures["level"]
-    goal = goal_report(ranker.estimator, rows.scores, rows.positive, level)
+    goal = goal_report(ranker.estimator, rows.scores, rows.positive, level, rows.weight)
     calibrated = hasattr(ranker.estimator, "predict_proba")
     change = monitored(rows, calibrated, level) if report is not None else None
     screen = Screen(quiet=as_json)
@@ -152,7 +152,7 @@ def _show(found: Evaluation, bad: int, by: str | None, screen: Screen) -> None:
     screen.show(tops)
     points = table("threshold for", "score ≥", "TPR", "FPR", "precision", rows)
     for purpose, wanted, point in found.points:
-        name, threshold = f"FPR ≤ {_percent(wanted)}", f"{point.threshold:.5g}"
+        name, threshold = f"FPR ≤ {_percent(wanted)}", exact(point.threshold)
         if purpose == "threshold":
             name, threshold = "predicted class", "> 0"
         rates = _percent(point.tpr), _percent(point.fpr)
@@ -178,7 +178,7 @@ def _show_goal(report: GoalReport, level: float, screen: Screen) -> None:
         rate, low, high = (_percent(x) for x in report.rate)
         screen.print(
             f"Promise {report.threshold.promise}, score ≥ "
-            f"{report.threshold.value:.5g}: {report.verdict}; on these data {rate} "
+            f"{exact(report.threshold.value)}: {report.verdict}; on these data {rate} "
             f"({_percent(level)} CI {low} to {high})"
         )
 

@@ -21,6 +21,7 @@ from aucmax.cli.terminal import (
     table,
 )
 from aucmax.io.feature_scales import Spreads
+from aucmax.metrics.decimals import exact
 from aucmax.storage.model_file import VERSION
 from aucmax.tables.hashed_names import Word
 from aucmax.workflows.kept_promise import training_goal
@@ -215,7 +216,7 @@ def _estimate(estimator: Any) -> str | None:
 
 def _threshold(goal: dict[str, Any]) -> str:
     confidence = f"with confidence {100.0 * goal['confidence']:g} %"
-    return f"score >= {goal['threshold']:.6g}: {goal['promise']} {confidence}"
+    return f"score >= {exact(goal['threshold'])}: {goal['promise']} {confidence}"
 
 
 def _choice(loss: str | None, l2: float, auc: float, error: float | None) -> str:

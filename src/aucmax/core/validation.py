@@ -33,12 +33,34 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
         )
 
 
-def check_structure(X: Any) -> None:
-    """Raise an error if a sparse matrix has indices out of range; O(nnz).
+def refuse_mask(values: Any, name: str) -> None:
+    """Raise an error for a masked array with masked values.
 
-    SciPy checks when it builds a matrix, not when its arrays change later, and not
-    every index. A kernel would read or write out of bounds.
+    ``np.asarray`` drops the mask, and what is stored below it would count.
     """
+    if isinstance(values, np.ma.MaskedArray) and (mask := values.mask).any():
+        count, row = int(mask.sum()), int(np.argwhere(mask)[0, 0])
+        raise ValueError(
+            f"{name} is a masked array with {count:,} masked values, the first at row "
+            f"{row}; expected values only. Leave these rows out or fill the values, "
+            f"for example by {name}.filled(numpy.nan) if missing values are allowed."
+        )
+
+
+def check_structure(X: Any) -> None:
+    """Raise an error if X is masked, has no numbers, or indices out of range; O(nnz).
+
+    scikit-learn drops a mask, and takes dates and bytes as numbers. SciPy checks when
+    it builds a matrix, not when its arrays change later, and not every index. A kernel
+    would read or write out of bounds.
+    """
+    refuse_mask(X, "X")
+    for dtype in [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ()):
+        if getattr(dtype, "kind", "O") in "MmS":
+            raise ValueError(
+                f"X has values of type {dtype}; expected numbers. Convert them, for "
+                "example dates to days since the first one."
+            )
     if not sparse.issparse(X) or X.ndim != 2:
         return
     if X.format == "bsr":
@@ -109,6 +131,7 @@ def check_width(n_features: int, matrices: float, what: str, remedy: str) -> Non
 
 def row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Return validated weights of ``n`` rows; a number is the weight of each."""
+    refuse_mask(sample_weight, "sample_weight")
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.influence import effective_number
-from aucmax.metrics.inputs import nan_if_one_class
+from aucmax.metrics.inputs import as_numbers, nan_if_one_class
 from aucmax.metrics.intervals import Interval, normal_quantile, wilson
 from aucmax.metrics.pair_counts import Weights
 from aucmax.metrics.roc_steps import check_level, increments, steps
@@ -107,8 +107,9 @@ def calibration_curve(
     if sample_weight is not None:
         weight = np.asarray(sample_weight, np.float64)
         at = np.searchsorted(p, check_probabilities(probability)[weight > 0.0])
-        squares = np.bincount(place[at], weight[weight > 0.0] ** 2, kept.size)
-        counts = rows**2 / squares[kept]
+        share = weight[weight > 0.0] / weight.max()  # squares stay in the range
+        squares = np.bincount(place[at], share**2, kept.size)
+        counts = (rows / weight.max()) ** 2 / squares[kept]
     found = [
         wilson(float(min(share, 1.0)), float(count), level)
         for share, count in zip(hits / rows, counts, strict=True)
@@ -163,8 +164,8 @@ def calibration_line(
     p, pos, total = _by_probability(y, probability, sample_weight, pos_label)
     if sample_weight is not None:
         weight = np.asarray(sample_weight, np.float64)
-        scale = effective_number(weight, weight.size) / float(total.sum())
-        pos, total = scale * pos, scale * total
+        size, whole = effective_number(weight, weight.size), float(total.sum())
+        pos, total = size * (pos / whole), size * (total / whole)
     logit = _logit(p)
     design = np.column_stack([np.ones_like(logit), logit])
     z = normal_quantile(level)
@@ -277,7 +278,7 @@ def calibration_error(
 
 def check_probabilities(probability: ArrayLike) -> NDArray[np.float64]:
     """Return a list of probabilities as floats; raise an error outside [0, 1]."""
-    p = np.asarray(probability, np.float64)
+    p = as_numbers(probability, "probability")
     if p.ndim != 1:
         raise ValueError(
             f"probability has shape {p.shape}, but must have one number per row; pass "
@@ -300,7 +301,8 @@ def _by_probability(
     ranking = steps(y, check_probabilities(probability), weight, pos_label)
     p = ranking.thresholds[::-1].astype(np.float64)
     pos, neg = increments(ranking.tp)[::-1], increments(ranking.fp)[::-1]
-    return p, pos, pos + neg
+    kept = pos + neg > 0.0  # lost in the sum of much larger weights
+    return p[kept], pos[kept], (pos + neg)[kept]
 
 
 def _bins(p: Weights, total: Weights, bins: int, strategy: str) -> NDArray[np.intp]:

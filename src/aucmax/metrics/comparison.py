@@ -157,6 +157,9 @@ def auc_test(
         m, n = effective_sizes(found, clusters)
         k = max(1.0, min(m, max_fpr * n))
         se = sqrt(variance(found, clusters))
+    if np.array_equal(a, b):  # known, not estimated
+        statistic, pvalue = (inf, 0.0) if margin else (0.0, 1.0)
+        return AUCTest(0.0, 0.0, 0.0, 0.0, statistic, pvalue)
     if 0.0 < se < inf:
         return _test_normal(d, se, level, margin, largest)
     return _test_constant(d, se, k, level, margin, largest)

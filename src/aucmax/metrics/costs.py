@@ -122,10 +122,11 @@ def _hull(x: Weights, y: Weights) -> NDArray[np.intp]:
     # Increasing shares increase the slope: the pooled slopes of an antitonic fit.
     from scipy.optimize import isotonic_regression  # slow import
 
-    turned = (y - x + 1.0) / 2.0  # along the diagonal no width is zero
-    along = (x + y) / 2.0
+    # Along the diagonal widths are zero only where weights are lost in rounding.
+    place = np.flatnonzero(np.append(True, np.diff(x + y) > 0.0))
+    turned, along = (y - x + 1.0)[place] / 2.0, (x + y)[place] / 2.0
     width = np.diff(along)
     slope = np.diff(turned) / width
     fitted = isotonic_regression(slope, weights=width, increasing=False).x
-    corner = np.append(np.flatnonzero(np.abs(np.diff(fitted)) > 1e-12) + 1, x.size - 1)
-    return np.append(0, corner)
+    corner = np.flatnonzero(np.abs(np.diff(fitted)) > 1e-12) + 1
+    return np.append(place[np.append(0, corner)], x.size - 1)

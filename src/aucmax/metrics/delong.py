@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.influence import (
     Groups,
     effective_sizes,
@@ -18,6 +19,7 @@ from aucmax.metrics.inputs import (
     Classes,
     area,
     as_scores,
+    as_weights,
     classes,
     nan_if_one_class,
     positives,
@@ -268,13 +270,16 @@ def cv_auc_interval(
     check_level(level)
     if not 0.0 <= dependence <= 1.0:
         raise ValueError(f"dependence={dependence}: expected a number from 0 to 1.")
-    positive = positives(np.asarray(y), pos_label)
+    positive = positives(y, pos_label)
+    refuse_mask(folds, "folds")
     scores, fold = np.atleast_2d(score), np.atleast_2d(folds)
     if fold.shape != scores.shape:
         raise ValueError(
             f"folds have shape {np.shape(folds)}, scores {np.shape(score)}."
         )
-    weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+    weight = None
+    if sample_weight is not None:
+        weight = as_weights(sample_weight, positive.size)
     runs = [
         _one_run(positive, as_scores(s, len(positive)), f, weight)
         for s, f in zip(scores, fold, strict=True)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.delong import AUCInterval, auc_interval
 from aucmax.metrics.influence import group_codes
 from aucmax.metrics.inputs import as_scores, as_weights, positives
@@ -206,6 +207,7 @@ def _grouped(
     """Return validated rows, the groups, and the row numbers of each."""
     positive = positives(y, pos_label)
     scores = as_scores(score, positive.size)
+    refuse_mask(group, "group")
     labels = np.asarray(group)
     if labels.shape != positive.shape:
         raise ValueError(

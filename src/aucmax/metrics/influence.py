@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.inputs import Classes
 from aucmax.metrics.pair_counts import Scores, Weights, merge_counts, score_counts
 from aucmax.metrics.roc_steps import with_zero
@@ -147,21 +148,38 @@ def read_groups(
     groups: ArrayLike, positive: NDArray[np.bool_], weight: Any = None
 ) -> Groups:
     """Validate the clusters and split them by class, without rows of weight zero."""
+    kept = None if weight is None else np.asarray(weight) > 0.0
+    codes = row_groups(groups, positive.size, kept)
+    if kept is not None:
+        positive = positive[kept]
+    return Groups(codes[positive], codes[~positive], int(codes.max()) + 1)
+
+
+def row_groups(
+    groups: ArrayLike, n_rows: int, kept: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
+    """Return the number of the cluster of each row; there are at least two."""
+    refuse_mask(groups, "groups")
     labels = np.asarray(groups)
-    if labels.shape != positive.shape:
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups has shape {labels.shape}, but y has {n_rows} rows")
+    names, codes = group_codes(labels if kept is None else labels[kept], "groups")
+    missing = labels != labels
+    if kept is not None:
+        missing &= kept
+    if missing.any():
+        row = int(np.argmax(missing))
         raise ValueError(
-            f"groups has shape {labels.shape}, but y has {positive.size} rows"
+            f"groups is {labels[row]} at row {row}; expected the group of each row, as "
+            "rows of unknown groups would be one group. Leave these rows out, or give "
+            "each a group of its own."
         )
-    if weight is not None:
-        kept = np.asarray(weight) > 0.0
-        labels, positive = labels[kept], positive[kept]
-    names, codes = group_codes(labels, "groups")
     if names.size < 2:
         raise ValueError(
             f"groups holds one group only, {names.tolist()[0]!r}: the variance between "
             "groups is unknown; leave groups out if the rows are independent"
         )
-    return Groups(codes[positive], codes[~positive], names.size)
+    return codes
 
 
 def group_codes(
@@ -198,3 +216,39 @@ def effective_sizes(
         pos = np.bincount(groups.pos, pos, groups.n).astype(np.float64)
         neg = np.bincount(groups.neg, neg, groups.n).astype(np.float64)
     return effective_number(pos, pos.size), effective_number(neg, neg.size)
+
+
+def effective_trials(
+    hit: NDArray[np.bool_],
+    weight: Weights | None,
+    group: NDArray[np.intp] | None,
+    caution: float = 0.0,
+) -> float:
+    r"""Return the number of independent rows that know the share of hits as well.
+
+    For shares of weight p of hits and errors :math:`e_i = w_i (x_i - p)` it is
+    :math:`\sum_i w_i / r` with
+
+    .. math:: r = \frac{\sum_g (\sum_{i \in g} e_i)^2}{\sum_i w_i (x_i - p)^2},
+
+    the variance of a share over clusters (rows without ``group``) in units of that of
+    independent rows of weight 1. Few hits know r badly: with ``caution`` c the largest
+    cluster error counts once more, and c standard errors of r are added. r is at least
+    the mean weight of a row and at most the weight of the heaviest cluster, which is
+    that of clusters of equal rows.
+    """
+    w = np.ones(hit.size) if weight is None else weight
+    own = np.arange(hit.size) if group is None else group
+    total = float(w.sum())
+    error = hit - float(w @ hit) / total
+    of_group = np.bincount(own, w)
+    squares = np.bincount(own, w * error) ** 2
+    rows = np.bincount(own, w * error**2)
+    least, most = float(w @ w) / total, float(of_group.max())
+    spread = float(rows.sum())
+    if not spread > 0.0:
+        return total / most
+    r = (float(squares.sum()) + (caution > 0.0) * float(squares.max())) / spread
+    rest = squares - r * rows
+    r += caution * sqrt(float(rest @ rest)) / spread
+    return total / min(max(r, least), most)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.core.validation import check_weights
+from aucmax.core.validation import check_weights, refuse_mask
 from aucmax.metrics.pair_counts import (
     Scores,
     Weights,
@@ -21,6 +21,8 @@ from aucmax.metrics.pair_counts import (
     weighted_win_fraction,
     win_fraction,
 )
+
+_NO_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 class OneClassError(ValueError):
@@ -94,6 +96,7 @@ def area(rows: Classes) -> float:
 
 def positives(y: ArrayLike, pos_label: object = None) -> NDArray[np.bool_]:
     """Return the mask of positive rows: the larger of two labels, or ``pos_label``."""
+    refuse_mask(y, "y")
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(
@@ -163,6 +166,7 @@ def _check_both_weigh(weight: Weights, positive: NDArray[np.bool_]) -> None:
 
 
 def _one_column(values: ArrayLike, n_rows: int, name: str) -> Scores:
+    refuse_mask(values, name)
     column = np.asarray(values)
     if column.ndim != 1:
         single = column.size == n_rows
@@ -184,7 +188,7 @@ def _real_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     numbers = np.empty(column.size)
     for row, value in enumerate(column):
         try:
-            if isinstance(value, str | bytes | complex):
+            if isinstance(value, _NO_NUMBERS):
                 raise TypeError
             numbers[row] = float(value)
         except (TypeError, ValueError):
@@ -192,6 +196,19 @@ def _real_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
                 f"{name} is {_show(value)} at row {row}: it must be a real number"
             ) from None
     return numbers
+
+
+def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return real numbers, NaN among them, of any shape."""
+    refuse_mask(values, name)
+    given = np.asarray(values)
+    if given.dtype.kind in "OUScMm":
+        for row, value in enumerate(given.ravel()):
+            if isinstance(value, _NO_NUMBERS):
+                raise ValueError(
+                    f"{name} is {_show(value)} at row {row}: it must be a real number"
+                )
+    return np.asarray(values, np.float64)
 
 
 def _equal(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:

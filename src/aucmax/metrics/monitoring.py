@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.calibration import calibration_line, check_probabilities
-from aucmax.metrics.inputs import OneClassError
+from aucmax.metrics.inputs import OneClassError, as_numbers
 from aucmax.metrics.intervals import Interval, normal_quantile
 from aucmax.metrics.roc_steps import check_level
 
@@ -57,7 +57,8 @@ def stability_index(
     """
     if bins < 2:
         raise ValueError(f"bins={bins}: expected at least 2.")
-    old, new = (np.asarray(x, np.float64).ravel() for x in (reference, current))
+    old = as_numbers(reference, "reference").ravel()
+    new = as_numbers(current, "current").ravel()
     for values, name in ((old, "reference"), (new, "current")):
         if not values.size:
             raise ValueError(f"{name} is empty")

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.delong import AUCInterval, around
 from aucmax.metrics.influence import (
     effective_number,
@@ -16,6 +17,7 @@ from aucmax.metrics.influence import (
 from aucmax.metrics.inputs import (
     OneClassError,
     area,
+    as_numbers,
     as_scores,
     as_weights,
     classes,
@@ -85,8 +87,9 @@ def multiclass_auc(
     check_level(level)
     if average not in ("hand_till", "ovr"):
         raise ValueError(f"average={average!r}: expected 'hand_till' or 'ovr'.")
+    refuse_mask(y, "y")
     truth = np.asarray(y)
-    columns = np.asarray(score, np.float64)
+    columns = as_numbers(score, "score")
     names = np.unique(truth) if labels is None else np.asarray(labels)
     if columns.ndim != 2 or columns.shape != (truth.size, names.size):
         raise ValueError(

@@ -6,8 +6,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.influence import effective_number, roc_rates
-from aucmax.metrics.inputs import Classes, classes, nan_if_one_class
+from aucmax.metrics.influence import (
+    Groups,
+    effective_number,
+    effective_trials,
+    read_groups,
+    roc_rates,
+    shares,
+)
+from aucmax.metrics.inputs import Classes, classes, nan_if_one_class, positives
 from aucmax.metrics.intervals import Interval
 from aucmax.metrics.pair_counts import Weights
 from aucmax.metrics.roc_steps import check_level, check_share, with_zero
@@ -34,6 +41,7 @@ def tpr_at(
     fpr: float,
     *,
     level: float = 0.95,
+    groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Interval:
@@ -51,6 +59,9 @@ def tpr_at(
         False positive rate, between 0 and 1.
     level : float, default=0.95
         Confidence level.
+    groups : array-like of shape (n_rows,), optional
+        Cluster of each row, as for :func:`auc_interval`. Each class then counts as the
+        number of independent rows that know its rate at the threshold as well.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights, as for :func:`auc_interval`.
     pos_label : label, optional
@@ -100,7 +111,11 @@ def tpr_at(
     check_level(level)
     check_share("fpr", fpr, "[")
     rows = classes(y, score, sample_weight, pos_label)
-    return _rates(rows, np.array([float(fpr)]), level)[0]
+    sizes = None
+    if groups is not None:
+        clusters = read_groups(groups, positives(y, pos_label), sample_weight)
+        sizes = _cluster_sizes(rows, clusters, fpr)
+    return _rates(rows, np.array([float(fpr)]), level, sizes)[0]
 
 
 @nan_if_one_class
@@ -304,11 +319,33 @@ def _right_limit(x: Weights, y: Weights, at: Weights) -> Weights:
     return np.where(place < x.size, y[np.minimum(place, x.size - 1)], 1.0)
 
 
-def _rates(rows: Classes, grid: Weights, level: float) -> list[Interval]:
-    """Return the intervals of :func:`tpr_at` at several false positive rates."""
+def _cluster_sizes(rows: Classes, groups: Groups, fpr: float) -> tuple[float, float]:
+    """Return the effective numbers of both classes for the rates at a threshold."""
+    pos, neg, w_pos, w_neg = rows
+    order = np.argsort(-neg, kind="stable")
+    reached = np.cumsum(shares(w_neg, neg.size)[order])
+    edge = neg[order[min(int(np.searchsorted(reached, fpr)), neg.size - 1)]]
+    return (
+        effective_trials(pos >= edge, w_pos, groups.pos),
+        effective_trials(neg >= edge, w_neg, groups.neg),
+    )
+
+
+def _rates(
+    rows: Classes,
+    grid: Weights,
+    level: float,
+    sizes: tuple[float, float] | None = None,
+) -> list[Interval]:
+    """Return the intervals of :func:`tpr_at` at several false positive rates.
+
+    ``sizes`` are the effective numbers of positives and negatives.
+    """
     _, tpr, fpr = roc_rates(rows)
-    m = effective_number(rows.w_pos, rows.pos.size)
-    n = effective_number(rows.w_neg, rows.neg.size)
+    m, n = sizes or (
+        effective_number(rows.w_pos, rows.pos.size),
+        effective_number(rows.w_neg, rows.neg.size),
+    )
     # Between distinct negatives: the number of negatives above, and the rate of
     # positives, of those in between half. Ties count half, too.
     moves = np.diff(fpr) > 0.0

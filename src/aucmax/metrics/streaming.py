@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.core.validation import refuse_mask
 from aucmax.metrics.inputs import as_scores, as_weights
 
 _MANTISSA = 52  # bits of a float64
@@ -70,6 +71,7 @@ class StreamingAUC:
         StreamingAUC
             This object.
         """
+        refuse_mask(y, "y")
         labels = np.asarray(y)
         if labels.ndim != 1 or labels.dtype.kind not in "biuf":
             raise ValueError("y must be a list of numbers: 0 or -1, and 1")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.inputs import nan_if_one_class
+from aucmax.metrics.influence import effective_trials, row_groups
+from aucmax.metrics.inputs import as_scores, nan_if_one_class, positives
 from aucmax.metrics.intervals import Interval, wilson
 from aucmax.metrics.pair_counts import Weights
 from aucmax.metrics.roc_steps import Steps, check_level, rounding, steps
@@ -82,6 +83,7 @@ def precision_interval(
     k: int | float,
     *,
     level: float = 0.95,
+    groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Interval:
@@ -100,6 +102,9 @@ def precision_interval(
         share of all rows.
     level : float, default=0.95
         Confidence level.
+    groups : array-like of shape (n_rows,), optional
+        Cluster of each row, as for :func:`auc_interval`: in the formula k is the number
+        of independent rows that know the precision of the list as well.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights. The list has the weight ``k``; in the formula k is its
         effective number of rows [2]_, :math:`(\sum w)^2 / \sum w^2` over the list, as a
@@ -132,7 +137,35 @@ def precision_interval(
     if sample_weight is not None:
         weight = np.asarray(sample_weight)
         count = effective_rows(ranking, np.asarray(score), weight, rows)
+    if groups is not None:
+        share = _clustered(y, score, groups, sample_weight, pos_label, ranking, rows)
+        count = min(count, share * rows)
     return wilson(hits / rows, count, level)
+
+
+def _clustered(
+    y: ArrayLike,
+    score: ArrayLike,
+    groups: ArrayLike,
+    sample_weight: ArrayLike | None,
+    pos_label: object,
+    ranking: Steps,
+    rows: float,
+) -> float:
+    """Return the effective number of rows in a list by its length."""
+    positive, weight, kept = positives(y, pos_label), None, None
+    if sample_weight is not None:
+        kept = np.asarray(sample_weight) > 0.0
+        weight = np.asarray(sample_weight, np.float64)[kept]
+    codes = row_groups(groups, positive.size, kept)
+    called = ranking.tp + ranking.fp
+    step = min(int(np.searchsorted(called, rows)), called.size - 1)
+    listed = as_scores(score, positive.size) >= ranking.thresholds[step]
+    if kept is not None:
+        positive, listed = positive[kept], listed[kept]
+    weight = None if weight is None else weight[listed]
+    trials = effective_trials(positive[listed], weight, codes[listed])
+    return trials / float(called[step])
 
 
 @nan_if_one_class

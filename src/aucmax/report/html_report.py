@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 import aucmax
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
+from aucmax.metrics.decimals import exact
 from aucmax.report import sections
 from aucmax.report.checklist import checklist
 from aucmax.report.html_parts import as_percent, html_table, with_digits
 from aucmax.report.monitoring import ColumnShift, UnlabelledRows
-from aucmax.report.summary import Summary, explorer, summarise
+from aucmax.report.summary import ESTIMATED, Summary, explorer, summarise
 from aucmax.report.svg import Chart
 from aucmax.storage.atomic import write_atomically
 from aucmax.tables.periods import periods
@@ -250,7 +251,7 @@ def _goal(summary: Summary, level: str) -> str:
         rate, verdict = summary.verdict
         value, low, high = (as_percent(x) for x in rate)
         found.append(
-            f"The threshold, score ≥ {summary.threshold.value:.6g}, promises "
+            f"The threshold, score ≥ {exact(summary.threshold.value)}, promises "
             f"{escape(str(summary.threshold.promise))} with confidence "
             f"{100 * summary.threshold.confidence:g} %: <b>{verdict}</b>. On these "
             f"rows it is {value} ({low} to {high})."
@@ -264,9 +265,11 @@ def _cards(summary: Summary, level: str) -> str:
     for one in summary.measures:
         if one.name in _FIRST:
             value, low, high = with_digits(one.value, one.low, one.high)
+            estimated = ", threshold estimated" if one.remark == ESTIMATED else ""
             cards.append(
                 f'<div class="dial"><span class="name">{escape(one.name)}</span>'
-                f"<b>{value}</b><small>{level} CI {low} to {high}</small></div>"
+                f"<b>{value}</b><small>{level} CI {low} to {high}{estimated}</small>"
+                "</div>"
             )
     return f'<div class="dials">{"".join(cards)}</div>'
 
@@ -338,11 +341,15 @@ def _threshold(
             else "–"
             for rate in (point.recall, point.precision, point.fpr)
         ]
-        shown = f"{point.threshold:.6g}" if isfinite(point.threshold) else "above all"
+        shown = exact(point.threshold) if isfinite(point.threshold) else "above all"
         rows.append([name, shown, *rates, *counts])
     heads = ["threshold for", "score ≥", "recall", "precision", "FPR"]
     heads += ["TP", "FP", "FN", "TN"]
-    note = f"Thresholds that people ask for, with {level} confidence intervals"
+    note = (
+        f"Thresholds that people ask for, with {level} confidence intervals for a "
+        "fixed threshold (Wilson). The recall at a false positive rate, above and in "
+        "All measures, has an interval for a threshold that is estimated."
+    )
     return (
         "threshold",
         "What happens at a threshold?",

@@ -34,6 +34,7 @@ from aucmax.metrics.delong import AUCInterval, interval
 from aucmax.metrics.groups import GroupAUCs, auc_by_group
 from aucmax.metrics.inputs import as_scores, positives
 from aucmax.metrics.intervals import Interval
+from aucmax.metrics.operating_point import point
 from aucmax.metrics.precision_recall import average_precision_interval
 from aucmax.metrics.rates import ROCBand, roc_band, tpr_at
 from aucmax.metrics.roc_steps import Steps, check_level, steps
@@ -44,6 +45,8 @@ from aucmax.thresholds import Threshold, Verdict, verify
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
 _CURVE = 300  # points of a drawn curve
 _BINS = 40  # of the distributions of scores
+_FEW_ALERTS = 100  # rows of a named threshold
+ESTIMATED = "interval for a threshold that is estimated"
 RATES = (0.01, 0.05, 0.1)  # false positive rates with a recall
 
 
@@ -257,7 +260,8 @@ def _measures(
     ]
     for fpr in RATES:
         name = f"Recall at a false positive rate of {100 * fpr:g} %"
-        found.append(Measure(name, *tpr_at(positive, score, fpr, level=level)))
+        recall = tpr_at(positive, score, fpr, level=level)
+        found.append(Measure(name, *recall, ESTIMATED))
     for k in (100, 0.01, 0.1):
         if k <= n if isinstance(k, int) else k * n >= 1.0:
             name = f"{k:,} rows" if isinstance(k, int) else f"{100 * k:g} % of the rows"
@@ -305,32 +309,15 @@ def _named_points(
     positive: NDArray[np.bool_], score: Any, ranking: Steps, level: float
 ) -> list[tuple[str, Confusion]]:
     """Return thresholds that people ask for."""
-    called = ranking.tp + ranking.fp
-    fpr = ranking.fp / ranking.fp[-1]
-    tpr = ranking.tp / ranking.tp[-1]
-    found = [
-        (f"FPR ≤ {100 * rate:g} %", int(np.sum(fpr <= rate)))
-        for rate in (0.001, *RATES)
-    ]
-    found += [
-        (f"recall ≥ {100 * rate:g} %", int(np.sum(tpr < rate)) + 1)
-        for rate in (0.5, 0.8, 0.95)
-    ]
-    found += [
-        (f"at most {k:,} rows", int(np.sum(called <= k)))
-        for k in (100,)
-        if k < called[-1]
-    ]
-    falling = -ranking.thresholds
-    for name, best in (
-        ("highest F1", best_f_score(positive, score)),
-        ("highest accuracy", best_accuracy(positive, score)),
-    ):
-        at = 0
-        if isfinite(best.threshold):
-            at = int(np.searchsorted(falling, -best.threshold, side="right"))
-        found.append((name, at))
-    return [(name, confusion(ranking, at, level)) for name, at in found]
+    asked = [(f"FPR ≤ {100 * rate:g} %", "fpr", rate) for rate in (0.001, *RATES)]
+    asked += [(f"recall ≥ {100 * x:g} %", "tpr", x) for x in (0.5, 0.8, 0.95)]
+    if positive.size > _FEW_ALERTS:
+        asked.append((f"at most {_FEW_ALERTS:,} rows", "rows", _FEW_ALERTS))
+    found = [(x, point(ranking, kind, value).threshold) for x, kind, value in asked]
+    found.append(("highest F1", best_f_score(positive, score).threshold))
+    found.append(("highest accuracy", best_accuracy(positive, score).threshold))
+    counted = [(x, int(np.count_nonzero(ranking.thresholds >= t))) for x, t in found]
+    return [(name, confusion(ranking, at, level)) for name, at in counted]
 
 
 def _decision(positive: NDArray[np.bool_], p: Any, level: float) -> DecisionCurve:

@@ -49,14 +49,17 @@ def goal_report(
     scores: NDArray[np.float64],
     positive: NDArray[np.bool_],
     level: float,
+    weight: NDArray[np.float64] | None = None,
 ) -> GoalReport | None:
     """Return the goal on scored rows; None if the model has none but AUC."""
     trained = training_goal(estimator)
     if trained is None:
         return None
-    value = parse(trained.goal).interval(positive, scores, level)
+    value = parse(trained.goal).interval(positive, scores, level, weight)
     threshold = trained.threshold
     if threshold is None:
         return trained._replace(value=value)
-    rate, verdict = verify(positive, scores, threshold, level=level)
+    rate, verdict = verify(
+        positive, scores, threshold, level=level, sample_weight=weight
+    )
     return GoalReport(trained.goal, value, threshold, rate, verdict)

@@ -23,6 +23,7 @@ from aucmax.core.validation import (
     check_structure,
     check_values,
     check_width,
+    refuse_mask,
     row_weights,
 )
 
@@ -100,6 +101,7 @@ class Moments(NamedTuple):
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
+        refuse_mask(y, "y")
         labels = np.asarray(y)
         if labels.shape != (X.shape[0],):
             raise ValueError(f"y has shape {labels.shape}, X has {X.shape[0]} rows.")
