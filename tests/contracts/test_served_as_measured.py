@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import aucmax
-from aucmax import BAM, AUCClassifier
+from aucmax import BAM, AUCClassifier, metrics, thresholds
 
 WORDS = ["please", "call", "cancelled", "happy", "expensive", "ok", "error", "late"]
 
@@ -55,6 +55,26 @@ def test_served_scores_vary_as_the_out_of_fold_scores(n):
         model = AUCClassifier([BAM()], random_state=0).fit(X, y)
         ratios.append(model.decision_function(new).std() / model.out_of_fold_.std())
     assert 0.93 < np.mean(ratios) < 1.07
+
+
+@pytest.mark.parametrize("kind", ["weights", "groups", "copies"])
+def test_thresholds_and_goals_count_weights_groups_and_copies(kind):
+    X, y = numbers(600, 3)
+    rng = np.random.default_rng(0)
+    fit, known = {}, {}
+    if kind == "weights":
+        fit = known = {"sample_weight": rng.choice([1.0, 10.0], 600)}
+    elif kind == "groups":
+        fit = known = {"groups": np.arange(600) // 4}
+    else:
+        X, y = np.repeat(X[:300], 4, axis=0), np.repeat(y[:300], 4)
+        known = {"groups": np.repeat(np.arange(300), 4)}
+    model = AUCClassifier([BAM()], goal="recall@fpr=0.05", random_state=0)
+    model.fit(X, y, **fit)
+    scores = model.out_of_fold_
+    assert model.threshold_ == thresholds.choose(y, scores, "fpr<=0.05", **known)
+    assert model.threshold_ != thresholds.choose(y, scores, "fpr<=0.05")
+    assert model.goal_ == metrics.tpr_at(y, scores, 0.05, **known)
 
 
 def test_a_new_or_missing_category_scores_as_the_mean_of_the_known_ones(model_and_rows):

@@ -151,7 +151,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         confidence of 95 %: for ``recall@fpr`` and ``pauc@fpr`` the false positive rate,
         for ``precision@k`` and ``precision@share`` the share of rows called positive.
         None if the goal promises nothing, or if the rows are too few (with a warning).
-        It is chosen on out-of-fold scores; those of the blend vary a little less.
+        It is chosen on ``out_of_fold_``. Row weights, copies of rows and groups count:
+        with ``group`` or ``groups``, the promise is about rows of new groups.
     splits_ : SplitComparison or None
         With ``time`` or ``group``: AUC of one boosted member by random folds, and by
         the honest splits.
@@ -160,7 +161,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         ``explain`` shows them. Splits do not change by themselves.
     out_of_fold_ : ndarray of shape (n_samples,)
         Score of each training row by models that were not fitted to it; NaN for rows
-        that ``cv`` does not hold out. Not stored in model files.
+        that ``cv`` does not hold out. Scores of new rows are means over the folds and
+        vary a little less; probabilities are calibrated for these. Not stored in model
+        files.
     auc_ : AUCInterval
         AUC on held-out rows (mean over the folds), with a 95 % confidence interval for
         the AUC of the fitted model on new rows. With ``time`` or groups it is a
@@ -434,7 +437,13 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self._blend, self._odds = result.blend, result.calibration
         self.out_of_fold_ = np.full(len(present), np.nan)
         self.out_of_fold_[present] = result.scores
-        self.goal_, self.threshold_ = reach(goal, result.scores, rows.signed, self.auc_)
+        group = None if design.group is None else design.group[present]
+        if group is None and equal.copies:
+            group = equal.of
+        weight = None if sample_weight is None else np.asarray(sample_weight)[present]
+        self.goal_, self.threshold_ = reach(
+            goal, result.scores, rows.signed > 0.0, self.auc_, weight, group
+        )
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out, self._tested = [], [], {}
         self._histograms = []
