@@ -66,6 +66,7 @@ def test_thresholds_and_goals_count_weights_groups_and_copies(kind):
         fit = known = {"sample_weight": rng.choice([1.0, 10.0], 600)}
     elif kind == "groups":
         fit = known = {"groups": np.arange(600) // 4}
+        X[:, 0] += np.repeat(rng.standard_normal(150), 4)
     else:
         X, y = np.repeat(X[:300], 4, axis=0), np.repeat(y[:300], 4)
         known = {"groups": np.repeat(np.arange(300), 4)}
