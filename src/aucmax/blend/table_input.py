@@ -42,6 +42,8 @@ def table_column(X: Any, name: str | int) -> Any:
         raise ValueError(f"X has no column {name!r}; it has {shown} …")
     if hasattr(X, "column_names"):
         return np.array(X.column(name).to_pylist(), dtype=object)
+    if hasattr(X, "to_arrow"):  # polars would return fixed-width text
+        return X[name].to_numpy()
     return np.asarray(X[name])
 
 
