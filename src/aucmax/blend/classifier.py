@@ -45,6 +45,7 @@ from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
+    column_name,
     encode_table,
     first_columns,
     label_task,
@@ -319,7 +320,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
             self._fit_or_restore(X, y, sample_weight, design, progress=tell)
         if self.time is not None:
             used = () if self.encoder_ is None else self.encoder_.schema.needed()
-            warn_of_later_dates(first_columns(X), str(self.time), used)
+            name = str(column_name(X, self.time))
+            warn_of_later_dates(first_columns(X), name, used)
         elif not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             found = first_columns(X)

@@ -218,6 +218,10 @@ def collect(
         if batch.labels is not None and not task.settled:
             task = task.settle(batch.labels)
         labelled = batch.labelled(task)
+        if monitor and labelled.weights is not None:
+            raise ValueError(
+                "--report does not support row weights: add --weight none."
+            )
         bad.take(labelled.malformed)
         bad.unlabelled += labelled.unlabelled
         kept = np.isin(batch.line_numbers, labelled.line_numbers)
