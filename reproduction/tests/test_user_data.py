@@ -20,6 +20,7 @@ X, Y = gaussian(90, 3)
 def paper(tmp_path, monkeypatch):
     toy_paper.install(monkeypatch, tmp_path)
     user_data.load.cache_clear()
+    prepared.cache_clear()
     return tmp_path / "out"
 
 
@@ -49,6 +50,7 @@ def run(folder, *arguments):
 def test_a_set_that_is_not_in_the_registry_is_run_from_a_file(paper, tmp_path):
     areas = []
     for path in (svmlight(tmp_path / "my.svm"), table(tmp_path / "my.csv")):
+        prepared.cache_clear()  # else a test of the first file only
         result = run(paper / path.suffix, "--data", f"nowhere={path}", "--json")
         assert result.exit_code == 0
         report = json.loads(result.stdout)
@@ -67,6 +69,16 @@ def test_a_set_that_is_not_in_the_registry_is_run_from_a_file(paper, tmp_path):
     other = run(paper / ".csv", "--data", f"nowhere={tmp_path / 'my.svm'}")
     assert other.exit_code == 1
     assert "has results with data=" in other.stderr
+
+
+def test_tables_have_the_rows_of_svmlight_files(tmp_path):
+    whole = table(tmp_path / "a.csv").read_text().splitlines()
+    (tmp_path / "b.csv").write_text("\n".join([whole[0], *whole[61:]]) + "\n")
+    files = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
+    rows, labels, first = user_data.load(files)
+    np.testing.assert_array_equal(rows, np.vstack([X, X[60:]]))
+    np.testing.assert_array_equal(labels, [*Y, *Y[60:]])
+    assert first == 90
 
 
 def test_worker_processes_read_the_files(tmp_path, monkeypatch):

@@ -112,3 +112,15 @@ def test_damaged_histograms_are_refused(line, error):
         AUCClassifier.from_state(state)
     del state.header["notes"]["histograms"]  # files of version 0.2.0 have none
     assert AUCClassifier.from_state(state).important_histograms(10) == []
+
+
+def test_a_note_with_a_huge_integer_is_refused():
+    X = np.random.default_rng(4).normal(size=(100, 2))
+    model = AUCClassifier([BAM()], random_state=0).fit(X, X.sum(axis=1) > 0.0)
+    state = model.state()
+    for place in range(4):
+        auc = [*state.header["notes"]["auc"]]
+        auc[place] = 10**400
+        changed = state.header | {"notes": state.header["notes"] | {"auc": auc}}
+        with pytest.raises(ValueError, match="expected a number"):
+            AUCClassifier.from_state(state._replace(header=changed))

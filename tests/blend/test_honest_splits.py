@@ -141,6 +141,23 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
         AUCClassifier([BAM()], time="date").fit(frame, y)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_time_or_of_groups_by_name_or_position(library, drifting):
+    frame, y = drifting
+    if library != "pandas":
+        module = pytest.importorskip(library)
+        make = module.from_pandas if library == "polars" else module.Table.from_pandas
+        frame = make(frame)
+    names = list(frame.columns if library != "pyarrow" else frame.column_names)
+    found = [
+        AUCClassifier([BAM()], time=one, random_state=0).fit(frame, y).auc_
+        for one in ("when", names.index("when"))
+    ]
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="no column 99"):
+        AUCClassifier([BAM()], group=99).fit(frame, y)
+
+
 def test_rows_of_weight_zero_do_not_count_in_blocks(drifting):
     frame, y = drifting
     weight = np.ones(len(y))

@@ -284,9 +284,15 @@ def test_weighted_measures(weighted):
     assert "weights of all rows sum to" in heavy.stderr
 
 
-def test_weight_column_given_for_evaluation_only(model, weighted, data):
+def test_weight_column_given_for_evaluation_only(model, weighted, data, tmp_path):
     own, heavy, weight, _ = weighted
     found = report(model, heavy, "--weight", "w")
+    refused = invoke(
+        *("evaluate", model, heavy, "--weight", "w"),
+        *("--report", tmp_path / "r.html"),
+    )
+    assert "--report does not support row weights" in refused.stderr
+    assert refused.stdout == ""  # before anything is computed
     assert found["weight"]["rows"] == pytest.approx(weight.sum())
     assert found["auc"] != report(model, heavy)["auc"]
     for wrong, message in (("v", "no weight column 'v'"), ("age", "is a feature")):

@@ -490,6 +490,25 @@ def test_neither_data_nor_model_are_overwritten(model, data):
         assert output.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["d.csv", "missing/../d.csv"])
+def test_no_command_overwrites_the_file_behind_standard_input(
+    name, model, data, tmp_path, monkeypatch
+):
+    path, fstat = tmp_path / "d.csv", os.fstat
+    path.write_bytes(data.read_bytes())
+    monkeypatch.setattr(os, "fstat", lambda n: os.stat(path) if n == 0 else fstat(n))
+    for command in (
+        ("score", model, "-", "-o"),
+        ("score", model, "-", "--top", 5, "-o"),
+        ("evaluate", model, "-", "--report"),
+        ("train", "-", "--label", "clicked", "--algorithm", "SPAM", "-o"),
+    ):
+        result = invoke(*command, f"{tmp_path}/{name}", input=path.read_text())
+        assert result.exit_code == 1
+        assert "Refusing to overwrite input file" in result.stderr, result.stderr
+    assert path.read_bytes() == data.read_bytes()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="nobody can tell what a pipe has")
 def test_pipe_is_answered_line_by_line(model, data, expected):
     """Each line is answered while the pipe is open, even if it arrives in two parts."""

@@ -124,6 +124,17 @@ def test_reading_bar_shows_progress(terminal, tmp_path):
         assert words in terminal.getvalue()
 
 
+def test_no_line_of_progress_before_there_are_rows(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(module, "_LOG_SECONDS", 0.0)
+    file = tmp_path / "data"
+    file.write_bytes(bytes(1000))
+    with ReadingBar([str(file)], logs=True) as bar:
+        bar(0, 0)
+        assert capsys.readouterr().err == ""
+        bar(500, 10)
+        assert "Reading: 10 rows" in capsys.readouterr().err
+
+
 def test_bar_pulses_after_reading(terminal, tmp_path):
     file = tmp_path / "data"
     file.write_bytes(bytes(1_000_000))

@@ -899,3 +899,32 @@ def test_bytes_that_are_no_text_are_told_once(tmp_path, monkeypatch):
     path.write_bytes(b"".join(lines[:300]))
     with warnings.catch_warnings(action="error"):
         list(CsvSource([str(path)], label="y", numeric=["x"]).batches())
+
+
+def test_a_first_line_has_fields_of_any_length(write):
+    name, cell = "n" * 200_000, "c" * 200_000
+    source = CsvSource([write(f"a,{name},y\n1,2,0\n3,4,1\n")], label="y")
+    assert source.feature_names() == ["a", name]
+    source = CsvSource([write(f"1,{cell},0\n3,d,1\n5,d,1\n")], label="2", header=False)
+    assert source.n_features == 4
+
+
+def test_a_file_that_ends_after_its_first_line_or_has_other_line_ends_is_named(write):
+    path = write("a,b,y\r1,2,0\r3,4,1\r")
+    with pytest.raises(ValueError, match="the lines end in CR"):
+        CsvSource([path], label="y").schema  # noqa: B018
+    assert list(CsvSource([write("a,b,y")], label="y", header=True).batches()) == []
+
+
+@pytest.mark.parametrize("kind", ["numeric", "date", "categorical", "text", "drop"])
+def test_a_column_that_is_named_by_its_kind_makes_the_first_line_a_header(write, kind):
+    lines = [f"{k % 7},2024-01-{1 + k % 28:02},x{k % 3}" for k in range(60)]
+    column = "b" if kind == "date" else "a"
+    path = write("\n".join(["a,b,c", *lines]) + "\n")
+    source = CsvSource([path], **{kind: [column]})
+    assert source.schema.columns == ["a", "b", "c"]
+    words = write("\n".join(["u,v", *["x,y", "z,w"] * 30]) + "\n")
+    assert CsvSource([words], categorical=["u"]).schema.header
+    nameless = write("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match="first line seems to have no names"):
+        CsvSource([nameless], **{kind: ["q"]}).schema  # noqa: B018

@@ -1,6 +1,7 @@
 """JSON lines: values, nested objects, malformed lines, positions, scores."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aucmax.io import text
+from aucmax.io import json_lines, text
 from aucmax.io.csv_source import CsvSource
 from aucmax.io.json_lines import JsonLinesSource, find_types, parse, split
 from aucmax.io.open_data import open_data
@@ -26,6 +27,10 @@ FRAME = pd.DataFrame(
 )
 
 
+def records():
+    return FRAME.to_dict("records")
+
+
 def write(path, lines):
     path.write_text("\n".join(json.dumps(one) if one != "" else "" for one in lines))
     return str(path)
@@ -39,7 +44,7 @@ def rows(source, start=None):
 
 def test_the_same_rows_as_csv(tmp_path):
     FRAME.to_csv(tmp_path / "a.csv", index=False)
-    objects = FRAME.to_dict("records")
+    objects = records()
     path = write(tmp_path / "a.jsonl", objects)
     source = open_data([path], label="y")
     table = CsvSource([str(tmp_path / "a.csv")], label="y")
@@ -66,7 +71,7 @@ def test_nested_objects_and_absent_keys(tmp_path):
 
 
 def test_malformed_lines_have_places(tmp_path):
-    objects = FRAME.to_dict("records")
+    objects = records()
     lines = [json.dumps(one) for one in objects]
     lines[10] = ""
     lines[20] = '{"amount": 1, '
@@ -117,21 +122,22 @@ def test_any_objects_are_read(lines):
     data = "\n".join(map(json.dumps, lines)).encode()
     found = split(np.frombuffer(data, np.uint8))
     batch, good, problems = parse(found, find_types(found), list("abc"))
-    assert not problems
-    assert good.tolist() == list(range(len(lines)))
+    lists = [any(isinstance(v, list) for v in line.values()) for line in lines]
+    assert [*problems] == np.flatnonzero(lists).tolist()
+    assert good.tolist() == np.flatnonzero(~np.array(lists)).tolist()
     for name in "abc":
-        for value, line in zip(batch.column(name).to_pylist(), lines, strict=True):
-            expected = line.get(name)
+        for value, row in zip(batch.column(name).to_pylist(), good, strict=True):
+            expected = lines[row].get(name)
             if isinstance(expected, str) or expected is None:
                 assert value == expected
             elif isinstance(value, str):
-                assert value == json.dumps(expected)
+                assert value.strip() == json.dumps(expected)
             else:
                 assert value == pytest.approx(expected)
 
 
 def test_train_and_score_by_a_pipe(tmp_path):
-    path = write(tmp_path / "a.jsonl", FRAME.to_dict("records"))
+    path = write(tmp_path / "a.jsonl", records())
     model = tmp_path / "m.aucmax"
     invoke("train", path, "-o", model, "--label", "y", "--algorithm", "LeastSquaresAUC")
     result = invoke("score", model, "-", input='{"amount": 3.5, "score": 1}\n{}\n')
@@ -143,7 +149,7 @@ def test_train_and_score_by_a_pipe(tmp_path):
 
 
 def test_other_data_are_an_error(tmp_path):
-    path = write(tmp_path / "a.jsonl", FRAME.to_dict("records"))
+    path = write(tmp_path / "a.jsonl", records())
     recipe = JsonLinesSource([path], label="y").recipe()
     other = write(tmp_path / "b.jsonl", [{"q": 1}, {"q": 2}])
     with pytest.raises(ValueError, match="none of the columns that the model needs"):
@@ -152,3 +158,108 @@ def test_other_data_are_an_error(tmp_path):
     source = JsonLinesSource([some], recipe=recipe, labelled=False)
     with pytest.warns(UserWarning, match="have no key 'when', 'kind'"):
         list(source.batches())
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_keys_of_the_model_count_wherever_they_first_appear(
+    size, nested, tmp_path, monkeypatch
+):
+    def line(a, b=None, c=None):
+        inner = {} if b is None else {"b": b}
+        found = {"a": a, "u": {"i": 1, **inner}} if nested else {"a": a, **inner}
+        return found if c is None else {**found, "c": c}
+
+    known = [line(float(k % 7), float(k % 5), "xy"[k % 2]) for k in range(N)]
+    for k in range(0, N, 3):  # missing values are known
+        known[k] = line(float(k % 7))
+    recipe = JsonLinesSource([write(tmp_path / "a.jsonl", known)]).recipe()
+    monkeypatch.setattr(json_lines, "BLOCK", size)
+    later = [line(1.0), line(2.0, 3.5), line(3.0, -4.0, "y"), line(4.0, "2.5", "x")]
+    monkeypatch.setattr(text, "BLOCK", size)
+    monkeypatch.setattr(text, "_FIRST", size)
+    found = []
+    for some in (later, later[::-1], *([one] for one in later)):
+        path = write(tmp_path / "b.jsonl", some)
+        source = JsonLinesSource([path], recipe=recipe)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            batches = list(source.batches())
+        found.append(np.vstack([batch.rows.toarray() for batch in batches]))
+    b = source.feature_names().index("u.b" if nested else "b")
+    assert found[0][1:, b].tolist() == [3.5, -4.0, 2.5]
+    np.testing.assert_array_equal(found[1], found[0][::-1])
+    np.testing.assert_array_equal(np.vstack(found[2:]), found[0])
+
+
+MALFORMED = {
+    "deep list": '{"amount":1,"kind":"red","q":' + "[" * 30_000 + "]" * 30_000 + "}",
+    "deep object": '{"amount":1,"q":' + '{"q":' * 600 + "1" + "}" * 601,
+    "deep and not closed": '{"q":' + "[" * 30_000,
+    "surrogate": '{"amount":1,"kind":"cut \\ud83d","when":"2024-01-01"}',
+    "surrogate in a key": '{"amount":1,"\\ude00":1}',
+    "list": '{"amount":[1],"kind":"red"}',
+    "empty list": '{"amount":1,"kind":[]}',
+    "two objects": '{"amount":1} {"amount":2}',
+    "text": "amount: 1",
+}
+FINE = [
+    '{"amount":2,"kind":"red","q":' + "[" * 30 + "]" * 30 + "}",
+    '{"amount":2,"kind":"' + "[{" * 50_000 + '\\"","when":"2024-01-01"}',
+    '{"amount":2,"kind":"\\ud83d\\ude00"}',
+    '{"amount":' + "9" * 300 + ',"kind":"red"}',
+]
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_a_line_that_is_not_one_row_is_malformed_and_the_others_are_read(
+    name, place, tmp_path
+):
+    objects = FRAME.drop(columns="y").to_dict("records")
+    recipe = JsonLinesSource([write(tmp_path / "a.jsonl", objects)]).recipe()
+    lines = [*FINE]
+    lines.insert(place, MALFORMED[name])
+    (tmp_path / "b.jsonl").write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        batches = JsonLinesSource([str(tmp_path / "b.jsonl")], recipe=recipe).batches()
+        (batch,) = batches
+    assert [bad.line for bad in batch.malformed] == [place + 1]
+    assert batch.rows.shape[0] == len(FINE)
+    assert batch.rows.toarray()[:3, 0].tolist() == [2.0] * 3
+
+
+def test_objects_on_one_line_and_over_two_lines_do_not_cancel_out(tmp_path):
+    objects = records()
+    lines = [json.dumps(one) for one in objects]
+    lines[7] += lines[8]
+    lines[8:10] = lines[9].split(", ", 1)
+    lines[8] += ","
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    X, _, (chunk,) = rows(JsonLinesSource([str(tmp_path / "a.jsonl")], label="y"))
+    assert [bad.line for bad in chunk.malformed] == [8, 9, 10]
+    kept = [k for k in range(N) if k not in (7, 8, 9)]
+    assert chunk.line_numbers.tolist() == [k + 1 for k in kept]
+    np.testing.assert_array_equal(X[:, 0], FRAME.amount[kept])
+
+
+def test_a_column_of_lists_is_an_error_with_a_remedy(tmp_path):
+    lines = [{"tags": ["p"] * (k % 3), **one} for k, one in enumerate(records())]
+    path = write(tmp_path / "a.jsonl", lines)
+    with pytest.raises(ValueError, match=r"column 'tags' has the type list.*drop=tags"):
+        JsonLinesSource([path], label="y").schema  # noqa: B018
+    X, *_ = rows(JsonLinesSource([path], label="y", drop=["tags"]))
+    other = write(tmp_path / "b.jsonl", records())
+    np.testing.assert_array_equal(X, rows(JsonLinesSource([other], label="y"))[0])
+
+
+def test_malformed_lines_of_a_pipe_are_skipped(tmp_path):
+    path = write(tmp_path / "a.jsonl", records())
+    model = tmp_path / "m.aucmax"
+    invoke("train", path, "-o", model, "--label", "y", "--algorithm", "LeastSquaresAUC")
+    lines = [*MALFORMED.values(), FINE[0]]
+    score = ("score", model, "-", "--on-bad-line", "skip")
+    result = invoke(*score, input="\n".join(lines) + "\n")
+    assert f"{len(MALFORMED)} malformed lines" in result.stderr
+    assert isinstance(json.loads(result.stdout.splitlines()[-1])["score"], float)

@@ -69,6 +69,8 @@ def test_options_that_a_format_does_not_have(tmp_path):
         ValueError, match=r"label: unknown option for svmlight.*zero_based"
     ):
         open_data([str(path)], label="y")
+    with pytest.raises(ValueError, match="svmlight data have no column 't'"):
+        open_data([str(path)], extra=["t"], drop=["t"])
     with pytest.raises(ValueError, match="one of svmlight, csv, jsonl, parquet, not"):
         open_data([str(path)], format="excel")
     with pytest.raises(ValueError, match="give a file"):

@@ -296,6 +296,11 @@ def test_files_that_are_none(tmp_path):
 def test_opened_by_name(tmp_path):
     path = write(table(), tmp_path / "table.parquet")
     assert isinstance(open_data([path], **OPTIONS), ArrowSource)
+    for name in ("table.ipc", "table.data"):  # a file and a stream
+        for make in (pa.ipc.new_file, pa.ipc.new_stream):
+            with make(tmp_path / name, table().schema) as writer:
+                writer.write_table(table())
+            assert isinstance(open_data([str(tmp_path / name)], **OPTIONS), ArrowSource)
     text = write(table(), tmp_path / "table.csv", "csv")
     assert isinstance(open_data([text], **OPTIONS, delimiter=","), CsvSource)
 

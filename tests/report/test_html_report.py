@@ -82,6 +82,17 @@ def test_names_from_the_data_are_escaped(text):
     assert text.count("<script") == 2  # the data and the script of the page
 
 
+def test_control_characters_are_replaced(tmp_path):
+    y = np.arange(60) % 2 == 0
+    names = np.array(["a\x1b[31m", "b\u202egnp", "c\u2066", "d\x07\x85"])[
+        np.arange(60) % 4
+    ]
+    scores = np.random.default_rng(0).normal(size=60)
+    report.html(y, {"m\x1b\u202e": scores}, tmp_path / "a.html", group=names)
+    found = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert not [c for c in found if not c.isprintable() and c not in "\n\t\xa0\u202f"]
+
+
 def test_nothing_is_loaded_and_only_the_own_script_runs(text):
     page = Elements(text)
     for tag, attrs in page.found:

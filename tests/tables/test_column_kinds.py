@@ -1,6 +1,7 @@
 """Kinds of columns: codes among numbers, clock times, months, malformed cells."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,11 @@ import pytest
 
 import aucmax
 from aucmax.core.validation import DataWarning
+from aucmax.io.arrow_source import ArrowSource
 from aucmax.io.csv_source import CsvSource
+from aucmax.io.json_lines import JsonLinesSource
 from aucmax.tables.encoder import TableEncoder
+from aucmax.tables.schema import Overrides
 
 N = 200
 
@@ -108,3 +112,104 @@ def test_an_encoder_is_json():
     assert len(names) == len(again.column_of_feature) == found.shape[1]
     assert names[:3] == ["x", "t", "x is missing"]
     assert set(again.column_of_feature) == {"x", "t", "c"}
+
+
+GERMAN = ["1.234,50", "999,90", "2.500", "0,5", "12"]
+OF_ONE_FORMAT = [  # cells of a column, then other cells and what they are
+    (GERMAN, {"2.500": 2500, "12.500": 12500, "1.234.567": 1234567, "7": 7}),
+    (GERMAN, {"1e3": 1000, "1,5E3": 1500, "-2.500,25": -2500.25, "1234,5": 1234.5}),
+    (GERMAN, dict.fromkeys(["2.5", "0.500", "1234.5", "12.34,5", "1,2,3"])),
+    ([*GERMAN, "5 €"], {"2.500 €": 2500, "1.234,50 €": 1234.5, "2.5 €": None}),
+    ([*["2.500", "12.500", "7"] * 6, "1.234,50"], {"2.500": 2500, "2.5": None}),
+    (["1.234.567", "2.500", "12.500"], {"2.500": 2500, "1.234,5": 1234.5}),
+    (["1,234.50", "999.90", "12"], {"1.234": 1.234, "1,234": 1234, "0,5": None}),
+    (["1,234.50", "999.90", "12"], dict.fromkeys(["0,500", "12,34", "1.234,5"])),
+    (["12,5%", "3 %", "1.234,5 %"], {"2.500 %": 25, "7,125%": 0.07125, "2.5%": None}),
+    (["7,125%", "3,250 %"], {"7,125%": 0.07125, "12%": 0.12}),
+    (["12.5%", "3 %"], {"1,234 %": 12.34, "1,234.5%": 12.345, "12,5%": None}),
+    (["2.500", "12.500"], {"2.500": 2.5, "1.234,50": None}),
+]
+
+
+@pytest.mark.parametrize(("cells", "read"), OF_ONE_FORMAT)
+def test_a_column_has_one_decimal_separator(cells, read, tmp_path):
+    column = [cells[i % len(cells)] for i in range(N)]
+    frame = pd.DataFrame({"c": column, "d": [f"{k}.5" for k in range(N)]})
+    later = pd.DataFrame({"c": list(read), "d": 1.5})
+    values = [np.nan if value is None else value for value in read.values()]
+    bad = [k + 2 for k, value in enumerate(read.values()) if value is None]
+    for name, one in (("a", frame), ("b", later)):
+        one.to_csv(tmp_path / f"{name}.csv", index=False, sep=";")
+    source = CsvSource([str(tmp_path / "a.csv")])
+    recipe = source.recipe() | {"missing": "keep"}
+    (batch,) = CsvSource([str(tmp_path / "b.csv")], recipe=recipe).batches()
+    encoder = TableEncoder.from_json(recipe)
+    assert encoder.schema.notation == TableEncoder.fit(frame).schema.notation
+    place = encoder.column_of_feature.index("c")
+    np.testing.assert_allclose(
+        batch.rows[:, place], [value for value in values if value == value]
+    )
+    assert [line.line for line in batch.malformed] == bad
+    for rows in (later, *(later[k : k + 1] for k in range(len(later)))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            X = encoder.transform(rows)
+        np.testing.assert_allclose(X[:, place], np.array(values)[rows.index])
+
+
+def test_the_decimal_separator_of_the_user_decides():
+    cells = ["2.500", "12.500", "7"] * 40
+    for decimal, value in ((",", 2500.0), (".", 2.5), (None, 2.5)):
+        encoder = TableEncoder.fit(pa.table({"c": cells}), Overrides(decimal=decimal))
+        assert encoder.transform(pa.table({"c": ["2.500"]}))[0, 0] == value
+    plain = TableEncoder.fit(
+        pa.table({"c": ["0.25", "7"] * 60}), Overrides(decimal=",")
+    )
+    assert plain.transform(pa.table({"c": ["0.125"]}))[0, 0] == 0.125
+
+
+def test_a_number_by_its_type_has_no_decimal_separator():
+    frame = pd.DataFrame({"c": [*["1.234,50", "999,9", 2.125, 7] * 30]}, dtype=object)
+    encoder = TableEncoder.fit(frame)
+    assert encoder.schema.notation == {"c": "comma"}
+    together = encoder.transform(frame)[:4, 0]
+    np.testing.assert_array_equal(together, [1234.5, 999.9, 2.125, 7.0])
+    alone = [encoder.transform(frame[k : k + 1])[0, 0] for k in range(4)]
+    np.testing.assert_array_equal(alone, together)
+
+
+DAYS = [f"2024-{1 + k % 12:02}-{1 + k % 28:02}" for k in range(N)]
+
+
+@pytest.mark.parametrize("moment", [1704067200, 1704067200000, 20240101, 2024, 45292.5])
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_number_is_never_a_date(moment, typed, tmp_path):
+    frame = pd.DataFrame({"t": pd.to_datetime(DAYS) if typed else DAYS, "x": range(N)})
+    encoder = TableEncoder.fit(frame, Overrides(missing="keep", encode="codes"))
+    later = pd.DataFrame({"t": [moment, None], "x": 1})
+    with pytest.warns(DataWarning, match="1 in 't'"):
+        X = encoder.transform(later)
+    place = encoder.column_of_feature.index("t")
+    assert np.isnan(X[:, place]).all()
+    recipe = {"format": "parquet", **encoder.to_json()}
+    later.to_parquet(tmp_path / "a.parquet")
+    later.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    later.to_csv(tmp_path / "a.csv", index=False)
+    for reader, form in (
+        *((ArrowSource, "parquet"), (JsonLinesSource, "jsonl"), (CsvSource, "csv")),
+    ):
+        source = reader([str(tmp_path / f"a.{form}")], recipe=recipe)
+        (batch,) = source.batches()
+        (bad,) = batch.malformed
+        assert (bad.line, bad.column) == (1 + (form == "csv"), "t")
+        assert "as a date" in bad.problem
+        assert batch.rows.shape[0] == 1
+
+
+def test_a_column_of_numbers_cannot_be_made_dates(tmp_path):
+    frame = pd.DataFrame({"t": [20240101 + k % 28 for k in range(N)], "x": range(N)})
+    with pytest.raises(ValueError, match=r"'t' has numbers, such as 20240101.*2024-01"):
+        TableEncoder.fit(frame, Overrides(date=["t"]))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match="'t' has numbers"):
+        CsvSource([str(tmp_path / "a.csv")], date=["t"]).schema  # noqa: B018

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.io.batch import Source
 from aucmax.io.collect import collect, widened
-from aucmax.io.open_data import open_data
+from aucmax.io.open_data import guess_format, open_data, reopen
+from aucmax.io.text import Text
 from aucmax.tables.labels import Task
 from aucmax_reproduction.protocol import Protocol, Subject
 from aucmax_reproduction.protocols import PROTOCOLS, protocol
@@ -71,7 +73,9 @@ def _from_files(subject: Subject, files: tuple[str, ...]) -> Subject:
 @lru_cache(maxsize=1)
 def load(files: tuple[str, ...]) -> tuple[Any, NDArray[Any], int]:
     """Return features and labels of all files, and the rows of the first one."""
-    rows = [collect(open_data([file])) for file in files]
+    first = _opened(files[0])
+    others = [reopen([file], first.recipe()) for file in files[1:]]
+    rows = [collect(source) for source in (first, *others)]
     width = max(X.shape[1] for X, _, _ in rows)
     labels = []
     for file, (X, y, _) in zip(files, rows, strict=True):
@@ -85,6 +89,22 @@ def load(files: tuple[str, ...]) -> tuple[Any, NDArray[Any], int]:
     parts = [widened(X, width) for X, _, _ in rows]
     X = sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.vstack(parts)
     return X, np.concatenate(labels), len(labels[0])
+
+
+def _opened(file: str) -> Source:
+    """Return a reader of a file; of a table, with the labels in the column "label"."""
+    if guess_format(Text([file])) == "svmlight":
+        return open_data([file])
+    try:
+        source = open_data([file], label="label")
+        source.recipe()  # finds the columns
+    except ValueError as error:
+        if "no label column" not in str(error):
+            raise
+        raise ValueError(
+            f"{file} has no labels: a table needs a column named 'label' ({error})."
+        ) from error
+    return source
 
 
 def positives(subject: Subject, labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -46,6 +46,7 @@ from aucmax.blend.reasons import typical_rows
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
+    column_name,
     encode_table,
     first_columns,
     label_task,
@@ -55,7 +56,7 @@ from aucmax.core.rows import Float
 from aucmax.goals import KINDS as GOALS
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
-from aucmax.tables.periods import moments
+from aucmax.tables.periods import as_words, moments
 from aucmax.tables.positive_class import check_positive
 from aucmax.tables.structure import find_structure
 
@@ -323,7 +324,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
             self._fit_or_restore(X, y, sample_weight, design, progress=tell)
         if self.time is not None:
             used = () if self.encoder_ is None else self.encoder_.schema.needed()
-            warn_of_later_dates(first_columns(X), str(self.time), used)
+            name = str(column_name(X, self.time))
+            warn_of_later_dates(first_columns(X), name, used)
         elif not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             found = first_columns(X)
@@ -339,7 +341,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         if self.group is not None:
             if groups is not None:
                 raise ValueError("give groups to fit, or the parameter group, not both")
-            group = np.asarray(columns[self.group]).astype(str)
+            group = as_words(np.asarray(columns[self.group])).codes
         if time is not None and self.cv is not None:
             raise ValueError("cv and time exclude each other: time has its own splits")
         return Design(time, group)

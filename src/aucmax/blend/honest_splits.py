@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import Float, Index
-from aucmax.tables.periods import moments
+from aucmax.tables.periods import as_words, moments
 
 _DAY = 86_400.0  # seconds
 _CUTS = (0.5, 0.6, 0.7, 0.8, 0.9)  # shares of the rows before each test block
@@ -51,7 +51,7 @@ def group_of_rows(values: Any) -> NDArray[Any] | None:
     """
     groups = None if values is None else np.asarray(values)
     return (
-        groups.astype(str) if groups is not None and groups.dtype == object else groups
+        groups if groups is None or groups.dtype != object else as_words(groups).codes
     )
 
 

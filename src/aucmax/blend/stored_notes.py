@@ -17,6 +17,8 @@ from aucmax.tables.structure import Hint
 from aucmax.thresholds import Promise, Threshold
 from aucmax.thresholds import parse as parse_promise
 
+_WHOLE = 1 << 63
+
 
 class Notes(NamedTuple):
     """Results of a fit, and the number of models of each member."""
@@ -147,4 +149,6 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"found {value!r}, expected a number.")
+    if isinstance(value, int) and abs(value) >= _WHOLE:
+        raise ValueError("found an integer of more than 63 bits, expected a number.")
     return value

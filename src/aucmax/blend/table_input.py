@@ -36,13 +36,24 @@ def table_column(X: Any, name: str | int) -> Any:
         raise ValueError(
             f"{name!r} names a column of a data frame, but X is {type(X).__name__}."
         )
+    name = column_name(X, name)
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
     if name not in names:
         shown = ", ".join(map(repr, names[:8]))
         raise ValueError(f"X has no column {name!r}; it has {shown} …")
     if hasattr(X, "column_names"):
         return np.array(X.column(name).to_pylist(), dtype=object)
+    if hasattr(X, "to_arrow"):  # polars would return fixed-width text
+        return X[name].to_numpy()
     return np.asarray(X[name])
+
+
+def column_name(X: Any, name: str | int) -> Any:
+    """Return the name of a column of a data frame, given by its name or number."""
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    if isinstance(name, str) or name in names or not 0 <= name < len(names):
+        return name
+    return names[name]
 
 
 def encode_table(

@@ -194,7 +194,7 @@ _BASELINES = {"LightGBM, 200 rounds": _boosting, _LOGISTIC: _logistic}
 def _compare_on_stream(n_rows: int, seed: int, screen: Screen) -> Comparison:
     """Train on a stream in one pass, and a baseline on all its rows."""
     X_test, y_test = _joined(rare_stream(_TEST_ROWS, seed, part=1))
-    ours, seconds, done = AUCStream(), 0.0, 0
+    ours, seconds, done = AUCStream(random_state=seed), 0.0, 0
     looks: list[tuple[int, float]] = []  # AUC during the pass
     with screen.step("AUCStream, one pass", n_rows) as bar:
         for X, y in rare_stream(n_rows, seed, part=0):

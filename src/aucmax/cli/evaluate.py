@@ -276,8 +276,6 @@ def _report(
     from aucmax.report import html
     from aucmax.workflows.model_card import model_card
 
-    if rows.weight is not None:
-        raise ValueError("--report does not support row weights: add --weight none.")
     name = type(ranker.estimator).__name__
     calibrated = hasattr(ranker.estimator, "predict_proba")
     html(

@@ -38,7 +38,7 @@ POSITIVE = option(
 )
 MISSING = option(None, "ACTION", "Missing values: auto, error, impute or zero.")
 # A model fixes how features are built; few options of its data can be set.
-MODEL_INPUT = option([], "KEY=VALUE", "Reader option, e.g. delimiter=;", "--input")
+MODEL_INPUT = option([], "KEY=VALUE", "Reader option, e.g. 'delimiter=;'", "--input")
 
 
 def bad_line_policy(action: str, quarantine: Path | None) -> str:

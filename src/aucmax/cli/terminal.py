@@ -123,7 +123,12 @@ class ReadingBar(ProgressBar):
         details += "" if auc is None else f", AUC {auc:.4f}"
         details += f", {note}" if note else ""
         self.show(before + done, description=self._label, details=details)
-        if self._logs and self.disable and monotonic() >= self._next_line:
+        if (
+            (rows or note)
+            and self._logs
+            and self.disable
+            and monotonic() >= self._next_line
+        ):
             self._next_line = monotonic() + self._wait
             self._wait = min(2.0 * self._wait, _MAX_LOG_SECONDS)
             self._screen.warn(f"{self._label}: {details}")

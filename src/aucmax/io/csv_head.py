@@ -1,7 +1,5 @@
 """The beginning of a CSV file: delimiter, names and a sample of the columns."""
 
-import csv
-import io
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -11,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from aucmax.io.batch import Position
-from aucmax.io.csv_rows import Rows, cut, parse
+from aucmax.io.csv_rows import Rows, cut, fields_of, parse
 from aucmax.io.text import Reader
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.missing_values import MISSING
@@ -118,7 +116,13 @@ def read_head(
     start = Position(offset=reader.offset)
     after = rows.starts[1] if len(rows.starts) > 1 else rows.end
     lines = rows.lines[1] if len(rows.starts) > 1 else rows.n_lines
-    body = Position(0, start.offset + int(after), int(lines))
+    if final and b"\r" in text and b"\n" not in block:
+        raise ValueError(
+            f"{file}: the lines end in CR, as on old Macs, and not in LF. Convert the "
+            "file: tr '\\r' '\\n'"
+        )
+    # The last line may have no line end.
+    body = Position(0, start.offset + min(int(after), len(data)), int(lines))
     rest = rows.take(slice(1, None))
     head = Head(names, True, sign, text, body, rest, final, na)
     guessed = header is None
@@ -140,8 +144,7 @@ def read_head(
 
 
 def _fields(line: bytes, delimiter: str) -> list[str]:
-    text = io.StringIO(line.decode("utf-8", "backslashreplace"), newline="")
-    return next(csv.reader(text, delimiter=delimiter))
+    return fields_of(line.decode("utf-8", "backslashreplace"), delimiter)
 
 
 def _guess_delimiter(file: str, block: bytes, decimal: str | None = None) -> str:

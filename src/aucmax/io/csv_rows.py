@@ -6,6 +6,8 @@ of megabytes, is malformed, and reading continues at the next line: a stray quot
 a line, not the file.
 """
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -140,6 +142,16 @@ def _cut(
         n += 1
         line += lines + 1
     found[0], found[1], found[2] = n, size, line
+
+
+def fields_of(line: str, delimiter: str) -> list[str]:
+    """Return the fields of one row, of any length."""
+    before = csv.field_size_limit(len(line) + 1)
+    try:
+        text = io.StringIO(line, newline="")
+        return next(csv.reader(text, delimiter=delimiter), [])
+    finally:
+        csv.field_size_limit(before)
 
 
 def parse(

@@ -33,6 +33,7 @@ _ENDINGS = {
     ".pq": "parquet",
     ".arrow": "parquet",
     ".feather": "parquet",
+    ".ipc": "parquet",
 }
 # Options that can be set when a model fixes how features are built.
 _CHANGES = {
@@ -76,6 +77,8 @@ def open_data(
     options = {name: value for name, value in options.items() if value is not None}
     understood = reader.options
     if unknown := options.keys() - understood:
+        if "extra" in unknown:
+            raise _no_column(options["extra"][0])
         raise ValueError(
             f"{', '.join(sorted(unknown))}: unknown option for {known} data. Options: "
             f"{', '.join(sorted(understood - OURS))}."
@@ -137,9 +140,7 @@ def reopen(
         options["prompt"] = prompt
     if known == "svmlight":
         if columns:
-            raise ValueError(
-                f"svmlight data have no column {columns[0]!r}: features have no names."
-            )
+            raise _no_column(columns[0])
         kept = ("zero_based", "missing", "max_features")  # not all in old files
         options |= {name: recipe[name] for name in kept if name in recipe}
         options |= {"n_features": n_features, "labelled": labelled}
@@ -150,6 +151,13 @@ def reopen(
         options |= {"weight": weight, "keep_unlabelled": keep_unlabelled}
     source: Source = reader(paths if known == "parquet" else text, **options)
     return source
+
+
+def _no_column(name: str) -> ValueError:
+    return ValueError(
+        f"svmlight data have no column {name!r}: features have no names. Use a table, "
+        "such as CSV or Parquet."
+    )
 
 
 def _refuse_changes(known: str, changes: Mapping[str, Any]) -> None:
@@ -266,7 +274,7 @@ def _by_look(text: Text) -> str:
     start = text.beginning()
     if start.startswith(_OTHERS):
         raise _unreadable(text.files[0])
-    if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
+    if start.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
         return "parquet"
     if len(start) >= _FEW:  # the last word may be incomplete
         start = start.rsplit(maxsplit=1)[0]

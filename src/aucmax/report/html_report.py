@@ -5,6 +5,7 @@ Content-Security-Policy allows this script and style sheet only, by their checks
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -32,6 +33,10 @@ from aucmax.tables.periods import periods
 from aucmax.thresholds import Threshold
 
 _MAX_COLOURS = 6
+# Control characters, and those that turn the direction of the text after them.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _FIRST = (
     "AUC",
     "Average precision",
@@ -141,6 +146,7 @@ def html(
         pos_label=pos_label,
     )
     text = page(summary, title, held_out, list(importances), card or {})
+    text = _CONTROLS.sub("\ufffd", text)
     write_atomically(path, text.encode(errors="replace"))
 
 

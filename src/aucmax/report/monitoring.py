@@ -15,7 +15,7 @@ from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.groups import auc_by_group
 from aucmax.metrics.intervals import Interval
 from aucmax.metrics.monitoring import expected_auc, stability_index
-from aucmax.tables.periods import MISSING
+from aucmax.tables.periods import MISSING, texts
 
 _FEW_PERIODS = 3  # too few for advice
 _DROP, _SHIFT = 0.01, 0.25  # of AUC and of the stability index, for training again
@@ -83,7 +83,7 @@ def monitor(
     expected, doubt = _expected(later.probability, reference, level)
     periods, advice = [], ""
     if period is not None:
-        names = np.asarray(period).astype(str)
+        names = texts(period)
         periods = _periods(positive, score, names, level)
         if scores.size and later.time is not None:
             first = score[names == periods[0].name]
@@ -133,7 +133,7 @@ def _with_unlabelled(
 
     A period without labelled rows has the stability of the scores of the others.
     """
-    names, scores = np.asarray(later.time).astype(str), np.asarray(later.scores)
+    names, scores = texts(later.time), np.asarray(later.scores)
     known = {one.name: one for one in periods}
     for name in np.unique(names):
         here = names == name

@@ -1,6 +1,8 @@
 """Atomic writes: a file is replaced completely or not at all."""
 
+import errno
 import glob
+import hashlib
 import os
 import secrets
 import stat
@@ -10,6 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aucmax.storage.locks import HAS_LOCKS, SAFE_OPEN, try_lock
+
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_LONGEST = 200  # bytes of a name that the name of a temporary file contains
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
@@ -27,8 +32,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     new one gets 0o666 without the umask. A symbolic link stays: its target is replaced.
     A device or a pipe, such as /dev/null, is written to directly.
     """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
+    path = _target(path)
+    if path.exists() and not path.is_file():
         with open(path, "wb") as file:
             yield file
         return
@@ -45,21 +50,31 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
                 os.replace(name, path)
         if not HAS_LOCKS:  # Windows renames only closed files
             os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 
 def check_writable(path: Path) -> None:
     """Raise an error if a file at ``path`` could not be written or replaced."""
-    real = Path(os.path.realpath(path))
-    if real.is_dir():
-        raise IsADirectoryError(f"Cannot write {path}: it is a folder.")
+    real = _target(path)
     if real.exists() and not real.is_file():
         return  # opening a device or a pipe may have side effects
     handle, name = _unfinished(real)
     os.close(handle)
     os.unlink(name)
+
+
+def _target(path: str | Path) -> Path:
+    """Return the file that is written: a symbolic link stays."""
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        raise IsADirectoryError(f"Cannot write {path}: it is a folder.")
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return real
 
 
 def _unfinished(path: Path) -> tuple[int, str]:
@@ -84,9 +99,14 @@ def _unfinished(path: Path) -> tuple[int, str]:
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[str | Path]) -> None:
-    """Raise an error if the output file is one of the input files."""
-    for name in inputs:
-        if output.is_file() and os.path.exists(name) and output.samefile(name):
+    """Raise an error if the output is one of the input files; "-" is standard input."""
+    real = Path(os.path.realpath(output))
+    for name in inputs if real.is_file() else ():
+        try:
+            read = os.fstat(0) if str(name) == "-" else os.stat(name)
+        except OSError:  # no such file, or standard input is closed
+            continue
+        if os.path.samestat(read, real.stat()):
             raise FileExistsError(
                 f"Refusing to overwrite input file {output}: name another output file."
             )
@@ -112,7 +132,9 @@ def discard(path: Path) -> None:
 
 
 def _prefix(path: Path) -> str:
-    return f".{path.name}.unfinished."
+    name = os.fsencode(path.name)
+    short = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    return f".{short}.unfinished."
 
 
 def _sweep(path: Path) -> None:

@@ -20,9 +20,11 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Seconds since 1970 of the years 1 to 9999; some databases store infinity.
-FIRST_SECOND, LAST_SECOND = -62_135_596_800.0, 253_402_300_800.0
+FIRST_SECOND, END_SECOND = -62_135_596_800.0, 253_402_300_800.0
 
 _BLANKS = " \t\r"
+# Ends the text of a number in a column of several types: 2.125 is then never 2,125.
+TYPED = "\t"
 _NUMBER = re.compile(r"[-+]?((\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?|inf(inity)?)", re.I)
 
 
@@ -160,6 +162,14 @@ def words(
         gone = value in missing
         renumbered.append(-1 if gone else place.setdefault(value, len(place)))
     return Words(np.array([*renumbered, -1], np.int64)[codes], list(place))
+
+
+def typed_numbers(column: Any) -> Flags:
+    """Return which texts were numbers by their type; see ``TYPED``."""
+    if not pa.types.is_string(column.type):
+        return np.zeros(len(column), bool)
+    found = pc.fill_null(pc.ends_with(column, TYPED), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def seconds(column: Any) -> Float:

@@ -47,6 +47,7 @@ _NAMED_ID = re.compile(
     r".*[_\s.-](id|uuid|guid|index|key|row|no)|.*[a-z](Id|ID)|.*(nr|num|number)(_.*)?",
     re.IGNORECASE,
 )
+_SEPARATED = ("comma", "thousands")  # number formats that some cells do not show
 _INDEX = re.compile(r"__index_level_\d+__")  # the index of pandas in Parquet files
 
 
@@ -62,6 +63,7 @@ class Sample(NamedTuple):
     is_date: bool = False  # by its type
     is_boolean: bool = False  # by its type
     declared: bool = False  # categorical by its type
+    typed: frozenset[str] = frozenset()  # numbers by their type, in a column of several
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Column:
         if self.role == DATE:
             return "time, month, weekday, hour" if self.kept else "time, weekday, hour"
         written = {"": "", "comma": ", decimal commas"}
+        written["percent comma"] = ", percent, decimal commas"
         shown = written.get(self.notation, f", {self.notation}")
         filled = f", {self.fill:.4g} if missing" if self.missing else ""
         filled = "" if self.kept else filled
@@ -148,6 +151,12 @@ def find_role(
     if wanted == NUMBER or (wanted == WANTED and not sample.others):
         return _as_number(sample, facts)
     if wanted == DATE:
+        if known and not sample.others and column.role != DATE:
+            raise ValueError(
+                f"column {name!r} has numbers, such as {sample.listed()[0][0]}, which "
+                "cannot be dates: seconds, milliseconds and 20240101 look alike. Write "
+                "dates as 2024-01-31, or leave the column numeric"
+            )
         return Column(role=DATE, notation=column.notation or "ymd", **facts)
     if wanted == TEXT:
         return _text(sample.listed()[0], facts)
@@ -173,16 +182,19 @@ def _find(name: str, sample: Sample, decimal: str | None) -> Column:
     if sample.is_boolean:  # text of the same data has true and false
         column = _number(name, sample, facts)
         return replace(column, notation="boolean") if column.role == NUMBER else column
-    if sample.others == 0:
+    if sample.others == 0 and decimal != ",":
         return _number(name, sample, facts)
-    if mostly and decimal is None:
-        if enough and _has_codes(name, sample, known):
-            return _category(sample, known, facts)
-        return _number(name, sample, facts)
-    values, _ = sample.listed()
+    values = [value.strip() for value in sample.listed()[0]]
+    values = [value for value in values if value not in sample.typed]
     texts = values[:: max(len(values) // _LOOKED_AT, 1)]
-    notation = find_notation([value.strip() for value in texts], decimal)
-    if mostly and notation not in NUMBERS:
+    notation = find_notation(texts, decimal)
+    if mostly and decimal is None:
+        if not (enough and _has_codes(name, sample, known)):
+            return _number(name, sample, facts)
+        odd = [value for value in values if not is_plain(value)]
+        if notation not in _SEPARATED or find_notation(odd) != notation:
+            return _category(sample, known, facts)
+    elif mostly and notation not in NUMBERS:
         return _number(name, sample, facts)
     if notation:
         role = DATE if notation in DATES else NUMBER

@@ -17,8 +17,8 @@ from scipy import sparse
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.tables.cells import (
+    END_SECOND,
     FIRST_SECOND,
-    LAST_SECOND,
     Float,
     Words,
     is_date,
@@ -26,6 +26,7 @@ from aucmax.tables.cells import (
     numbers,
     seconds,
     shown,
+    typed_numbers,
     words,
 )
 from aucmax.tables.column_kinds import MISSING_VALUE
@@ -302,14 +303,20 @@ class TableEncoder:
         schema, dated = self.schema, name in self.schema.dates
         if dated and is_date(column.type):
             values = seconds(column)
-            beyond = (values < FIRST_SECOND) | (values > LAST_SECOND)
+            beyond = (values < FIRST_SECOND) | (values >= END_SECOND)
             faults.add(beyond, name, "the date is outside the years 1 to 9999")
             values = np.where(beyond, np.nan, values)
         elif is_number(column.type):  # other data than those the format was found in
             values = numbers(column, schema.na).values
+            if dated:  # seconds, milliseconds and 20240101 look alike
+                faults.add_malformed(~np.isnan(values), name, "date")
+                values = np.full(len(column), np.nan)
         else:
             found = words(column, schema.na)
             values, malformed = read(schema.notation[name], found)
+            if not dated and (typed := typed_numbers(column)).any():
+                values = np.where(typed, numbers(column, schema.na).values, values)
+                malformed &= ~typed
             kind = "date" if dated else "number"
             faults.add_malformed(malformed, name, kind)
         if schema.missing == "error":

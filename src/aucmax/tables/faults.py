@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.tables.cells import TYPED
 from aucmax.tables.options import option
 
 _HEADER = (
@@ -73,7 +74,7 @@ class Faults:
         value = self._batch.column(column)[row].as_py()
         if isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
-        return value[:_LONGEST] if isinstance(value, str) else value
+        return value.rstrip(TYPED)[:_LONGEST] if isinstance(value, str) else value
 
 
 def _malformed(kind: str, name: str) -> str:

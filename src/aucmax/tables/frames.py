@@ -1,12 +1,13 @@
 """Conversion of data frames to Arrow, and checks of column types."""
 
 from collections.abc import Sequence
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from aucmax.tables.cells import is_date, is_number, is_text
+from aucmax.tables.cells import TYPED, is_date, is_number, is_text
 from aucmax.tables.options import option
 from aucmax.tables.schema import Schema
 
@@ -76,12 +77,14 @@ def _texts(values: list[Any], present: Sequence[bool]) -> Any:
     for place in np.flatnonzero(present).tolist():
         places.setdefault(type(values[place]), []).append(place)
     texts: list[str | None] = [None] * len(values)
-    for some in places.values():
+    for kind, some in places.items():
         alike = [values[place] for place in some]
         try:
             found = pa.array(alike).cast(pa.string()).to_pylist()
         except (*_MIXED, pa.ArrowNotImplementedError):
             found = list(map(str, alike))
+        if issubclass(kind, Number) and not issubclass(kind, Integral):
+            found = [text + TYPED for text in found]
         for place, text in zip(some, found, strict=True):
             texts[place] = text
     return pa.array(texts, pa.string())

@@ -1,5 +1,9 @@
 """Number and date formats: percent, thousands separators, currencies, dates.
 
+A column has one format. In a column with decimal commas, a point groups thousands:
+"2.500" is 2500, and "2.5" is malformed. A column in which no cell has a comma, such as
+"2.500" and "12.500", has plain numbers unless the user sets the decimal separator.
+
 Only the distinct values of a column are parsed, so speed does not matter.
 """
 
@@ -13,11 +17,12 @@ import numpy as np
 from aucmax.tables.cells import Float, Words
 
 _BLANKS = " '\u2019\u00a0\u202f"  # thousands separators, as in 12'000 and 12 000
-_PERCENT = re.compile(r"([-+]?\d+(?:[.,]\d+)?)\s*%")
-_THOUSANDS = re.compile(rf"[-+]?\d{{1,3}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?")
+_THOUSANDS = re.compile(
+    rf"[-+]?[1-9]\d{{0,2}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?"
+)
 _COMMA = re.compile(
-    r"[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),\d+"
-    rf"|\d{{1,3}}([{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
+    rf"[-+]?(?:\d+|[1-9]\d{{0,2}}([.{_BLANKS}])\d{{3}}(?:\1\d{{3}})*)"
+    r"(?:,\d+)?(?:[eE][-+]?\d+)?"
 )
 # Without the blanks around it: the search would take quadratic time.
 _CURRENCY = re.compile(r"[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b")
@@ -39,7 +44,7 @@ NO = ("no", "n", "false", "f", "nein", "non", "off")
 _BOOLEAN = dict.fromkeys(YES, 1.0) | dict.fromkeys(NO, 0.0)
 _PIVOT = 69  # as in POSIX: years 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 
-NUMBERS = ("percent", "thousands", "comma", "boolean", "clock")
+NUMBERS = ("percent", "percent comma", "thousands", "comma", "boolean", "clock")
 DATES = ("ymd", "dmy", "mdy", "month")
 
 
@@ -51,14 +56,23 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
     if not values:
         return ""
     counts = dict.fromkeys(NUMBERS, 0)
-    dates = months = plain = money = 0
+    dates = months = plain = money = commas = grouped = percents = signs = 0
     for whole in values:
         value = _without_currency(whole)
         money += value != whole
-        plain += _PLAIN.fullmatch(value) is not None
-        counts["percent"] += _PERCENT.fullmatch(value) is not None
+        is_plain = _PLAIN.fullmatch(value) is not None
+        plain += is_plain
+        if value.endswith("%"):
+            point, comma = map(np.isfinite, (_percent(value), _percent_comma(value)))
+            percents += point or comma
+            counts["percent"] += point
+            counts["percent comma"] += comma
+            signs += "," in value
         counts["thousands"] += _THOUSANDS.fullmatch(value) is not None
-        counts["comma"] += _COMMA.fullmatch(value) is not None
+        if _COMMA.fullmatch(value):
+            commas += 1
+            counts["comma"] += not is_plain
+            grouped += is_plain and "." in value
         dates += _DATE.fullmatch(value) is not None
         counts["clock"] += _CLOCK.fullmatch(value) is not None
         months += not np.isnan(_month(value))
@@ -69,15 +83,21 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
         return "month"
     if counts["clock"] >= most:
         return "clock"
-    if counts["percent"] and counts["percent"] + plain >= most:
-        return "percent"
+    if percents and percents + plain >= most:
+        # 1,234 % has a decimal comma, unless other values have decimal points.
+        odd = signs and counts["percent comma"] >= counts["percent"]
+        odd = odd if decimal is None else decimal == ","
+        return "percent comma" if odd else "percent"
     # 1,234 has a thousands separator, unless other values have decimal commas.
     odd = counts["thousands"] < counts["comma"]
     kinds = ["comma", "thousands"] if odd else ["thousands", "comma"]
     if decimal is not None:
         kinds = ["comma"] if decimal == "," else ["thousands"]
     for kind in kinds:
-        if (counts[kind] or money) and counts[kind] + plain >= most:
+        if kind == "comma" and 2 * commas < len(values):
+            continue  # most have decimal points
+        evident = counts[kind] or money or (decimal == "," and grouped)
+        if evident and counts[kind] + plain >= most:
             return kind
     return ""
 
@@ -121,11 +141,6 @@ def _number(text: str) -> float:
     return float(text) if _PLAIN.fullmatch(text) else np.nan
 
 
-def _percent(text: str) -> float:
-    match = _PERCENT.fullmatch(text.strip())
-    return float(match[1].replace(",", ".")) / 100.0 if match else _number(text)
-
-
 def _thousands(text: str) -> float:
     text = _without_currency(text.strip())
     match = _THOUSANDS.fullmatch(text)
@@ -135,9 +150,19 @@ def _thousands(text: str) -> float:
 def _comma(text: str) -> float:
     text = _without_currency(text.strip())
     match = _COMMA.fullmatch(text)
-    if match:
-        text = text.replace(match[1] or ".", "").replace(",", ".")
-    return _number(text)
+    if match is None:
+        return float(np.nan)
+    return float(text.replace(match[1] or ".", "").replace(",", "."))
+
+
+def _percent(text: str) -> float:
+    text = text.strip()
+    return _thousands(text[:-1]) / 100.0 if text[-1:] == "%" else _thousands(text)
+
+
+def _percent_comma(text: str) -> float:
+    text = text.strip()
+    return _comma(text[:-1]) / 100.0 if text[-1:] == "%" else _comma(text)
 
 
 def _boolean(text: str) -> float:
@@ -211,6 +236,7 @@ def _date(order: str) -> Callable[[str], float]:
 
 _READERS: dict[str, Callable[[str], float]] = {
     "percent": _percent,
+    "percent comma": _percent_comma,
     "thousands": _thousands,
     "comma": _comma,
     "boolean": _boolean,

@@ -13,7 +13,29 @@ _UNITS = ("D", "W", "M", "Q", "Y")  # the finest with at most so many periods is
 MISSING = "no date"
 
 
-def periods(time: ArrayLike) -> NDArray[np.str_]:
+def as_words(values: NDArray[Any]) -> Words:
+    """Return a column as codes of its texts, which are sorted.
+
+    An array of fixed-width text would take the length of the longest cell in each row.
+    """
+    if values.dtype.kind not in "OT":
+        distinct, codes = np.unique(values.astype(str), return_inverse=True)
+        return Words(codes, distinct.tolist())
+    place: dict[str, int] = {}
+    found = [place.setdefault(str(value), len(place)) for value in values.tolist()]
+    order = sorted(place)
+    rank = np.empty(len(order), np.int64)
+    rank[[place[word] for word in order]] = np.arange(len(order))
+    return Words(rank[np.array(found, np.intp)], order)
+
+
+def texts(values: ArrayLike | None) -> NDArray[Any]:
+    """Return values as an array of str objects."""
+    column = as_words(np.asarray(values))
+    return np.array(column.values, dtype=object)[column.codes]
+
+
+def periods(time: ArrayLike) -> NDArray[Any]:
     """Return the name of the period of each row; names sort in the order of time.
 
     Dates may be of NumPy, pandas or Python, or text. Other values, such as years or
@@ -26,15 +48,15 @@ def periods(time: ArrayLike) -> NDArray[np.str_]:
         )
     dates = moments(values)
     if dates is None:
-        return values.astype(str)
+        return texts(values)
     missing = np.isnat(dates)
     if missing.all():
-        return np.full(values.size, MISSING)
+        return np.full(values.size, MISSING, dtype=object)
     for unit in _UNITS:
         names = _names(dates, unit)
         if np.unique(names[~missing]).size <= _MOST:
             break
-    return np.where(missing, MISSING, names)
+    return np.where(missing, MISSING, names).astype(object)
 
 
 def moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
@@ -43,8 +65,8 @@ def moments(values: NDArray[Any]) -> NDArray[np.datetime64] | None:
         return values.astype("datetime64[s]")
     if values.dtype.kind not in "OUT":
         return None
-    distinct, codes = np.unique(values.astype(str), return_inverse=True)
-    words = [word.strip() for word in distinct.tolist()]
+    codes, distinct = as_words(values)
+    words = [word.strip() for word in distinct]
     known = [word for word in words if word not in ("", "NaT", "None", "nan", "<NA>")]
     notation = find_notation(known)
     if notation not in DATES:

@@ -9,7 +9,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from aucmax.tables.cells import is_date, is_number, is_text, numbers, shown, words
+from aucmax.tables.cells import (
+    is_date,
+    is_number,
+    is_text,
+    numbers,
+    shown,
+    typed_numbers,
+    words,
+)
 from aucmax.tables.column_kinds import Sample
 
 LOOKED_AT = 20_000  # rows from which the kinds of columns are found
@@ -71,4 +79,7 @@ def sample_of(column: Any, whole: bool, na: Sequence[str] = ()) -> Sample:
         declared |= clean and all(map(_DIGITS.fullmatch, listed()[0]))
     types = is_date(kind), bool(pa.types.is_boolean(kind)), bool(declared)
     counts = int(malformed.sum()), int(missing.sum())
-    return Sample(rows, values, *counts, listed, whole, *types)
+    typed: frozenset[str] = frozenset()
+    if (marked := typed_numbers(column)).any():
+        typed = frozenset(words(column.filter(pa.array(marked))).values)
+    return Sample(rows, values, *counts, listed, whole, *types, typed)

@@ -81,7 +81,8 @@ class Overrides:
 
     def named(self) -> list[str]:
         """Return the columns given by name, not by position."""
-        several = (self.drop, self.only or (), self.categorical, self.text)
+        kinds = self.categorical, self.text, self.numeric, self.date
+        several = (self.drop, self.only or (), *kinds)
         called = [self.label, self.weight, *(one for some in several for one in some)]
         return [
             one

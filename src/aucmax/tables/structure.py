@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.tables.periods import moments
+from aucmax.tables.periods import as_words, moments
 
 _GROUP = re.compile(
     r"(^|[_ .-])(id|ids|nbr|no|num|number|code|key|customer|client|patient|user|member"
@@ -125,7 +125,7 @@ def _increases(values: NDArray[Any]) -> bool:
 
 def _agreement(values: NDArray[Any], labels: NDArray[Any]) -> str:
     """Return why the values look like groups, "" if they do not."""
-    _, codes = np.unique(values.astype(str), return_inverse=True)
+    codes = as_words(values).codes
     rows = np.bincount(codes)
     share = rows.size / values.size
     if not _LEAST_SHARE < share < _MOST_SHARE or rows.size < 20:

@@ -30,7 +30,7 @@ from aucmax.metrics.top import (
     precision_of_all_positives,
     top,
 )
-from aucmax.tables.periods import periods
+from aucmax.tables.periods import as_words, periods
 from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, scored
 from aucmax.workflows.select_rows import Scores
@@ -46,14 +46,14 @@ class Labels(NamedTuple):
     codes: NDArray[np.intp]
     names: list[str]
 
-    def text(self) -> NDArray[np.str_]:
+    def text(self) -> NDArray[Any]:
         """Return the text of each row."""
-        return np.array(self.names)[self.codes]
+        return np.array(self.names, dtype=object)[self.codes]
 
     def with_periods(self) -> "Labels":
         """Return dates as periods of time, and other values as they are."""
-        names, place = np.unique(periods(np.array(self.names)), return_inverse=True)
-        return Labels(place[self.codes], names.tolist())
+        place, names = as_words(periods(np.array(self.names, dtype=object)))
+        return Labels(place[self.codes], names)
 
 
 class _LabelReader:
@@ -218,6 +218,10 @@ def collect(
         if batch.labels is not None and not task.settled:
             task = task.settle(batch.labels)
         labelled = batch.labelled(task)
+        if monitor and labelled.weights is not None:
+            raise ValueError(
+                "--report does not support row weights: add --weight none."
+            )
         bad.take(labelled.malformed)
         bad.unlabelled += labelled.unlabelled
         kept = np.isin(batch.line_numbers, labelled.line_numbers)

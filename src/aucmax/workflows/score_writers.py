@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.io.batch import BadLine, Batch
+from aucmax.io.csv_rows import fields_of
 from aucmax.storage.atomic import replacing
 from aucmax.storage.standard_output import whole_output
 
@@ -125,7 +126,7 @@ class CsvWriter(ScoreWriter):
         if self._header is not None:
             delimiter = self._source.delimiter
             text = self._header.decode(errors="replace")
-            names = next(csv.reader([text], delimiter=delimiter), [])
+            names = fields_of(text, delimiter)
             more = "".join(f"{delimiter}{free_name(names, n)}" for n in self._names)
             self._file.write(self._header + more.encode() + end)
 
