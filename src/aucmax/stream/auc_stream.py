@@ -343,7 +343,7 @@ class AUCStream(StreamState):
                 "coef_ is not available: a nonlinear member has a weight in the blend. "
                 "Use nonlinear=False for a linear model."
             )
-        return score.w[np.newaxis]
+        return score.w[np.newaxis].copy()
 
     @property
     def intercept_(self) -> Float:
@@ -352,16 +352,18 @@ class AUCStream(StreamState):
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows; blocks may begin and end anywhere in them."""
-        X = limit_values(X, self._largest, self._race.n_rows + self._n_pending)
-        rows, start = as_rows(X), 0
-        while start < len(signed):
-            length = self._block_length()
-            stop = min(start + length - self._n_pending, len(signed))
-            piece = X[start:stop] if self._uses_matrix else X  # copies sparse rows
-            self._learn_piece(piece, cut_rows(rows, start, stop), signed[start:stop])
-            if self._n_pending == length:
-                self._end_block()
-            start = stop
+        with self._changing():
+            X = limit_values(X, self._largest, self._race.n_rows + self._n_pending)
+            rows, start = as_rows(X), 0
+            while start < len(signed):
+                length = self._block_length()
+                stop = min(start + length - self._n_pending, len(signed))
+                piece = X[start:stop] if self._uses_matrix else X  # copies sparse rows
+                some = cut_rows(rows, start, stop)
+                self._learn_piece(piece, some, signed[start:stop])
+                if self._n_pending == length:
+                    self._end_block()
+                start = stop
         return self
 
     def _block_length(self) -> int:
@@ -430,6 +432,7 @@ class AUCStream(StreamState):
         else:
             self._trees.end_block(race.n_rows, len(signed), self.tolerance)
             self._served.set_share_of_last(race.weights(), self._trees.share)
+        self._publish()
 
     def _compare_trees(self, scores: Float, signed: Float) -> None:
         """Compare the trees with the linear members on a finished block."""
@@ -445,7 +448,9 @@ class AUCStream(StreamState):
         ``fit`` and ``aucmax train`` do this at the end. Training can continue.
         """
         if self._trees is not None:
-            self._trees.finish(self._race.n_rows + self._n_pending)
+            with self._changing():
+                self._trees.finish(self._race.n_rows + self._n_pending)
+                self._publish()
         return self
 
     @property
@@ -458,10 +463,19 @@ class AUCStream(StreamState):
         return self._served.progressive_auc()
 
     def blended_score(self) -> BlendedScore:
-        """Return the present score, which later training does not change."""
-        trees = None if self._trees is None else self._trees.scorer()
-        members, served = self._all_members, self._served
-        return BlendedScore.of(members, served, self.n_features_in_, trees)
+        """Return the present score, which later training does not change.
+
+        While another thread learns, it is the score at the start of the block.
+        """
+        changes, last = self._changes, self._last_score
+        if last is not None and last[0] == changes:
+            return last[1]
+        if changes % 2 == 0:
+            score = BlendedScore.of(self._present, True)
+            if self._changes == changes:  # else rows were learnt meanwhile
+                self._last_score = changes, score
+                return score
+        return BlendedScore.of(self._present, False)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

@@ -1,5 +1,7 @@
 """State of AUCStream: members, race, unfinished block; storage in model files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +10,7 @@ from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
 from aucmax.storage.estimator import below, restore
 from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.stream.blended_score import Blend, BlendedScore
 from aucmax.stream.candidates import candidates
 from aucmax.stream.drift import DriftMonitor
 from aucmax.stream.members import Member, resized
@@ -41,6 +44,10 @@ class StreamState(Ranker):
     # drift monitor, and signed weights (m,), in pieces; number of rows.
     _pending: list[tuple[Float, Float]]
     _n_pending: int
+    _present: Blend  # set at the end of each block
+    _changes: int  # odd while rows are learnt
+    # The last score, and the changes before it; nothing is learnt from it.
+    _last_score: tuple[int, BlendedScore] | None
 
     def _start(self, seed: int, fourier: bool = False) -> None:
         """Start all members and the race.
@@ -70,6 +77,29 @@ class StreamState(Ranker):
         self._drift = DriftMonitor(members[0].learner)
         self._largest = np.zeros(self.n_features_in_)
         self._pending, self._n_pending = [], 0
+        self._changes, self._last_score = 0, None
+        self._publish()
+
+    def _publish(self) -> None:
+        """Set the blend that other threads score by from now on."""
+        line, served = self._served.calibration(), self._served
+        self._present = Blend(
+            line,
+            line[0] * served.weights / served.scale,
+            self._all_members,
+            [m.at_block_start(self.n_features_in_) for m in self._all_members],
+            self.n_features_in_,
+            None if self._trees is None else self._trees.scorer(),
+        )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Count as a change; until its end, other threads use the published blend."""
+        self._changes += 1
+        try:
+            yield
+        finally:
+            self._changes += 1
 
     @property
     def _n_scores(self) -> int:
@@ -94,15 +124,17 @@ class StreamState(Ranker):
 
     def resize(self, n_features: int) -> None:
         """Change the number of features; new features have weight zero."""
-        for member in self._running():
-            member.resize(n_features)
-        self._drift.resize(n_features)
-        if self._trees is not None:
-            self._trees.resize(n_features)
-            if not self._trees.active:
-                self._served.set_share_of_last(self._race.weights(), 0.0)
-        self._largest = resized(self._largest, n_features)
-        self.n_features_in_ = n_features
+        with self._changing():
+            for member in self._running():
+                member.resize(n_features)
+            self._drift.resize(n_features)
+            if self._trees is not None:
+                self._trees.resize(n_features)
+                if not self._trees.active:
+                    self._served.set_share_of_last(self._race.weights(), 0.0)
+            self._largest = resized(self._largest, n_features)
+            self.n_features_in_ = n_features
+            self._publish()
 
     def state(self) -> State:
         """Return the state of the running members and of the race."""
@@ -167,3 +199,4 @@ class StreamState(Ranker):
         self._n_pending = len(arrays["signed"])
         first = self._all_members[0].learner
         self._drift = DriftMonitor(first, arrays["last"], arrays["recency"])
+        self._publish()
