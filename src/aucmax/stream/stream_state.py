@@ -17,6 +17,7 @@ from aucmax.stream.members import Member, resized
 from aucmax.stream.race import Race
 from aucmax.stream.serving import ServedScores
 from aucmax.stream.stored_arrays import Arrays, checked_arrays
+from aucmax.stream.table_chunks import FirstRows
 from aucmax.stream.tree_columns import Ints, TreeColumns
 from aucmax.stream.tree_member import TreeMember
 
@@ -48,6 +49,15 @@ class StreamState(Ranker):
     _changes: int  # odd while rows are learnt
     # The last score, and the changes before it; nothing is learnt from it.
     _last_score: tuple[int, BlendedScore] | None
+    # Of tables: rows before the encoder is fitted, and a model of these only; medians
+    # for missing numbers in data frames of numbers, which need no encoder.
+    _first: FirstRows | None = None
+    _preview: tuple[FirstRows, Self] | None = None
+    _fill: Float | None = None
+
+    def _now(self) -> Self:
+        """Return the model to score by."""
+        raise NotImplementedError
 
     def _start(self, seed: int, fourier: bool = False) -> None:
         """Start all members and the race.
@@ -138,6 +148,13 @@ class StreamState(Ranker):
 
     def state(self) -> State:
         """Return the state of the running members and of the race."""
+        if self._first is not None:
+            kept, header = self._first, self._now().state().header
+            numeric = None if kept.numeric is None else np.dtype(kept.numeric).name
+            names = "feature_names_in_" in vars(self)
+            header["first"] = {"seed": kept.seed, "numeric": numeric, "names": names}
+            first = {f"first.{name}": a for name, a in kept.arrays().items()}
+            return State(header, first, {})
         state = super().state()
         scores, signed = self._unfinished_block()
         own = {
@@ -150,6 +167,8 @@ class StreamState(Ranker):
             "recency": self._drift.sums,
             "last": self._drift.w,
         }
+        if self._fill is not None:
+            own["fill"] = self._fill
         own |= {f"blend.{name}": a for name, a in self._blend.arrays().items()}
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         if self._trees is not None:
@@ -164,6 +183,14 @@ class StreamState(Ranker):
     def from_state(cls, state: State) -> Self:
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
+        if "first" in state.header:
+            about, arrays = state.header["first"], below("first", state.arrays)
+            estimator._first = kept = FirstRows.restored(about, arrays)
+            if about["names"]:
+                names = kept.tables[0].column_names
+                estimator.feature_names_in_ = np.array(names, dtype=object)
+                estimator.n_features_in_ = len(names)
+            return estimator
         learners = {name: restore(child) for name, child in state.children.items()}
         own = below("own", state.arrays)
         own = check_arrays(own, dict.fromkeys(own, _ANY), 1)
@@ -194,7 +221,7 @@ class StreamState(Ranker):
             member.check(self.n_features_in_)
         arrays = checked_arrays(arrays, self._n_scores, self.n_features_in_)
         self._served = ServedScores.restored(arrays)
-        self._largest = arrays["most"]
+        self._largest, self._fill = arrays["most"], arrays.get("fill")
         self._pending = [(arrays["scored"], arrays["signed"])]
         self._n_pending = len(arrays["signed"])
         first = self._all_members[0].learner
