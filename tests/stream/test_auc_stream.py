@@ -356,6 +356,9 @@ def test_trees_are_on_by_default(circles):
     assert (blend.member, leader.member) == ("blend", "LightGBM")
     assert leader.weight > 0.9
     assert second.behind > 0.2
+    assert leader.behind == 0.0
+    linear = model._race.means().max() - blend.auc  # on the blocks of the blend
+    assert blend.behind == pytest.approx(second.behind + linear)
     with pytest.raises(AttributeError, match="nonlinear member"):
         _ = model.coef_
     assert model.expression() is None
