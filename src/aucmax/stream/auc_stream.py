@@ -11,6 +11,7 @@ result is therefore bit for bit the same for every division of the stream into c
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -32,14 +33,15 @@ from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import MATRIX, DataWarning
 from aucmax.online.base import DivergenceError, visits
 from aucmax.stream.blended_score import BlendedScore
-from aucmax.stream.blocks import MAX_LENGTH, block_aucs, block_length
+from aucmax.stream.blocks import MAX_LENGTH, MIN_LENGTH, block_aucs, block_length
 from aucmax.stream.drift import Drift
 from aucmax.stream.leaderboard import StreamLeaderboardEntry, leaderboard
 from aucmax.stream.limits import limit_values
-from aucmax.stream.stream_state import StreamState
+from aucmax.stream.stream_state import Cached, StreamState
 from aucmax.stream.table_chunks import (
     FIRST_ROWS,
     FirstRows,
+    are_numbers,
     as_frame,
     as_table,
     check_rows,
@@ -143,6 +145,12 @@ class AUCStream(StreamState):
     refitted in a second thread whenever the rows have grown by half (doubled, once the
     reservoir is full); the result does not depend on the timing.
 
+    Threads: ``decision_function``, ``predict``, ``predict_proba`` and
+    ``blended_score`` may be called in any threads while one thread learns. They store
+    nothing that is learnt from, and use the scores at the start of the block until the
+    call of ``partial_fit`` ends. Call everything else, such as ``save`` or
+    ``leaderboard_``, while no thread learns.
+
     Standard errors assume that blocks of rows are independent given the rows before
     them (progressive validation). :mod:`aucmax.stream.race` has the formulas and the
     error rate of eliminations.
@@ -199,8 +207,7 @@ class AUCStream(StreamState):
         self
             The fitted estimator.
         """
-        self._category = self._first = self._preview = self._fill = None
-        self.recipe_ = None
+        self._category = self._first = self._fill = self.recipe_ = None
         self.encoder_ = fit_encoder(X) if is_table(X) else None
         X = self._encoded(X)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
@@ -228,8 +235,9 @@ class AUCStream(StreamState):
     ) -> Self:
         """Learn the next rows of a stream, once each, in the given order.
 
-        The division of a stream into chunks does not change the result. If rows are
-        tables, the first chunk fixes the columns and the categories.
+        The division of a stream into chunks does not change the result. The encoder of
+        tables is fitted to their first 1000 rows (with weight), whatever the chunks;
+        with fewer rows, scores are those of a model of the rows so far.
 
         Parameters
         ----------
@@ -276,17 +284,19 @@ class AUCStream(StreamState):
                 f"data frame has no column {absent[0]!r}, which the rows before have."
             )
         _, labels = check_X_y(np.zeros((len(table), 1)), y)
+        if kept.numeric is not None and not are_numbers(table):
+            raise ValueError("X must have numbers only, as the rows before.")
         if is_numeric_frame(X) and (first or kept.numeric):
             validate_data(self, X, skip_check_array=True, reset=first)
         signed = self._signed(labels, sample_weight, first, classes)
         if first:
             check_positive(self.classes_, 0.0)  # class shares are not known yet
             seed = int(generator(self.random_state).randint(2**31 - 1))
-            kept = kept._replace(seed=seed)
+            kept, self._cached = kept._replace(seed=seed), Cached()
         elif classes is not None:
             same_classes(self.classes_, classes)
         present = np.flatnonzero(signed)
-        check_rows(table.take(present))
+        check_rows(table, signed != 0.0)
         some = present[: FIRST_ROWS - len(kept.signed)]
         kept = kept.added(table.take(some), signed[some])
         if len(kept.signed) < FIRST_ROWS:
@@ -302,6 +312,7 @@ class AUCStream(StreamState):
     ) -> None:
         """Fit the encoder to the first rows of tables; learn them, then the rest."""
         rows = kept.numbers()
+        rows = None if rows is None or np.isnan(rows).any() else rows
         self.encoder_ = self.recipe_ = None
         self._fill = None if rows is None else np.median(np.float64(rows), axis=0)
         if rows is None:
@@ -320,22 +331,46 @@ class AUCStream(StreamState):
             for rows, signed in parts:
                 self._learn(rows, signed)
         finally:
-            self._first = self._preview = None
+            self._first = None
 
     def _now(self) -> Self:
         """Return this model or, before the encoder is fitted, one of the kept rows."""
-        kept, known = self._first, self._preview
+        kept = self._first
         if kept is None:
             return self
+        cached = self._cached
+        known = cached.preview
         if known is None or known[0] is not kept:
-            if not len(kept.signed):
-                raise NotFittedError("No row with a weight above zero was learnt yet.")
-            model = type(self)(**self.get_params(deep=False))
+            known = cached.preview = self._with_preview(kept, known and known[2])
+        model: Self = known[1]
+        return model
+
+    def _with_preview(
+        self, kept: FirstRows, base: Self | None
+    ) -> tuple[FirstRows, Self, Self]:
+        """Return kept rows, a model of them, and one of all but the last few rows.
+
+        The latter serves for ``MIN_LENGTH`` rows: ends of blocks take time.
+        """
+        n = len(kept.signed)
+        if not n:
+            raise NotFittedError("No row with a weight above zero was learnt yet.")
+        start = n - n % MIN_LENGTH or n
+        if base is None or base._race.n_rows + base._n_pending != start:
+            base = type(self)(**self.get_params(deep=False))
             names = ("classes_", "feature_names_in_")
-            model.__dict__ |= {k: v for k, v in vars(self).items() if k in names}
-            model._learn_first(kept)
-            known = self._preview = kept, model
-        return known[1]
+            base.__dict__ |= {k: v for k, v in vars(self).items() if k in names}
+            base._learn_first(kept.part(0, start))
+        model = base
+        if start < n:
+            model, rest = deepcopy(base), kept.part(start, n)
+            if model.encoder_ is None:
+                found = rest.numbers()
+                rows = np.where(np.isnan(found), model._fill, found)
+            else:
+                rows = model.encoder_.transform(rest.table(), warn_unknown=False)
+            model._learn(rows, rest.signed)
+        return kept, model, base
 
     def _encoded(self, X: Any) -> Any:
         """Return a table as numeric rows, and anything else unchanged."""
@@ -422,7 +457,8 @@ class AUCStream(StreamState):
         had never been saved. The file is written completely or not at all. Do not call
         this while another thread learns.
         """
-        self.recipe_ = self._now().recipe_
+        if self._first is not None:
+            self.recipe_ = self._now().recipe_
         super().save(path)
 
     @property
@@ -594,13 +630,13 @@ class AUCStream(StreamState):
         """
         if (now := self._now()) is not self:
             return now.blended_score()
-        changes, last = self._changes, self._last_score
+        changes, last = self._changes, self._cached.score
         if last is not None and last[0] == changes:
             return last[1]
         if changes % 2 == 0:
             score = BlendedScore.of(self._present, True)
             if self._changes == changes:  # else rows were learnt meanwhile
-                self._last_score = changes, score
+                self._cached.score = changes, score
                 return score
         return BlendedScore.of(self._present, False)
 

@@ -24,6 +24,21 @@ from aucmax.stream.tree_member import TreeMember
 _ANY = Spec(finite=False)  # checked by checked_arrays
 
 
+class Cached:
+    """What scoring computes and uses again; nothing is learnt from it.
+
+    Copies of a model begin without it.
+    """
+
+    def __init__(self) -> None:
+        self.score: tuple[int, BlendedScore] | None = None  # and the changes before
+        # The kept rows of tables, a model of these, and one of all but a few of them.
+        self.preview: tuple[FirstRows, Any, Any] | None = None
+
+    def __reduce__(self) -> Any:
+        return Cached, ()
+
+
 class StreamState(Ranker):
     """Base class of AUCStream: everything that a model file stores."""
 
@@ -47,12 +62,10 @@ class StreamState(Ranker):
     _n_pending: int
     _present: Blend  # set at the end of each block
     _changes: int  # odd while rows are learnt
-    # The last score, and the changes before it; nothing is learnt from it.
-    _last_score: tuple[int, BlendedScore] | None
-    # Of tables: rows before the encoder is fitted, and a model of these only; medians
-    # for missing numbers in data frames of numbers, which need no encoder.
+    _cached: "Cached"
+    # Of tables: rows before the encoder is fitted; medians for missing numbers in data
+    # frames of numbers, which need no encoder.
     _first: FirstRows | None = None
-    _preview: tuple[FirstRows, Self] | None = None
     _fill: Float | None = None
 
     def _now(self) -> Self:
@@ -87,7 +100,7 @@ class StreamState(Ranker):
         self._drift = DriftMonitor(members[0].learner)
         self._largest = np.zeros(self.n_features_in_)
         self._pending, self._n_pending = [], 0
-        self._changes, self._last_score = 0, None
+        self._changes, self._cached = 0, Cached()
         self._publish()
 
     def _publish(self) -> None:
@@ -186,6 +199,7 @@ class StreamState(Ranker):
         if "first" in state.header:
             about, arrays = state.header["first"], below("first", state.arrays)
             estimator._first = kept = FirstRows.restored(about, arrays)
+            estimator._cached = Cached()
             if about["names"]:
                 names = kept.tables[0].column_names
                 estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aucmax.blend.table_input import needs_encoding
 from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
-from aucmax.core.validation import DataWarning
+from aucmax.core.validation import DataWarning, check_values
 from aucmax.storage.storable import check_like
 
 FIRST_ROWS = 1000  # with weight
@@ -23,7 +23,7 @@ _TAIL = 64  # features that the categories share which are not in the first rows
 
 def is_records(X: Any) -> bool:
     """Return whether X is a list of dictionaries, one per row."""
-    if isinstance(X, dict):
+    if type(X) is dict:
         raise ValueError(
             "X is one dictionary, expected a list of dictionaries, one per row: pass "
             "[X]."
@@ -49,6 +49,13 @@ def has_columns(X: Any) -> bool:
     if is_records(X) or needs_encoding(X):
         return True
     return is_numeric_frame(X)
+
+
+def are_numbers(table: Any) -> bool:
+    """Return whether an Arrow table has only numbers."""
+    from aucmax.tables.cells import is_number
+
+    return all(is_number(field.type) for field in table.schema)
 
 
 def column_names(X: Any) -> list[str]:
@@ -102,8 +109,17 @@ class FirstRows(NamedTuple):
 
     def added(self, table: Any, signed: Float) -> Self:
         """Return these rows and more rows."""
-        both = np.append(self.signed, signed)
-        return self._replace(tables=(*self.tables, table), signed=both)
+        import pyarrow as pa
+
+        tables, both = [*self.tables, table], np.append(self.signed, signed)
+        if len(tables) > 1 and tables[-2].schema == table.schema:
+            tables[-2:] = [pa.concat_tables(tables[-2:]).combine_chunks()]
+        return self._replace(tables=tuple(tables), signed=both)
+
+    def part(self, start: int, stop: int) -> Self:
+        """Return some of the rows."""
+        table = self.table().slice(start, stop - start)
+        return self._replace(tables=(table,), signed=self.signed[start:stop])
 
     def table(self) -> Any:
         """Return the rows as one Arrow table; columns of several types become text."""
@@ -128,16 +144,15 @@ class FirstRows(NamedTuple):
         return found.combine_chunks()
 
     def numbers(self) -> Any:
-        """Return the rows as an array if they are numbers, none of them missing."""
-        table = self.table()
-        if self.numeric is None or not all(
-            _are_numbers({field.type}) and not column.null_count
-            for field, column in zip(table.schema, table.columns, strict=True)
-        ):
+        """Return the rows of data frames of numbers as an array, else None."""
+        from aucmax.tables.cells import numbers
+        from aucmax.tables.samples import one_batch
+
+        if self.numeric is None:
             return None
-        return np.column_stack([c.to_numpy() for c in table.columns]).astype(
-            self.numeric
-        )
+        table = self.table()
+        values = [numbers(column).values for column in one_batch(table).columns]
+        return np.column_stack(values).astype(self.numeric)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a model file stores."""
@@ -173,7 +188,9 @@ class FirstRows(NamedTuple):
             raise ValueError(
                 f"the stream has {len(table)} first rows and {len(signed)} weights."
             )
-        check_rows(table)
+        if numeric is not None and not are_numbers(table):
+            raise ValueError("the first rows of the stream must be numbers.")
+        check_rows(table, signed != 0.0)
         numeric = None if numeric is None else np.dtype(numeric).type
         return cls((table,), signed, seed, numeric)
 
@@ -186,8 +203,8 @@ def _are_numbers(kinds: set[Any]) -> bool:
     return all(is_number(kind) and not pa.types.is_boolean(kind) for kind in kinds)
 
 
-def check_rows(table: Any) -> None:
-    """Raise an error if an Arrow table has a value that no encoder takes."""
+def check_rows(table: Any, present: NDArray[np.bool_]) -> None:
+    """Raise an error if a row that is ``present`` has a value that no encoder takes."""
     from aucmax.tables.cells import (
         FIRST_SECOND,
         LAST_SECOND,
@@ -199,17 +216,23 @@ def check_rows(table: Any) -> None:
     from aucmax.tables.frames import check_type
     from aucmax.tables.samples import one_batch
 
-    for field, column in zip(table.schema, one_batch(table).columns, strict=True):
+    values = np.zeros((len(table), len(table.schema)))
+    for k, (field, column) in enumerate(
+        zip(table.schema, one_batch(table).columns, strict=True)
+    ):
         check_type("data frame", field.name, field.type)
-        bad, problem = np.zeros(1, bool), "the value is not finite"
         if is_number(field.type):
-            bad = np.isinf(numbers(column).values)
+            found = numbers(column).values
+            values[:, k] = np.where(np.isnan(found), 0.0, found)
         elif is_date(field.type):
-            values, problem = seconds(column), "the date is outside the years 1 to 9999"
-            bad = (values < FIRST_SECOND) | (values > LAST_SECOND)
-        if bad.any():
-            row = int(np.argmax(bad)) + 1
-            raise ValueError(f"row {row}, column {field.name}: {problem}")
+            found = seconds(column)
+            beyond = ((found < FIRST_SECOND) | (found > LAST_SECOND)) & present
+            if beyond.any():
+                raise ValueError(
+                    f"row {int(np.argmax(beyond))}, column {field.name}: the date is "
+                    "outside the years 1 to 9999: drop such rows."
+                )
+    check_values(values, table.column_names, present)
 
 
 def fit_encoder(X: Any) -> Any:
