@@ -16,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -149,6 +150,34 @@ def test_code_blocks(page, tmp_path, monkeypatch):
             assert language == "console", f"{page.name}: a block of {language!r}"
             if wanted:
                 run_commands(code, tmp_path)
+
+
+def test_the_learner_of_contributing_learns(tmp_path, monkeypatch):
+    """The blocks of the worked example make a learner, with the imports of UniExp."""
+    source = (ROOT / "src/aucmax/online/uniexp.py").read_text(encoding="utf-8")
+    header = source.partition('"""\n\n')[2].partition("\n# Slots")[0]
+    header += (
+        "\nfrom aucmax.core.rows import entry, rowwise, stored"
+        "\nfrom aucmax.online.engine.feature_table import average_part, class_means\n"
+    )
+    found = blocks(ROOT / "CONTRIBUTING.md")
+    code = [dedent(code) for language, code, _ in found if language == "python"]
+    assert len(code) == 5
+    (tmp_path / "worked_example.py").write_text(header + "\n".join(code))
+    monkeypatch.syspath_prepend(tmp_path)
+    example = import_module("worked_example")
+    X, y = names()["X"], names()["y"]
+    model = example.BalancedLog(random_state=0).fit(X, y)
+    assert model.score(names()["X_test"], names()["y_test"]) > 0.9
+    halves = example.BalancedLog(random_state=0)
+    for part in (slice(0, 200), slice(200, None)):
+        halves.partial_fit(X[part], y[part], classes=[0, 1])
+    whole = example.BalancedLog(random_state=0).partial_fit(X, y)
+    np.testing.assert_array_equal(halves.coef_, whole.coef_)
+    table = model.state_.table
+    before = example.engine.weights(table).copy()
+    example.move_mean(table, 0, 0.1)
+    assert (example.engine.weights(table) != before).any()
 
 
 def test_titles_that_people_search_for():

@@ -1,5 +1,7 @@
 """Models trained on a cluster, compared with one machine."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -374,3 +376,25 @@ def test_online_learners_are_averaged(kind, tmp_path):
     cut = [int(np.count_nonzero(y == 0))]
     with pytest.raises(ValueError, match="No partition has rows of both classes"):
         cluster.fit(kind(), *blocks(X[order], y[order], cut))
+
+
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    """Files of one column more than X, small enough for Dask to join them."""
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
+    code = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")
+    lines = [line for line in code[0].splitlines() if "Client" not in line]
+    monkeypatch.chdir(tmp_path)
+    rng, parts = np.random.default_rng(0), []
+    for k in range(2):
+        part = pd.DataFrame(rng.normal(size=(2000, 3)), columns=list("abc"))
+        part["clicked"] = (rng.random(2000) < 1 / (1 + np.exp(2 - part.a))).astype(int)
+        part.to_parquet(f"part-{k}.parquet")
+        parts.append(part)
+    names = {}
+    with dask.config.set(scheduler="threads"):
+        exec("\n".join(lines), names)
+        assert cluster.auc(names["y"], names["scores"]) > 0.7
+    alone = pd.concat(parts)
+    model = BAM(loss="logistic").fit(alone[["a", "b", "c"]], alone["clicked"])
+    assert apart(names["model"].coef_, model.coef_) < 1e-6
+    assert (tmp_path / "ranker.aucmax").exists()

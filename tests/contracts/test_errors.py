@@ -81,7 +81,7 @@ def assert_error_locates(estimator, layout, value):
 def accepts_missing(estimator, layout, value):
     """Return True if the estimator treats this value as a missing value.
 
-    AUCStream encodes data frames that have missing values in the first chunk.
+    AUCStream accepts missing values in data frames.
     """
     if isinstance(estimator, AUCStream) and "frame" in layout:
         return np.isnan(value)

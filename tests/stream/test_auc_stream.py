@@ -1,5 +1,7 @@
 """AUCStream: members, blend, calibration, drift, nonlinear members, files."""
 
+import pickle
+import threading
 import warnings
 from operator import attrgetter
 
@@ -17,6 +19,10 @@ from aucmax import OAM, SPAM, AUCStream
 from aucmax.online.engine.feature_table import NZ, SQ, SUM
 from aucmax.stream.blocks import block_length
 from aucmax.stream.limits import limit_values
+from aucmax.stream.members import Member
+from aucmax.stream.race import Race
+from aucmax.stream.serving import ServedScores
+from aucmax.stream.stream_state import StreamState
 from aucmax.workflows.export_onnx import to_json
 from aucmax.workflows.score import Model
 from helpers.data import gaussian
@@ -350,6 +356,9 @@ def test_trees_are_on_by_default(circles):
     assert (blend.member, leader.member) == ("blend", "LightGBM")
     assert leader.weight > 0.9
     assert second.behind > 0.2
+    assert leader.behind == 0.0
+    linear = model._race.means().max() - blend.auc  # on the blocks of the blend
+    assert blend.behind == pytest.approx(second.behind + linear)
     with pytest.raises(AttributeError, match="nonlinear member"):
         _ = model.coef_
     assert model.expression() is None
@@ -426,3 +435,92 @@ def test_a_member_that_diverges_is_eliminated(tmp_path):
         out = [line.member for line in one.leaderboard_ if not line.running]
         assert out == [PLAIN]
         assert one.score(X, y) > area - 0.02
+
+
+def frozen(model):
+    """Return all that a model knows."""
+    return pickle.dumps(vars(model))
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+def test_scoring_stores_nothing(nonlinear):
+    X, y = stream(1500)
+    model = AUCStream(nonlinear=nonlinear, random_state=0)
+    start = 0
+    for size in [1, 30, 1, 1, 31, 300, 11, 900, 1]:  # before, at and after block ends
+        part = slice(start, start + size)
+        model.partial_fit(X[part], y[part], classes=[False, True])
+        before, start = frozen(model), start + size
+        scores = model.decision_function(X)
+        model.predict_proba(X[:1])
+        model.blended_score()
+        _ = model.intercept_
+        assert frozen(model) == before
+        assert_array_equal(model.decision_function(X), scores)
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+def test_scores_asked_for_at_any_moment_change_nothing(nonlinear, monkeypatch):
+    X, y = stream(3000)
+    expected = dump(streamed(X, y, size=70, nonlinear=nonlinear, random_state=0))
+    model, scored = AUCStream(nonlinear=nonlinear, random_state=0), []
+
+    def ask_in(kind, name):
+        method = getattr(kind, name)
+
+        def asked(*args):
+            result = method(*args)
+            if "_present" in vars(model):
+                scored.append(model.decision_function(X[:5]))
+            return result
+
+        monkeypatch.setattr(kind, name, asked)
+
+    for kind, names in {
+        ServedScores: ["add_block", "add_classes", "set_weights", "_update_scale"],
+        Member: ["_learn", "start_block", "score_and_learn"],
+        Race: ["add_block"],
+        StreamState: ["_publish"],
+    }.items():
+        for name in names:
+            ask_in(kind, name)
+    for start in range(0, 3000, 70):
+        part = slice(start, start + 70)
+        model.partial_fit(X[part], y[part], classes=[False, True])
+    header, arrays = dump(model)
+    assert header == expected[0]
+    for name, array in arrays.items():
+        assert_array_equal(array, expected[1][name], err_msg=name)
+    assert len(scored) > 500
+    assert np.isfinite(scored).all()
+    assert np.abs(scored).max() < 20.0
+
+
+def test_many_threads_score_while_one_learns():
+    X, y = stream(6000)
+    expected = dump(streamed(X, y, size=20, nonlinear=True, random_state=0))
+    for _ in range(3):
+        model = AUCStream(random_state=0).partial_fit(X[:20], y[:20], [False, True])
+        ended, calls, failures = threading.Event(), [], []
+
+        def serve(model=model, ended=ended, calls=calls, failures=failures):
+            try:
+                while not ended.is_set():
+                    calls.append(model.decision_function(X[:5]))
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=serve) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for start in range(20, 6000, 20):
+            part = slice(start, start + 20)
+            model.partial_fit(X[part], y[part])
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert np.isfinite(calls).all()
+        assert np.abs(calls).max() < 20.0
+        for name, array in dump(model)[1].items():
+            assert_array_equal(array, expected[1][name], err_msg=name)

@@ -1,11 +1,15 @@
 """AUCStream on data frames and lists of dictionaries."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 import aucmax
 from aucmax import AUCStream
+from aucmax.core.validation import DataWarning
 from aucmax.workflows.export_onnx import to_onnx
 from aucmax.workflows.score import Model
 
@@ -58,14 +62,239 @@ def test_fit_accepts_tables():
 
 
 def test_numbers_stay_numbers():
-    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
-    model = AUCStream().partial_fit(pandas.DataFrame(X, columns=["a", "b"]), y)
-    assert model.encoder_ is None
+    X, y = np.random.default_rng(0).normal(size=(1500, 2)), np.arange(1500) % 2
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = AUCStream(random_state=0).partial_fit(frame[:200], y[:200])
     assert model.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[["b", "a"]], y)
+    model.partial_fit(frame[200:], y[200:])
+    assert model.encoder_ is None
+    plain = AUCStream(random_state=0).partial_fit(X, y)
+    expected = plain.decision_function(X)
+    assert_array_equal(model.decision_function(frame), expected)
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        model.partial_fit(pandas.DataFrame(X, columns=["a", "b"]), y)
+        plain.partial_fit(X, y)
     assert AUCStream().partial_fit(pandas.DataFrame(X), y).encoder_ is not None
+
+
+def test_a_missing_number_may_come_at_any_time(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(1500, 2)), np.arange(1500) % 2
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    gap, known = frame[:3].copy(), frame[:3].copy()
+    gap.loc[1, "b"], known.loc[1, "b"] = np.nan, np.median(X[:1000, 1])
+    model = AUCStream(random_state=0).partial_fit(frame, y)
+    model.save(tmp_path / "model")
+    for one in (model, aucmax.load(tmp_path / "model")):
+        expected = one.decision_function(known)
+        assert_array_equal(one.decision_function(gap), expected)
+        assert_array_equal(one.decision_function(gap[1:2]), expected[1:2])
+        one.partial_fit(gap, y[:3])
+    twin = AUCStream(random_state=0).partial_fit(frame, y).partial_fit(known, y[:3])
+    assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
+
+
+def polars_frame(frame):
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame(frame.to_dict("list"), nan_to_null=True)
+
+
+def arrow_table(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+FORMS = {
+    "frame": lambda frame: frame,
+    "dicts": records,
+    "polars": polars_frame,
+    "arrow": arrow_table,
+    "numbers": lambda frame: frame[["size", "other"]],
+    "float32": lambda frame: frame[["size", "weight"]].astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_model_does_not_depend_on_chunks(form, tmp_path):
+    frame, y = table(2300)
+    frame["weight"] = np.random.default_rng(1).poisson(0.3, len(y))
+    frame["late"] = np.where(np.arange(len(y)) < 1100, 0.0, frame["size"])
+    frame["when"] = pandas.Timestamp("2024-05-06")
+    files, weight = [], np.where(np.arange(len(y)) % 10, 1.0, 0.0)
+    make = FORMS[form]
+    for sizes in ([1] * 40, [5, 995, 1], [1000], [2300]):
+        model, start = AUCStream(random_state=0), 0
+        for k, size in enumerate([*sizes, *([300] * 8)]):
+            part = slice(start, min(start + size, len(y)))
+            if part.start >= len(y):
+                break
+            rows, start = make(frame[part]), part.stop
+            model.partial_fit(rows, y[part], [False, True], weight[part])
+            if k == len(sizes):  # a model that still keeps rows, and one that does not
+                assert np.isfinite(model.decision_function(rows)).all()
+                model.save(tmp_path / "part")
+                model = aucmax.load(tmp_path / "part")
+        model.finish().save(tmp_path / "model")
+        files.append((tmp_path / "model").read_bytes())
+    assert len(set(files)) == 1
+
+
+@pytest.mark.parametrize("form", [lambda frame: frame, records], ids=["frame", "dicts"])
+def test_few_rows_make_a_model_that_continues_after_loading(form, tmp_path):
+    frame, y = table(900)
+    models = [AUCStream(random_state=0) for _ in range(3)]
+    for model, size in zip(models, (900, 300, 7), strict=True):
+        for start in range(0, 900, size):
+            part = slice(start, start + size)
+            model.partial_fit(form(frame[part]), y[part], classes=[False, True])
+            if size == 300:
+                model.decision_function(form(frame))
+    test, label = table(2000, seed=1)
+    expected = models[0].decision_function(form(test))
+    assert models[0].score(form(test), label) > 0.65
+    models[0].finish().save(tmp_path / "model")
+    models.append(aucmax.load(tmp_path / "model"))
+    models.append(pickle.loads(pickle.dumps(models[0])))
+    for model in models:
+        assert_array_equal(model.decision_function(form(test)), expected)
+        assert model.predict_proba(form(test[:1])).shape == (1, 2)
+        assert len(model.leaderboard_) == 6
+        assert model.members_.keys() == models[0].members_.keys()
+        assert model.coef_.shape == (1, len(model.members_["SPAM()"].coef_[0]))
+        assert model.refits_ == (0, 0)
+        assert np.isfinite(model.drift_.gain)
+        assert model.progressive_auc[1] > 0
+    states = []
+    for model in models:
+        model.partial_fit(form(test), label).save(tmp_path / "model")
+        states.append((tmp_path / "model").read_bytes())
+    assert len(set(states)) == 1
+
+
+def test_files_of_few_rows_are_scored_by_the_command_line_alike(tmp_path):
+    frame, y = table(300)
+    AUCStream(random_state=0).partial_fit(frame, y).save(tmp_path / "model")
+    twin, loaded = aucmax.load(tmp_path / "model"), Model.load(tmp_path / "model")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    source = loaded.open([str(tmp_path / "rows.csv")])
+    found = np.concatenate([loaded.score(batch.rows) for batch in source.batches()])
+    assert_allclose(found, twin.decision_function(frame), rtol=1e-9)
+
+
+def some(rows, start, stop):
+    arrow = hasattr(rows, "column_names")
+    return rows.slice(start, stop - start) if arrow else rows[start:stop]
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, None], ids=str)
+@pytest.mark.parametrize("form", ["frame", "dicts", "arrow"])
+@pytest.mark.filterwarnings("ignore:The stream changes")
+def test_a_number_that_starts_later_is_used(form, value):
+    rng = np.random.default_rng(0)
+    x, late = rng.normal(size=(2, 5000)).round(3)
+    y = rng.random(5000) < 1.0 / (1.0 + np.exp(2.0 - x - 2.0 * late))
+    frame = pandas.DataFrame({"x": x, "late": late, "town": "York"})
+    frame["late"] = frame["late"].astype(object if value is None else float)
+    frame.loc[: 1199 if value is not None else 899, "late"] = value
+    rows = frame.to_dict("records") if form == "dicts" else FORMS[form](frame)
+    for size in (400, 3500):
+        model = AUCStream(random_state=0)
+        for start in range(0, 3500, size):
+            stop = min(start + size, 3500)
+            model.partial_fit(some(rows, start, stop), y[start:stop], [False, True])
+        assert model.score(some(rows, 3500, 5000), y[3500:]) > 0.86
+
+
+def test_categories_that_come_later_are_learnt():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 40, 12_000)
+    town[:1500] %= 20
+    y = rng.random(12_000) < 1.0 / (1.0 + np.exp(2.0 - (town * 7 % 40) / 10.0))
+    names = np.array([f"town {k}" for k in range(40)])[town]
+    frame = pandas.DataFrame({"town": names, "state": np.where(town < 20, "a", "b")})
+    model = AUCStream(random_state=0)
+    for start in range(0, 10_000, 500):
+        part = slice(start, start + 500)
+        model.partial_fit(frame[part], y[part], classes=[False, True])
+    optimum = AUCStream(random_state=0).fit(frame[1500:10_000], y[1500:10_000])
+    best = optimum.score(frame[10_000:], y[10_000:])
+    assert model.score(frame[10_000:], y[10_000:]) > best - 0.01
+
+
+def test_columns_that_nothing_is_known_of_are_named():
+    rows = [{"a": float(i % 7), "b": None} for i in range(1000)]
+    model = AUCStream(random_state=0).partial_fit(rows[:999], np.arange(999) % 2)
+    with pytest.warns(DataWarning, match=r"without a value in the first 1,000 .*'b'"):
+        model.partial_fit(rows[999:], [1])
+    with pytest.warns(DataWarning, match="first rows of the stream lack .* 'c'"):
+        model.partial_fit([{"a": 1.0, "c": 3}], [1])
+
+
+def test_types_may_change_in_the_first_rows():
+    values = [1, 2.0, "x", True, None, "2"]
+    rows = [{"a": values[i % 6] if i > 500 else i % 3, "b": i % 5} for i in range(1200)]
+    y, found = np.arange(1200) % 2, []
+    for size in (1, 3, 501, 1200):
+        model = AUCStream(random_state=0)
+        for start in range(0, 1200, size):
+            part = slice(start, start + size)
+            model.partial_fit(rows[part], y[part], classes=[0, 1])
+        found.append(model.decision_function(rows))
+    for scores in found[1:]:
+        assert_array_equal(scores, found[0])
+
+
+def test_a_refused_chunk_does_not_matter():
+    frame, y = table(1500)
+    model, twin = AUCStream(random_state=0), AUCStream(random_state=0)
+    twin.partial_fit(frame, y)
+    for start in range(0, 1500, 300):
+        part = slice(start, start + 300)
+        bad = frame[part].copy()
+        bad.iloc[7, 0] = np.inf
+        with pytest.raises(ValueError, match=r"infinity at row 7|row 8, column size"):
+            model.partial_fit(bad, y[part], classes=[False, True])
+        if start:
+            with pytest.raises(ValueError, match="no column"):
+                model.partial_fit(frame[part][["size", "other"]], y[part])
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            model.partial_fit(frame[part], y[:299], classes=[False, True])
+        model.partial_fit(frame[part], y[part], classes=[False, True])
+    assert_array_equal(model.decision_function(frame), twin.decision_function(frame))
+
+
+def test_rows_that_cannot_be_kept_are_refused():
+    frame, y = table(100)
+    model = AUCStream().partial_fit(frame, y)
+    with pytest.raises(ValueError, match="this stream began with tables"):
+        model.partial_fit(frame[["size"]].to_numpy(), y)
+    with pytest.raises(ValueError, match=r"one dictionary.* pass \[X\]"):
+        model.partial_fit({"size": 1.0, "town": "York"}, [True])
+    with pytest.raises(ValueError, match="one dictionary"):
+        model.predict({"size": 1.0, "town": "York"})
+    none = AUCStream().partial_fit(frame, y, sample_weight=np.zeros(100))
+    with pytest.raises(NotFittedError):
+        none.predict(frame)
+
+
+@pytest.mark.parametrize("damage", ["bytes", "short", "weights", "seed", "numbers"])
+def test_damaged_first_rows_are_refused(damage):
+    frame, y = table(100)
+    state = AUCStream(random_state=0).partial_fit(frame, y).state()
+    rows = state.arrays["first.rows"].copy()
+    if damage == "bytes":
+        rows[3::7] ^= 0x55AA55
+    if damage == "short":
+        rows = rows[: len(rows) // 2]
+    state.arrays["first.rows"] = rows
+    if damage == "weights":
+        state.arrays["first.signed"] = np.ones(99)
+    if damage == "seed":
+        state.header["first"]["seed"] = 2**70
+    if damage == "numbers":
+        state.header["first"]["numeric"] = "object"
+    with pytest.raises(ValueError, match=r"first rows|random seed"):
+        AUCStream.from_state(state)
 
 
 def test_unknown_categories_and_keys_are_accepted():

@@ -56,7 +56,7 @@ def test_numbers_with_other_values(values, kind, tmp_path):
 def test_malformed_cells_of_a_frame_are_missing():
     frame = pd.DataFrame({"c": numbers_with({3: "1.2o3"}), "d": ["u", "v"] * (N // 2)})
     encoder = TableEncoder.fit(frame)
-    with pytest.warns(DataWarning, match="1 in 'c'"):
+    with pytest.warns(DataWarning, match="as missing, in 'c'"):
         X = encoder.transform(frame).toarray()
     plain = TableEncoder.fit(frame.assign(c=numbers_with({3: None})))
     assert X[3, 0] == pytest.approx(np.median([k % 37 + 0.5 for k in range(N)]), abs=1)
@@ -70,7 +70,7 @@ def test_a_blend_learns_from_a_table_with_codes_and_malformed_cells():
     frame = pd.DataFrame({"diag": codes, "x": numbers_with({7: "n.a"})})
     y = (codes == "V27") | (rng.random(N) < 0.1)
     model = aucmax.AUCClassifier([aucmax.BAM()], cv=3, random_state=0)
-    with pytest.warns(DataWarning, match="1 in 'x'"):
+    with pytest.warns(DataWarning, match="as missing, in 'x'"):
         model.fit(frame, y)
     assert model.score(frame.assign(x=1.0), y) > 0.8
     assert {one.name: one.kind for one in model.columns_}["diag"] == "categorical"

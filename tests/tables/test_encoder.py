@@ -232,7 +232,7 @@ def test_codes_keep_missing_values_and_categories():
     known = np.arange(n) != 5
     assert shops[X[known, 7].astype(int)].tolist() == frame.shop[known].tolist()
     assert np.isnan(X[5, 7])
-    with pytest.warns(UserWarning, match="'kind' in 1 row"):
+    with pytest.warns(UserWarning, match=r"or are new: 'kind'\."):
         other = encoder.transform(frame[:1].assign(kind="green", shop="new"))
     assert other[0, 6:].tolist() == [2.0, 90.0]
 
@@ -253,3 +253,15 @@ def test_one_hot_features_know_their_category(encode):
     assert found == expected
     assert len(found) == encoder.n_features
     assert (max(found) == 1) == (encode in ("auto", "onehot"))
+
+
+def test_warnings_of_many_requests_are_alike():
+    frame = pa.table({"kind": ["a", "b"] * 40, "size": ["1.5", "2.25"] * 40})
+    encoder, texts = TableEncoder.fit(frame), []
+    for count in (1, 3):
+        rows = {"kind": ["new"] * count, "size": ["wrong"] * count}
+        with pytest.warns(UserWarning, match=r"or are new: 'kind'\.") as warned:
+            encoder.transform(pa.table(rows))
+        texts.append([str(one.message) for one in warned])
+    assert len(texts[0]) == 2
+    assert texts[0] == texts[1]

@@ -224,6 +224,12 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         check_structure(X)
         refuse_mask(y, "y")
         X, y = validate_data(self, X, y, reset=reset, **MATRIX)
+        return X, self._signed(y, sample_weight, reset, classes)
+
+    def _signed(
+        self, y: NDArray[Any], sample_weight: Any, reset: bool, classes: Any
+    ) -> Float:
+        """Return the signed weights of validated labels."""
         weight = None if sample_weight is None else row_weights(sample_weight, len(y))
         if reset:
             self.classes_ = two_classes(y, classes)
@@ -234,7 +240,7 @@ class Ranker(StoredEstimator, ClassifierMixin, BaseEstimator):
         signed -= 1.0
         if weight is not None:
             signed *= weight
-        return X, signed
+        return signed
 
     def _positive(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which labels are positive; raise an error for an unknown label."""

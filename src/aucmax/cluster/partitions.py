@@ -85,7 +85,10 @@ def partitions_of(data: Any, name: str) -> list[Any]:
         if data.numblocks[1] > 1:
             data = data.rechunk({1: -1})  # a block has whole rows
         return list(data.to_delayed().ravel())
-    return list(np.ravel(np.asarray(data.to_delayed(), dtype=object)))
+    # Dask's full optimisation would join small partitions of y, but not those of X.
+    data = data.simplify() if hasattr(data, "simplify") else data
+    parts = data.to_delayed(optimize_graph=False)
+    return list(np.ravel(np.asarray(parts, dtype=object)))
 
 
 def lengths_of(X: Any) -> tuple[int, ...] | None:

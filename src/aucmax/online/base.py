@@ -160,6 +160,12 @@ class OnlineAUC(PartialFit, LinearRanker):
     def set_weights(self, state: Any, look: bool = True) -> None:
         """Set the fitted attributes; raise an error if the weights have diverged."""
         self.state_ = state
+        coef, intercept = self.checked_weights(state, look)
+        self.coef_ = coef[np.newaxis]
+        self.intercept_ = np.array([intercept])
+
+    def checked_weights(self, state: Any, look: bool) -> tuple[Float, float]:
+        """Return weights and intercept; raise an error if they have diverged."""
         name = type(self).__name__
         coef, intercept = self._weights(state)
         problem = ""
@@ -186,8 +192,7 @@ class OnlineAUC(PartialFit, LinearRanker):
                 "such as a missing-value marker. Replace or drop such values and start "
                 "again, or use AUCStream, which limits them."
             )
-        self.coef_ = coef[np.newaxis]
-        self.intercept_ = np.array([intercept])
+        return coef, intercept
 
 
 class BatchAUC(LinearRanker):

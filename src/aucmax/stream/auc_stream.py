@@ -11,28 +11,49 @@ result is therefore bit for bit the same for every division of the stream into c
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import _fit_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_X_y, validate_data
 
 from aucmax.base.expression import ScoreExpression
 from aucmax.base.ranker import generator, same_classes
 from aucmax.blend.table_input import label_task
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.core.threads import in_threads
+from aucmax.core.user_warning import warn_user
+from aucmax.core.validation import MATRIX, DataWarning
 from aucmax.online.base import DivergenceError, visits
 from aucmax.stream.blended_score import BlendedScore
-from aucmax.stream.blocks import MAX_LENGTH, block_aucs, block_length
+from aucmax.stream.blocks import MAX_LENGTH, MIN_LENGTH, block_aucs, block_length
 from aucmax.stream.drift import Drift
 from aucmax.stream.leaderboard import StreamLeaderboardEntry, leaderboard
 from aucmax.stream.limits import limit_values
-from aucmax.stream.stream_state import StreamState
-from aucmax.stream.table_chunks import as_frame, fit_encoder, is_records, is_table
+from aucmax.stream.stream_state import Cached, StreamState
+from aucmax.stream.table_chunks import (
+    FIRST_ROWS,
+    FirstRows,
+    are_numbers,
+    as_frame,
+    as_table,
+    check_rows,
+    column_names,
+    filled,
+    fit_encoder,
+    fit_to_first_rows,
+    has_columns,
+    is_numeric_frame,
+    is_table,
+    rows_from,
+)
 from aucmax.tables.positive_class import check_positive
 
 _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thread
@@ -124,6 +145,12 @@ class AUCStream(StreamState):
     refitted in a second thread whenever the rows have grown by half (doubled, once the
     reservoir is full); the result does not depend on the timing.
 
+    Threads: ``decision_function``, ``predict``, ``predict_proba`` and
+    ``blended_score`` may be called in any threads while one thread learns. They store
+    nothing that is learnt from, and use the scores at the start of the block until the
+    call of ``partial_fit`` ends. Call everything else, such as ``save`` or
+    ``leaderboard_``, while no thread learns.
+
     Standard errors assume that blocks of rows are independent given the rows before
     them (progressive validation). :mod:`aucmax.stream.race` has the formulas and the
     error rate of eliminations.
@@ -180,8 +207,9 @@ class AUCStream(StreamState):
         self
             The fitted estimator.
         """
-        self._category = None
-        X = self._encoded(X, first=True)
+        self._category = self._first = self._fill = self.recipe_ = None
+        self.encoder_ = fit_encoder(X) if is_table(X) else None
+        X = self._encoded(X)
         rows, signed = self._rows(X, y, sample_weight, reset=True)
         self._describe_table()
         self._require_both(signed)
@@ -207,8 +235,9 @@ class AUCStream(StreamState):
     ) -> Self:
         """Learn the next rows of a stream, once each, in the given order.
 
-        The division of a stream into chunks does not change the result. If rows are
-        tables, the first chunk fixes the columns and the categories.
+        The division of a stream into chunks does not change the result. The encoder of
+        tables is fitted to their first 1000 rows (with weight), whatever the chunks;
+        with fewer rows, scores are those of a model of the rows so far.
 
         Parameters
         ----------
@@ -229,24 +258,133 @@ class AUCStream(StreamState):
             The estimator.
         """
         first = "_race" not in vars(self)
-        X = self._encoded(X, first)
+        if first and (self._first is not None or has_columns(X)):
+            return self._keep(X, y, classes, sample_weight)
+        X = self._encoded(X)
         rows, signed = self._rows(X, y, sample_weight, reset=first, classes=classes)
         if first:
-            self._describe_table()
             check_positive(self.classes_, 0.0)  # class shares are not known yet
             self._start(generator(self.random_state).randint(2**31 - 1))
         elif classes is not None:
             same_classes(self.classes_, classes)
         return self._learn(rows, signed)
 
-    def _encoded(self, X: Any, first: bool) -> Any:
-        """Return a table as numeric rows, and anything else unchanged."""
+    def _keep(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """Keep rows of tables; learn them if there are enough to fit the encoder."""
+        if not has_columns(X):
+            raise ValueError(
+                f"X is {type(X).__name__}, but this stream began with tables: pass a "
+                f"data frame or a list of dictionaries in its first {FIRST_ROWS:,} "
+                "rows."
+            )
+        first, kept = self._first is None, self._first or FirstRows.of(X)
+        table = as_table(X, kept.names)
+        if absent := sorted({*kept.names} - {*table.column_names}):
+            raise ValueError(
+                f"data frame has no column {absent[0]!r}, which the rows before have."
+            )
+        _, labels = check_X_y(np.zeros((len(table), 1)), y)
+        if kept.numeric is not None and not are_numbers(table):
+            raise ValueError("X must have numbers only, as the rows before.")
+        if is_numeric_frame(X) and (first or kept.numeric):
+            validate_data(self, X, skip_check_array=True, reset=first)
+        signed = self._signed(labels, sample_weight, first, classes)
         if first:
-            self.recipe_ = None
-            self.encoder_ = fit_encoder(X) if is_table(X) else None
-        if self.encoder_ is None or not (is_records(X) or hasattr(X, "columns")):
-            return X
-        return self.encoder_.transform(self._as_frame(X), warn_unknown=False)
+            check_positive(self.classes_, 0.0)  # class shares are not known yet
+            seed = int(generator(self.random_state).randint(2**31 - 1))
+            kept, self._cached = kept._replace(seed=seed), Cached()
+        elif classes is not None:
+            same_classes(self.classes_, classes)
+        present = np.flatnonzero(signed)
+        check_rows(table, signed != 0.0)
+        some = present[: FIRST_ROWS - len(kept.signed)]
+        kept = kept.added(table.take(some), signed[some])
+        if len(kept.signed) < FIRST_ROWS:
+            self._first = kept
+        else:
+            start = int(some[-1]) + 1
+            rest = rows_from(X, start), labels[start:], np.abs(signed[start:])
+            self._learn_first(kept, rest if start < len(labels) else None, warn=True)
+        return self
+
+    def _learn_first(
+        self, kept: FirstRows, rest: Any = None, warn: bool = False
+    ) -> None:
+        """Fit the encoder to the first rows of tables; learn them, then the rest."""
+        rows = kept.numbers()
+        rows = None if rows is None or np.isnan(rows).any() else rows
+        self.encoder_ = self.recipe_ = None
+        self._fill = None if rows is None else np.median(np.float64(rows), axis=0)
+        if rows is None:
+            table, numeric = kept.table(), kept.numeric is not None
+            self.encoder_ = fit_to_first_rows(table, numeric, warn)
+            self._describe_table()
+            rows = self.encoder_.transform(table, warn_unknown=False)
+            rows = validate_data(self, rows, reset=True, **MATRIX)
+        self.n_features_in_ = int(rows.shape[1])
+        parts = [(rows, kept.signed)]
+        if rest is not None:
+            X, y, weight = rest
+            parts.append(self._rows(self._encoded(X), y, weight, reset=False))
+        self._start(kept.seed)
+        try:
+            for rows, signed in parts:
+                self._learn(rows, signed)
+        finally:
+            self._first = None
+
+    def _now(self) -> Self:
+        """Return this model or, before the encoder is fitted, one of the kept rows."""
+        kept = self._first
+        if kept is None:
+            return self
+        cached = self._cached
+        known = cached.preview
+        if known is None or known[0] is not kept:
+            known = cached.preview = self._with_preview(kept, known and known[2])
+        model: Self = known[1]
+        return model
+
+    def _with_preview(
+        self, kept: FirstRows, base: Self | None
+    ) -> tuple[FirstRows, Self, Self]:
+        """Return kept rows, a model of them, and one of all but the last few rows.
+
+        The latter serves for ``MIN_LENGTH`` rows: ends of blocks take time.
+        """
+        n = len(kept.signed)
+        if not n:
+            raise NotFittedError("No row with a weight above zero was learnt yet.")
+        start = n - n % MIN_LENGTH or n
+        if base is None or base._race.n_rows + base._n_pending != start:
+            base = type(self)(**self.get_params(deep=False))
+            names = ("classes_", "feature_names_in_")
+            base.__dict__ |= {k: v for k, v in vars(self).items() if k in names}
+            base._learn_first(kept.part(0, start))
+        model = base
+        if start < n:
+            model, rest = deepcopy(base), kept.part(start, n)
+            if model.encoder_ is None:
+                found = rest.numbers()
+                rows = np.where(np.isnan(found), model._fill, found)
+            else:
+                rows = model.encoder_.transform(rest.table(), warn_unknown=False)
+            model._learn(rows, rest.signed)
+        return kept, model, base
+
+    def _encoded(self, X: Any) -> Any:
+        """Return a table as numeric rows, and anything else unchanged."""
+        rows = self._as_frame(X)
+        if self.encoder_ is None or not hasattr(rows, "columns"):
+            return rows
+        known = self.encoder_.schema.columns
+        if new := [n for n in column_names(rows) if n not in known]:
+            warn_user(
+                f"Columns that the first rows of the stream lack are not used: "
+                f"{', '.join(map(repr, new))}.",
+                DataWarning,
+            )
+        return self.encoder_.transform(rows, warn_unknown=False)
 
     def set_categories(self, category: NDArray[np.int64]) -> None:
         """Set which features are the one-hot features of a categorical column.
@@ -259,11 +397,13 @@ class AUCStream(StreamState):
         category : ndarray of shape (n_features,)
             Number of the column of each one-hot feature; -1 for other features.
         """
-        if "_race" in vars(self):
+        if "_race" in vars(self) or self._first is not None:
             raise ValueError("set_categories must be called before the first row.")
         self._category = np.asarray(category)
 
     def _as_frame(self, X: Any) -> Any:
+        if self._fill is not None:
+            return filled(X, self._fill)
         if self.encoder_ is None:
             return X
         return as_frame(X, list(self.encoder_.schema.columns))
@@ -288,6 +428,9 @@ class AUCStream(StreamState):
         ndarray of shape (n_samples,)
             Scores; a score above zero means a probability of ``classes_[1]`` above 0.5.
         """
+        now = self._now()
+        if now is not self:
+            return now.decision_function(X)
         return super().decision_function(self._as_frame(X))
 
     def predict_proba(self, X: ArrayLike) -> Float:
@@ -307,18 +450,35 @@ class AUCStream(StreamState):
         score = self.decision_function(X)
         return np.column_stack([expit(-score), expit(score)])
 
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``path``; see :func:`aucmax.load`.
+
+        The file has the whole state, so that a loaded model continues training as if it
+        had never been saved. The file is written completely or not at all. Do not call
+        this while another thread learns.
+        """
+        if self._first is not None:
+            self.recipe_ = self._now().recipe_
+        super().save(path)
+
+    @property
+    def row_width(self) -> int:
+        """Number of features of a row that a reader of files makes."""
+        return self._now().n_features_in_
+
     @property
     def leaderboard_(self) -> list[StreamLeaderboardEntry]:
         """Results of the members, leader first."""
-        names = [member.name for member in self._all_members]
-        weights = self._served.weights
-        share = 0.0 if self._trees is None else float(weights[-1])
-        return leaderboard(names, self._race, self._blend, self._trees, share)
+        now = self._now()
+        names = [member.name for member in now._all_members]
+        weights = now._served.weights
+        share = 0.0 if now._trees is None else float(weights[-1])
+        return leaderboard(names, now._race, now._blend, now._trees, share)
 
     @property
     def members_(self) -> dict[str, Any]:
         """The running linear learners, by name."""
-        running = self._running()
+        running = self._now()._running()
         for member in running:
             member.weights()
         return {member.name: member.learner for member in running}
@@ -326,12 +486,13 @@ class AUCStream(StreamState):
     @property
     def drift_(self) -> Drift:
         """Gain in AUC of the latest weights over the averaged ones."""
-        return self._drift.estimate(self._race.n_rows, self.n_features_in_)
+        now = self._now()
+        return now._drift.estimate(now._race.n_rows, now.n_features_in_)
 
     @property
     def refits_(self) -> tuple[int, int]:
         """Number of refits of the trees, and rows of the stream at the last start."""
-        trees = self._trees
+        trees = self._now()._trees
         return (0, 0) if trees is None else (trees.refits, int(trees.last_refit))
 
     @property
@@ -343,7 +504,7 @@ class AUCStream(StreamState):
                 "coef_ is not available: a nonlinear member has a weight in the blend. "
                 "Use nonlinear=False for a linear model."
             )
-        return score.w[np.newaxis]
+        return score.w[np.newaxis].copy()
 
     @property
     def intercept_(self) -> Float:
@@ -352,16 +513,18 @@ class AUCStream(StreamState):
 
     def _learn(self, X: Any, signed: Float) -> Self:
         """Learn validated rows; blocks may begin and end anywhere in them."""
-        X = limit_values(X, self._largest, self._race.n_rows + self._n_pending)
-        rows, start = as_rows(X), 0
-        while start < len(signed):
-            length = self._block_length()
-            stop = min(start + length - self._n_pending, len(signed))
-            piece = X[start:stop] if self._uses_matrix else X  # copies sparse rows
-            self._learn_piece(piece, cut_rows(rows, start, stop), signed[start:stop])
-            if self._n_pending == length:
-                self._end_block()
-            start = stop
+        with self._changing():
+            X = limit_values(X, self._largest, self._race.n_rows + self._n_pending)
+            rows, start = as_rows(X), 0
+            while start < len(signed):
+                length = self._block_length()
+                stop = min(start + length - self._n_pending, len(signed))
+                piece = X[start:stop] if self._uses_matrix else X  # copies sparse rows
+                some = cut_rows(rows, start, stop)
+                self._learn_piece(piece, some, signed[start:stop])
+                if self._n_pending == length:
+                    self._end_block()
+                start = stop
         return self
 
     def _block_length(self) -> int:
@@ -430,6 +593,7 @@ class AUCStream(StreamState):
         else:
             self._trees.end_block(race.n_rows, len(signed), self.tolerance)
             self._served.set_share_of_last(race.weights(), self._trees.share)
+        self._publish()
 
     def _compare_trees(self, scores: Float, signed: Float) -> None:
         """Compare the trees with the linear members on a finished block."""
@@ -444,8 +608,10 @@ class AUCStream(StreamState):
 
         ``fit`` and ``aucmax train`` do this at the end. Training can continue.
         """
-        if self._trees is not None:
-            self._trees.finish(self._race.n_rows + self._n_pending)
+        if self._first is None and self._trees is not None:
+            with self._changing():
+                self._trees.finish(self._race.n_rows + self._n_pending)
+                self._publish()
         return self
 
     @property
@@ -455,13 +621,24 @@ class AUCStream(StreamState):
         Every row is scored by the model at the start of its block, before it is learnt.
         Scores of all blocks are compared, by a histogram.
         """
-        return self._served.progressive_auc()
+        return self._now()._served.progressive_auc()
 
     def blended_score(self) -> BlendedScore:
-        """Return the present score, which later training does not change."""
-        trees = None if self._trees is None else self._trees.scorer()
-        members, served = self._all_members, self._served
-        return BlendedScore.of(members, served, self.n_features_in_, trees)
+        """Return the present score, which later training does not change.
+
+        While another thread learns, it is the score at the start of the block.
+        """
+        if (now := self._now()) is not self:
+            return now.blended_score()
+        changes, last = self._changes, self._cached.score
+        if last is not None and last[0] == changes:
+            return last[1]
+        if changes % 2 == 0:
+            score = BlendedScore.of(self._present, True)
+            if self._changes == changes:  # else rows were learnt meanwhile
+                self._cached.score = changes, score
+                return score
+        return BlendedScore.of(self._present, False)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of validated rows."""

@@ -8,8 +8,21 @@ import numpy as np
 from aucmax.base.ranker import product
 from aucmax.core.rows import Float
 from aucmax.stream.members import MappedMember, Member
-from aucmax.stream.serving import ServedScores
 from aucmax.stream.tree_columns import TreeScore
+
+
+class Blend(NamedTuple):
+    """All of a blend that changes between blocks only; replaced, never changed.
+
+    Other threads score by it while the members learn.
+    """
+
+    line: tuple[float, float]  # slope and intercept of the calibration
+    factors: Float  # weight over scale of each score; the last may be that of trees
+    members: Sequence[Member]
+    starts: list[tuple[Float, float]]  # weights at the start of the block
+    n_features: int
+    trees: TreeScore | None
 
 
 class BlendedScore(NamedTuple):
@@ -25,24 +38,18 @@ class BlendedScore(NamedTuple):
     tree_weight: float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        members: Sequence[Member],
-        served: ServedScores,
-        n_features: int,
-        trees: TreeScore | None,
-    ) -> Self:
-        """Return the present score of the blend, as calibrated log-odds.
+    def of(cls, blend: Blend, present: bool) -> Self:
+        """Return the score of the blend, as calibrated log-odds.
 
-        If there are more scores than members, the last one is that of the trees.
+        It is that of the present weights, or of those at the start of the block.
         """
-        slope, intercept = served.calibration()
-        w, mapped = np.zeros(n_features), []
-        factors = slope * served.weights / served.scale
-        for factor, member in zip(factors[: len(members)], members, strict=True):
+        intercept, members, trees = blend.line[1], blend.members, blend.trees
+        w, mapped = np.zeros(blend.n_features), []
+        factors = blend.factors
+        for k, (factor, member) in enumerate(zip(factors, members, strict=False)):
             if factor == 0.0:
                 continue
-            weights, offset = member.weights()
+            weights, offset = member.present_weights() if present else blend.starts[k]
             intercept += factor * offset
             if isinstance(member, MappedMember):
                 mapped.append((member.learner.current()[0], factor * weights))

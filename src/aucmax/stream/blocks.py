@@ -6,7 +6,7 @@ from aucmax.core.rows import Float
 from aucmax.metrics.inputs import Classes, area
 
 MAX_LENGTH = 65_536  # rows
-_MIN_LENGTH = 32
+MIN_LENGTH = 32
 _SHARE = 16  # a block has 1/16 of the rows before it, rounded down to a power of two …
 _FEATURES_PER_ROW = 1024  # … and at least a row per so many features: it costs O(d)
 
@@ -16,7 +16,7 @@ def block_length(rows: float, half_life: float | None, n_features: int) -> int:
     if half_life is not None:
         rows = min(rows, half_life)
     length = 1 << max(int(rows / _SHARE).bit_length() - 1, 0)
-    return min(max(length, _MIN_LENGTH, n_features // _FEATURES_PER_ROW), MAX_LENGTH)
+    return min(max(length, MIN_LENGTH, n_features // _FEATURES_PER_ROW), MAX_LENGTH)
 
 
 def class_weights(signed: Float) -> Float:

@@ -32,7 +32,7 @@ def leaderboard(
 
     ``share`` is the weight of the trees. The blend is compared with the best linear
     member. Trees are compared with the blend of the linear members, on the blocks since
-    the first refit; if they are better, all linear members are behind by as much more.
+    the first refit; if they are better, all other lines are behind by as much more.
     """
     columns = (
         race.rows_seen().astype(int),
@@ -50,7 +50,8 @@ def leaderboard(
     if not blend.totals[0]:  # a model of version 0.1.0 that has not learnt since
         return entries
     auc, se = float(blend.means()[0]), float(blend.errors()[0])
-    behind = float(race.means()[race.running].max()) - auc
+    best = min(e.behind for e in entries if e.running and e.member != NAME)
+    behind = best + float(race.means()[race.running].max()) - auc
     own = int(blend.at[0]), auc, se, behind, 1.0, True
     return [StreamLeaderboardEntry(BLEND, *own), *entries]
 

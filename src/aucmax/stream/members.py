@@ -1,5 +1,6 @@
 """Members of a race: learners, with their weights at the start of a block."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,24 @@ class Member:
             return self.block_start[:-1], float(self.block_start[-1])
         return self.learner.coef_[0], float(self.learner.intercept_[0])
 
+    def present_weights(self) -> tuple[Float, float]:
+        """Return the present weights and intercept, and store nothing."""
+        learner = self.learner
+        if not self._new_values and "coef_" in vars(learner):
+            return learner.coef_[0], float(learner.intercept_[0])
+        if learner.resumable:
+            check_all = self._new_values >= learner.n_features_in_
+            with suppress(DivergenceError):
+                return learner.checked_weights(learner.state_, check_all)
+        return self.at_block_start(learner.n_features_in_)
+
+    def at_block_start(self, n_features: int) -> tuple[Float, float]:
+        """Return weights and intercept at the start of the block, at first zero."""
+        start = self.block_start  # another thread may replace it
+        if not len(start):
+            return np.zeros(n_features), 0.0
+        return start[:-1], float(start[-1])
+
     def fade(self, share: float) -> None:
         """Multiply the weight of all rows by ``share``, to the forgetting rate."""
         self.learner.fade(share**self.forgetting_rate)
@@ -120,6 +139,10 @@ class MappedMember(Member):
         """Return the weights of the mapped features, and the intercept."""
         learner = self.learner.current()[1]
         return learner.coef_[0], float(learner.intercept_[0])
+
+    def present_weights(self) -> tuple[Float, float]:
+        """Return the present weights of the mapped features, and the intercept."""
+        return self.weights()
 
     def resize(self, n_features: int) -> None:
         """Change the number of features of the rows."""

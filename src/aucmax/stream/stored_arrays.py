@@ -23,6 +23,7 @@ def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
     shapes = {name: array.shape for name, array in new.items()}
     shapes |= {name: (count, *arrays[name].shape[1:2]) for name in ("pos", "neg")}
     shapes |= {"recency": (6,), "most": (n_features,), "signed": (length,)}
+    shapes |= {"fill": (n_features,)} if "fill" in arrays else {}
     shapes |= {"scored": (count + 1, length)}
     shapes |= {"last": (n_features if arrays["last"].size else 0,)}
     for name, shape in shapes.items():

@@ -1,5 +1,7 @@
 """State of AUCStream: members, race, unfinished block; storage in model files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -8,16 +10,33 @@ from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
 from aucmax.storage.estimator import below, restore
 from aucmax.storage.storable import Spec, State, check_arrays
+from aucmax.stream.blended_score import Blend, BlendedScore
 from aucmax.stream.candidates import candidates
 from aucmax.stream.drift import DriftMonitor
 from aucmax.stream.members import Member, resized
 from aucmax.stream.race import Race
 from aucmax.stream.serving import ServedScores
 from aucmax.stream.stored_arrays import Arrays, checked_arrays
+from aucmax.stream.table_chunks import FirstRows
 from aucmax.stream.tree_columns import Ints, TreeColumns
 from aucmax.stream.tree_member import TreeMember
 
 _ANY = Spec(finite=False)  # checked by checked_arrays
+
+
+class Cached:
+    """What scoring computes and uses again; nothing is learnt from it.
+
+    Copies of a model begin without it.
+    """
+
+    def __init__(self) -> None:
+        self.score: tuple[int, BlendedScore] | None = None  # and the changes before
+        # The kept rows of tables, a model of these, and one of all but a few of them.
+        self.preview: tuple[FirstRows, Any, Any] | None = None
+
+    def __reduce__(self) -> Any:
+        return Cached, ()
 
 
 class StreamState(Ranker):
@@ -41,6 +60,17 @@ class StreamState(Ranker):
     # drift monitor, and signed weights (m,), in pieces; number of rows.
     _pending: list[tuple[Float, Float]]
     _n_pending: int
+    _present: Blend  # set at the end of each block
+    _changes: int  # odd while rows are learnt
+    _cached: "Cached"
+    # Of tables: rows before the encoder is fitted; medians for missing numbers in data
+    # frames of numbers, which need no encoder.
+    _first: FirstRows | None = None
+    _fill: Float | None = None
+
+    def _now(self) -> Self:
+        """Return the model to score by."""
+        raise NotImplementedError
 
     def _start(self, seed: int, fourier: bool = False) -> None:
         """Start all members and the race.
@@ -70,6 +100,29 @@ class StreamState(Ranker):
         self._drift = DriftMonitor(members[0].learner)
         self._largest = np.zeros(self.n_features_in_)
         self._pending, self._n_pending = [], 0
+        self._changes, self._cached = 0, Cached()
+        self._publish()
+
+    def _publish(self) -> None:
+        """Set the blend that other threads score by from now on."""
+        line, served = self._served.calibration(), self._served
+        self._present = Blend(
+            line,
+            line[0] * served.weights / served.scale,
+            self._all_members,
+            [m.at_block_start(self.n_features_in_) for m in self._all_members],
+            self.n_features_in_,
+            None if self._trees is None else self._trees.scorer(),
+        )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Count as a change; until its end, other threads use the published blend."""
+        self._changes += 1
+        try:
+            yield
+        finally:
+            self._changes += 1
 
     @property
     def _n_scores(self) -> int:
@@ -94,18 +147,27 @@ class StreamState(Ranker):
 
     def resize(self, n_features: int) -> None:
         """Change the number of features; new features have weight zero."""
-        for member in self._running():
-            member.resize(n_features)
-        self._drift.resize(n_features)
-        if self._trees is not None:
-            self._trees.resize(n_features)
-            if not self._trees.active:
-                self._served.set_share_of_last(self._race.weights(), 0.0)
-        self._largest = resized(self._largest, n_features)
-        self.n_features_in_ = n_features
+        with self._changing():
+            for member in self._running():
+                member.resize(n_features)
+            self._drift.resize(n_features)
+            if self._trees is not None:
+                self._trees.resize(n_features)
+                if not self._trees.active:
+                    self._served.set_share_of_last(self._race.weights(), 0.0)
+            self._largest = resized(self._largest, n_features)
+            self.n_features_in_ = n_features
+            self._publish()
 
     def state(self) -> State:
         """Return the state of the running members and of the race."""
+        if self._first is not None:
+            kept, header = self._first, self._now().state().header
+            numeric = None if kept.numeric is None else np.dtype(kept.numeric).name
+            names = "feature_names_in_" in vars(self)
+            header["first"] = {"seed": kept.seed, "numeric": numeric, "names": names}
+            first = {f"first.{name}": a for name, a in kept.arrays().items()}
+            return State(header, first, {})
         state = super().state()
         scores, signed = self._unfinished_block()
         own = {
@@ -118,6 +180,8 @@ class StreamState(Ranker):
             "recency": self._drift.sums,
             "last": self._drift.w,
         }
+        if self._fill is not None:
+            own["fill"] = self._fill
         own |= {f"blend.{name}": a for name, a in self._blend.arrays().items()}
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         if self._trees is not None:
@@ -132,6 +196,15 @@ class StreamState(Ranker):
     def from_state(cls, state: State) -> Self:
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
+        if "first" in state.header:
+            about, arrays = state.header["first"], below("first", state.arrays)
+            estimator._first = kept = FirstRows.restored(about, arrays)
+            estimator._cached = Cached()
+            if about["names"]:
+                names = kept.tables[0].column_names
+                estimator.feature_names_in_ = np.array(names, dtype=object)
+                estimator.n_features_in_ = len(names)
+            return estimator
         learners = {name: restore(child) for name, child in state.children.items()}
         own = below("own", state.arrays)
         own = check_arrays(own, dict.fromkeys(own, _ANY), 1)
@@ -162,8 +235,9 @@ class StreamState(Ranker):
             member.check(self.n_features_in_)
         arrays = checked_arrays(arrays, self._n_scores, self.n_features_in_)
         self._served = ServedScores.restored(arrays)
-        self._largest = arrays["most"]
+        self._largest, self._fill = arrays["most"], arrays.get("fill")
         self._pending = [(arrays["scored"], arrays["signed"])]
         self._n_pending = len(arrays["signed"])
         first = self._all_members[0].learner
         self._drift = DriftMonitor(first, arrays["last"], arrays["recency"])
+        self._publish()

@@ -146,7 +146,7 @@ class TableEncoder:
             malformed += faults.malformed
             unknown += faults.unknown
         if warn_unknown:
-            warn_of_unknown(unknown)
+            warn_of_unknown(unknown, counted=False)
         _warn_of_malformed(malformed)
         if not parts:
             return np.zeros((0, self.n_features), self.dtype)
@@ -410,12 +410,15 @@ class TableEncoder:
         return Hashed(np.append(found, missing), np.append(signs, 1))
 
 
-def warn_of_unknown(unknown: Counter[str]) -> None:
-    """Warn about unknown categories; ``unknown`` counts rows by column."""
+def warn_of_unknown(unknown: Counter[str], counted: bool = True) -> None:
+    """Warn about unknown categories; ``unknown`` counts rows by column.
+
+    Without the counts, Python shows the warning of many chunks once.
+    """
     if not unknown:
         return
     counts = ", ".join(
-        f"{name!r} in {count:,} row" + ("s" if count > 1 else "")
+        f"{name!r}" + (f" in {count:,} row{'s' * (count > 1)}" if counted else "")
         for name, count in sorted(unknown.items())
     )
     warn_user(
@@ -428,11 +431,9 @@ def warn_of_unknown(unknown: Counter[str]) -> None:
 def _warn_of_malformed(malformed: Counter[str]) -> None:
     if not malformed:
         return
-    counts = ", ".join(
-        f"{count:,} in {name!r}" for name, count in malformed.most_common(_SHOWN)
-    )
+    columns = ", ".join(map(repr, sorted(malformed)[:_SHOWN]))
     warn_user(
-        f"Malformed cells count as missing: {counts}. To keep them as categories, "
+        f"Malformed cells count as missing, in {columns}. To keep them as categories, "
         "make the column categorical.",
         DataWarning,
     )
