@@ -207,7 +207,7 @@ def check_rows(table: Any, present: NDArray[np.bool_]) -> None:
     """Raise an error if a row that is ``present`` has a value that no encoder takes."""
     from aucmax.tables.cells import (
         FIRST_SECOND,
-        LAST_SECOND,
+        END_SECOND,
         is_date,
         is_number,
         numbers,
@@ -226,7 +226,7 @@ def check_rows(table: Any, present: NDArray[np.bool_]) -> None:
             values[:, k] = np.where(np.isnan(found), 0.0, found)
         elif is_date(field.type):
             found = seconds(column)
-            beyond = ((found < FIRST_SECOND) | (found > LAST_SECOND)) & present
+            beyond = ((found < FIRST_SECOND) | (found >= END_SECOND)) & present
             if beyond.any():
                 raise ValueError(
                     f"row {int(np.argmax(beyond))}, column {field.name}: the date is "
