@@ -206,8 +206,8 @@ def _are_numbers(kinds: set[Any]) -> bool:
 def check_rows(table: Any, present: NDArray[np.bool_]) -> None:
     """Raise an error if a row that is ``present`` has a value that no encoder takes."""
     from aucmax.tables.cells import (
-        FIRST_SECOND,
         END_SECOND,
+        FIRST_SECOND,
         is_date,
         is_number,
         numbers,
