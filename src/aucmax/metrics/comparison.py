@@ -93,10 +93,11 @@ def auc_test(
     mean difference is at worst :math:`q d \pm (1 - q)`. With :math:`q^k = \alpha/2`
     these are the ends of the interval; :math:`p = 2 (1 + |d|)^{-k}`, at most 1, is the
     level at which it reaches 0, and the statistic is the normal quantile of p. Equal
-    rankings give d = 0 and p = 1. The standard error is then still DeLong's, or its
-    upper bound :math:`\sqrt{1 - d^2}` if a class has a single row. Partial areas are
-    divided by their largest value for this, and k = min(m, n ``max_fpr``); with weights
-    or clusters m and n are effective numbers, as for :func:`auc_interval`.
+    rankings give d = 0 and p = 1; the same scores also an interval from 0 to 0. The
+    standard error is then still DeLong's, or its upper bound :math:`\sqrt{1 - d^2}` if
+    a class has a single row. Partial areas are divided by their largest value for this,
+    and k = min(m, n ``max_fpr``); with weights or clusters m and n are effective
+    numbers, as for :func:`auc_interval`.
 
     Partial areas, weights and clusters use the influence of each row on the area,
     clipped at the borders of the part; the borders are those of the same rows, so their
