@@ -277,9 +277,9 @@ def test_the_bound_of_the_cost_counts_the_share_of_positives_as_estimated(
 @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
 def test_promises_hold_for_new_groups(goal, spread):
     def sample(rng):
-        groups = np.repeat(np.arange(40), rng.integers(5, 50, 40))
+        groups = np.repeat(np.arange(60), rng.integers(5, 50, 60))
         y, score = draw(rng, groups.size)
-        score = score + spread * rng.normal(size=40)[groups]
+        score = score + spread * rng.normal(size=60)[groups]
         return y, score, {"groups": groups}
 
     def rate(t, name):
@@ -361,6 +361,8 @@ def test_few_groups_are_refused():
     y, score = draw(np.random.default_rng(0), 950)
     with pytest.raises(NotAchievableError, match="with 19 groups: at least 20"):
         choose(y, score, "fpr<=0.2", groups=np.arange(950) % 19)
+    with pytest.raises(NotAchievableError, match="of 50 groups: 59 are needed"):
+        choose(y, score, "fpr<=0.05", groups=np.arange(950) % 50)
 
 
 def test_rates_and_verdicts_are_weighted():

@@ -27,8 +27,8 @@ independent ones. Their effective number, from the variance of the rate over the
 estimated, so these promises are approximate: they assume that the groups at hand show
 how groups differ. In simulations (20 to 200 groups of 5 to 50 rows, normal and heavy
 tails; weights of 1 and 10, 1 to 5, and log-normal) at most 5 % were broken, up to
-chance. With fewer than 60 groups a kind of group that is one in twenty may be missing
-from the sample: docs/goals.md has the numbers.
+chance. A kind of group that makes up a share of all may be missing from few groups, so
+promises of a share need as many groups as they would need independent rows.
 """
 
 import re
@@ -183,7 +183,8 @@ def choose(
     groups : array-like of shape (n_rows,), optional
         Group of each row, such as the patient or the row that it is a copy of, if rows
         of a group depend on each other. The promise is about rows of new groups. At
-        least 20 groups are needed.
+        least 20 groups are needed, and as many as a promise needs independent rows: 59
+        for "fpr<=0.05" and a confidence of 95 %.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights: the promise is about the weighted population. Weights that are
         all equal change nothing.
@@ -396,8 +397,14 @@ def _share_above(
     allowed = int(binom.ppf(chance, n, share))
     if binom.cdf(allowed, n, share) > chance:
         allowed -= 1
+    needed = ceil(log(chance) / log(1.0 - share))
+    if sample.group is not None and np.unique(sample.group).size < needed:
+        raise NotAchievableError(
+            f"{promise} cannot be promised with {who} of {np.unique(sample.group).size:,} "
+            f"groups: {needed:,} are needed, as groups that are {share:.4g} of all may "
+            "be missing among fewer."
+        )
     if allowed < 0:
-        needed = ceil(log(chance) / log(1.0 - share))
         if n < order.size:
             who += f" that count as {n:,} independent ones"
         raise NotAchievableError(
