@@ -398,11 +398,12 @@ def _share_above(
     if binom.cdf(allowed, n, share) > chance:
         allowed -= 1
     needed = ceil(log(chance) / log(1.0 - share))
-    if sample.group is not None and np.unique(sample.group).size < needed:
+    groups = needed if sample.group is None else np.unique(sample.group).size
+    if groups < needed:
         raise NotAchievableError(
-            f"{promise} cannot be promised with {who} of {np.unique(sample.group).size:,} "
-            f"groups: {needed:,} are needed, as groups that are {share:.4g} of all may "
-            "be missing among fewer."
+            f"{promise} cannot be promised with {who} of {groups:,} groups: {needed:,} "
+            f"are needed, as groups that are {share:.4g} of all may be missing among "
+            "fewer."
         )
     if allowed < 0:
         if n < order.size:

@@ -157,3 +157,32 @@ def test_a_value_that_is_too_large_is_named_beside_texts(model_and_rows):
     model, rows = model_and_rows
     with pytest.raises(ValueError, match=r"1e\+160|too large"):
         model.decision_function(rows.assign(amount=1e160))
+
+
+def test_masked_values_are_refused_in_every_argument(model_and_rows):
+    X, y = numbers(120, 0)
+    masked = np.ma.array(np.ones(120), mask=np.arange(120) == 3)
+    model = AUCClassifier([BAM()], class_weight="balanced")
+    for given in ({"sample_weight": masked}, {"groups": masked}):
+        with pytest.raises(ValueError, match=r"masked array with 1 masked .* row 3"):
+            model.fit(X, y, **given)
+    lacking = np.ma.array(X, mask=X > 2.0)
+    fitted = model.fit(X, y)
+    for method in (fitted.decision_function, fitted.reasons):
+        with pytest.raises(ValueError, match="X is a masked array"):
+            method(lacking)
+
+
+def test_rows_whose_group_is_missing_are_one_group():
+    X, y = numbers(600, 0)
+    groups = np.arange(600) // 3.0
+    groups[:9] = np.nan
+    known = np.where(np.isnan(groups), 1e9, groups)
+    both = [
+        AUCClassifier([BAM()], goal="recall@fpr=0.05", random_state=0).fit(
+            X, y, groups=one
+        )
+        for one in (groups, known)
+    ]
+    assert_array_equal(both[0].out_of_fold_, both[1].out_of_fold_)
+    assert both[0].threshold_ == both[1].threshold_

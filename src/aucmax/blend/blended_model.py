@@ -34,7 +34,7 @@ from aucmax.blend.reasons import (
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.stored_notes import Notes, restore_members
 from aucmax.core.rows import Float
-from aucmax.core.validation import MATRIX, MOST
+from aucmax.core.validation import MATRIX, MOST, check_structure
 from aucmax.goals import Goal, parse
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
@@ -191,6 +191,7 @@ class BlendedModel(Ranker):
             f"but AUCClassifier was fitted to a table of {self.n_features_in_} "
             "columns: pass a data frame with them."
         )
+        check_structure(X)
         try:
             rows = check_array(X, **MATRIX)
         except (TypeError, ValueError) as error:
@@ -263,6 +264,7 @@ class BlendedModel(Ranker):
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
             return self._accepted(self.encoder_.transform(X))
+        check_structure(X)
         return self._accepted(check_array(X, **MATRIX))
 
     def _column_importances(self) -> list[Importance]:

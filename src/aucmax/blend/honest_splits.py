@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.core.rows import Float, Index
+from aucmax.core.validation import refuse_mask
 from aucmax.tables.periods import as_words, moments
 
 _DAY = 86_400.0  # seconds
@@ -49,10 +50,15 @@ def group_of_rows(values: Any) -> NDArray[Any] | None:
 
     Missing values are a group.
     """
-    groups = None if values is None else np.asarray(values)
-    return (
-        groups if groups is None or groups.dtype != object else as_words(groups).codes
-    )
+    if values is None:
+        return None
+    refuse_mask(values, "groups")
+    groups = np.asarray(values)
+    if groups.ndim != 1:
+        return groups
+    if groups.dtype == object:
+        return as_words(groups).codes
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def time_of_rows(values: Any, name: str) -> Float:

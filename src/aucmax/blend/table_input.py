@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import compute_sample_weight
 
+from aucmax.core.validation import refuse_mask
+
 _FIRST = 20_000  # rows that are searched for time and groups
 _MOST_COLUMNS = 500
 
@@ -92,6 +94,7 @@ def class_weighted(class_weight: Any, y: Any, sample_weight: Any) -> NDArray[Any
     """Return row weights times class weights; rows of weight zero do not count."""
     if sample_weight is None:
         return np.asarray(compute_sample_weight(class_weight, y))
+    refuse_mask(sample_weight, "sample_weight")
     weight = np.asarray(sample_weight, np.float64)
     counted = np.flatnonzero(weight) if class_weight == "balanced" else None
     found = compute_sample_weight(class_weight, y, indices=counted)
