@@ -187,7 +187,7 @@ def test_a_number_is_never_a_date(moment, typed, tmp_path):
     frame = pd.DataFrame({"t": pd.to_datetime(DAYS) if typed else DAYS, "x": range(N)})
     encoder = TableEncoder.fit(frame, Overrides(missing="keep", encode="codes"))
     later = pd.DataFrame({"t": [moment, None], "x": 1})
-    with pytest.warns(DataWarning, match="1 in 't'"):
+    with pytest.warns(DataWarning, match="count as missing, in 't'"):
         X = encoder.transform(later)
     place = encoder.column_of_feature.index("t")
     assert np.isnan(X[:, place]).all()

@@ -67,7 +67,7 @@ class BlendedModel(Ranker):
     _tested: dict[str, list[Any]]  # and each member's models that held them out
     _histograms: list[ColumnHistogram]  # of the training rows
     _layout: RowLayout
-    _background: Float | None  # typical values of each feature
+    _background: Float | None = None  # typical values of each feature
     _column_of_feature: list[str] | None = None  # None if X was not encoded
     _blend: Float  # (3, members) mean and scale of the scores, and weights
     _odds: Float  # (2,) slope and offset of the calibration
@@ -359,7 +359,7 @@ class BlendedModel(Ranker):
             places = np.flatnonzero(self._background)  # words are mostly zeros
             own["typical_places"] = places
             own["typical_values"] = self._background.ravel()[places]
-            own["typical_rows"] = np.array([len(self._background)])
+            state.header["typical"] = len(self._background)
         state.arrays.update({f"own.{name}": array for name, array in own.items()})
         for name, models in self.members_.items():
             for k, model in enumerate(models):
@@ -383,7 +383,9 @@ class BlendedModel(Ranker):
         estimator._layout = layout = RowLayout.restored(encoded, own)
         if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
             raise ValueError("a histogram is of a column that the model does not have.")
-        estimator._background = _background(own, layout.width)
+        if "typical" in state.header:
+            count = state.header["typical"]
+            estimator._background = _background(count, own, layout.width)
         counts, widths = dict(notes.models), layout.member_widths
         estimator.members_ = restore_members(state, counts, widths)
         found = check_arrays(own, {"blend": Spec("am"), "odds": Spec("b")}, encoded)
@@ -399,16 +401,12 @@ class BlendedModel(Ranker):
         return estimator
 
 
-def _background(own: dict[str, NDArray[Any]], width: int) -> Float | None:
+def _background(count: int, own: dict[str, NDArray[Any]], width: int) -> Float:
     """Return the typical rows of stored arrays; raise a ValueError if invalid."""
-    if "typical_rows" not in own:
-        return None
-    (count,) = whole_numbers("rows", own["typical_rows"], 1, BACKGROUND).tolist()
-    most = min(width, WIDEST) * count
-    places = whole_numbers("places", own["typical_places"], 0, most - 1)
-    values = np.asarray(own["typical_values"], np.float64)
-    if places.ndim != 1 or places.shape != values.shape or width > WIDEST:
+    places, values = own["typical_places"], np.asarray(own["typical_values"])
+    count = count if isinstance(count, int) else 0
+    if not 1 <= count <= BACKGROUND or width > WIDEST or places.shape != values.shape:
         raise ValueError("the typical rows of the model are invalid.")
     rows = np.zeros((count, width))
-    rows.flat[places] = values
+    rows.flat[whole_numbers("places", places, 0, rows.size - 1)] = values
     return rows

@@ -89,9 +89,6 @@ class FeatureView(NamedTuple):
         onehot = whole_numbers("categories", arrays["onehot"], 0, most)
         if onehot.ndim != 1 or (len(onehot) and not levels.any()):
             raise ValueError(f"'onehot' has shape {onehot.shape}.")
-        if "stand_ins" not in arrays:  # files of version 0.2.0
-            none = {"stand_ins": np.full((width, 0), -1), "lacking": np.zeros(0)}
-            arrays = {**arrays, **none}
         lacking = whole_numbers("columns", arrays["lacking"], 0, width - 1)
         stand_ins = whole_numbers("codes", arrays["stand_ins"], -1, 1 << 31)
         if (

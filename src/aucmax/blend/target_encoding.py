@@ -128,7 +128,6 @@ class TargetEncoding(NamedTuple):
         ends = whole_numbers("terms", arrays["ends"], 0, len(columns))
         key_ends = whole_numbers("terms", arrays["key_ends"], 0, len(arrays["keys"]))
         keys = whole_numbers("keys", arrays["keys"], 0, 2**53)
-        arrays = {"fewest": np.zeros(ends.shape), **arrays}  # files of version 0.2.0
         floats = [np.asarray(arrays[name], np.float64) for name in _FLOATS]
         odds, counts, defaults, fewest = floats
         finite = all(np.isfinite(part).all() for part in floats)
