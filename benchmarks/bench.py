@@ -146,6 +146,62 @@ def sampled(X: Any, y: np.ndarray, rows: int, seed: int = 0) -> tuple[Any, np.nd
     return X[keep], y[keep]
 
 
+def normal_rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return standard normal features and labels, about one in seven positive."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + rng.standard_normal(n) > 1.5).astype(int)
+
+
+def svmlight_text(kind: str, rows: int) -> str:
+    """Return svmlight rows: 28 numbers, 60 words of 200,000, or 14 ones of 123."""
+    rng = np.random.default_rng(0)
+    if kind == "numbers":
+        columns = np.tile(np.arange(28), (rows, 1))
+        values = rng.standard_normal((rows, 28))
+    else:
+        width, most = (60, 200_000) if kind == "words" else (14, 123)
+        columns = np.sort((most * rng.random((rows, width)) ** 3).astype(int), axis=1)
+        columns += np.arange(width)  # no two are equal
+        values = rng.random((rows, width)) if kind == "words" else np.ones_like(columns)
+    weight = np.random.default_rng(1).standard_normal(columns.max() + 1)
+    score = (weight[columns] * values).sum(axis=1)
+    score += score.std() * rng.standard_normal(rows)
+    labels = np.where(score > np.quantile(score, 0.9), "+1", "-1")
+    pairs = map(zip, (columns + 1).tolist(), values.tolist())
+    lines = zip(labels, pairs, strict=True)
+    return "".join(
+        f"{label} {' '.join(f'{j}:{x:.6g}' for j, x in pair)}\n"
+        for label, pair in lines
+    )
+
+
+def repeated(path: Path, text: str, size: float, head: str = "") -> None:
+    """Write this text again and again, until the file has so many bytes."""
+    with path.open("w") as file:
+        file.write(head)
+        for _ in range(max(round(size / len(text)), 1)):
+            file.write(text)
+
+
+def csv_text(n: int) -> str:
+    """Return lines with missing values, dates, text, and half of n distinct towns."""
+    rng = np.random.default_rng(0)
+    towns = np.where(rng.random(n) < 0.5, rng.integers(0, 1000, n), rng.permutation(n))
+    words = np.array(["good", "bad", "late", "early", "cheap", "dear", "broken", "new"])
+    texts = [" ".join(four) for four in words[rng.integers(0, len(words), (n, 4))]]
+    amounts = [f"{x:.4f}" if x > 50.0 else "" for x in rng.normal(100.0, 30.0, n)]
+    days, labels = (
+        rng.integers(1, 29, n),
+        rng.choice(["fine", "fraud"], n, p=[0.9, 0.1]),
+    )
+    columns = zip(amounts, days, towns, texts, labels, strict=True)
+    return "".join(
+        f"{amount},2024-03-{day:02},town {town},{text},{label}\n"
+        for amount, day, town, text, label in columns
+    )
+
+
 def _text(value: Any) -> str:
     if isinstance(value, float) and np.isnan(value):
         return ""
