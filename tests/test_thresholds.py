@@ -236,14 +236,18 @@ def test_the_level_of_a_verdict_is_checked(goal):
         verify(y, scores, choose(y, scores, goal), level=2)
 
 
-def broken_share(sample, rate, goal, draws=400):
-    """Return the share of samples whose promise is broken, and its tolerance."""
-    broken = 0
+def broken_share(sample, rate, goal, draws=400, made=0.0):
+    """Return the share of samples whose promise is broken, and its tolerance.
+
+    At least the share ``made`` of the samples gets a threshold.
+    """
+    broken = refused = 0
     for seed in range(draws):
         y, score, more = sample(np.random.default_rng(seed))
         try:
             found = choose(y, score, goal, **more)
         except (NotAchievableError, OneClassError):
+            refused += 1
             continue
         name, bound = found.promise
         true = rate(found.value, name)
@@ -253,6 +257,7 @@ def broken_share(sample, rate, goal, draws=400):
             broken += true > bound
         else:
             broken += true < bound
+    assert draws - refused >= made * draws
     return broken / draws, 0.05 + 2 * math.sqrt(0.05 * 0.95 / draws)
 
 
@@ -269,7 +274,7 @@ def test_the_bound_of_the_cost_counts_the_share_of_positives_as_estimated(
         below = min(max(t, 0.0), 1.0)
         return missed * share * below + (1 - share) * (1 - below)
 
-    found, most = broken_share(sample, cost, f"cost={missed}", 300)
+    found, most = broken_share(sample, cost, f"cost={missed}", 300, made=0.9)
     assert found <= most
 
 
@@ -286,7 +291,8 @@ def test_promises_hold_for_new_groups(goal, spread):
         scale = math.hypot(1.0, spread)
         return true_rates(t / scale, shift=1.5 / scale)[name]
 
-    found, most = broken_share(sample, rate, goal, 200)
+    made = 0.7 if spread < 2.0 else 0.3 if goal != "precision>=0.5" else 0.02
+    found, most = broken_share(sample, rate, goal, 200, made)
     assert found <= most
 
 
@@ -346,6 +352,46 @@ def test_promises_hold_for_the_weighted_population(goal, heavy):
     assert found <= most
 
 
+@pytest.mark.parametrize(
+    "goal", ["fpr<=0.05", "fpr<=0.2", "recall>=0.8", "precision>=0.6"]
+)
+@pytest.mark.parametrize("n", [200, 800])
+def test_heavy_rows_may_be_missing_from_the_sample_where_they_matter(goal, n):
+    # Of the rows with the highest (or lowest) scores, one in ten is in the sample.
+    def heavy(score):
+        return score < 0.5 if goal == "recall>=0.8" else score > norm.isf(0.06)
+
+    def sample(rng):
+        y, score = draw(rng, 20 * n)
+        kept = rng.random(y.size) < np.where(heavy(score), 0.1, 1.0)
+        y, score = y[kept][:n], score[kept][:n]
+        return y, score, {"sample_weight": np.where(heavy(score), 10.0, 1.0)}
+
+    def rate(t, name):
+        return true_rates(t)[name]
+
+    made = 0.9 if goal == "fpr<=0.2" and n == 800 else 0.0
+    found, most = broken_share(sample, rate, goal, 200, made)
+    assert found <= most
+
+
+@pytest.mark.parametrize("goal", ["fpr<=0.05", "recall>=0.8"])
+def test_weights_that_differ_by_class_change_no_rate_of_a_class(goal):
+    y, score = draw(np.random.default_rng(0))
+    expected = choose(y, score, goal)
+    found = choose(y, score, goal, sample_weight=np.where(y, 1.0, 30.0))
+    assert found[:5] == expected[:5]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_one_pair_of_copies_changes_little(goal):
+    y, score = draw(np.random.default_rng(0), 500)
+    groups = np.append(np.arange(499), 0)
+    y[499], score[499] = y[0], score[0]
+    found = choose(y, score, goal, groups=groups)
+    assert found.value == pytest.approx(choose(y, score, goal).value, abs=0.02)
+
+
 @pytest.mark.parametrize("goal", GOALS)
 def test_equal_weights_and_groups_of_one_row_change_nothing(goal):
     y, score = draw(np.random.default_rng(0))
@@ -361,7 +407,7 @@ def test_few_groups_are_refused():
     y, score = draw(np.random.default_rng(0), 950)
     with pytest.raises(NotAchievableError, match="with 19 groups: at least 20"):
         choose(y, score, "fpr<=0.2", groups=np.arange(950) % 19)
-    with pytest.raises(NotAchievableError, match="of 50 groups: 59 are needed"):
+    with pytest.raises(NotAchievableError, match="of 50 groups: at least 59 groups"):
         choose(y, score, "fpr<=0.05", groups=np.arange(950) % 50)
 
 

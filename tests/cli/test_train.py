@@ -248,6 +248,11 @@ def test_from_pipe_to_pipe(rows, tmp_path):
     assert scores.shape == (300,)
     evaluate = shell("evaluate", model, "-", "--json")
     told, _ = evaluate.communicate(rows.read_bytes())
+    named = tmp_path / "pipe"  # a pipe by its name
+    os.mkfifo(named)
+    score = shell("score", model, named)
+    named.write_bytes(rows.read_bytes())
+    assert [float(line) for line in score.communicate()[0].split()] == scores.tolist()
     labels = [line.split()[0] for line in rows.read_text().splitlines()]
     expected = aucmax.metrics.auc(np.array(labels, float), scores)
     assert json.loads(told)["auc"]["value"] == pytest.approx(expected)

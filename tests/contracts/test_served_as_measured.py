@@ -5,6 +5,7 @@ rows have new categories, other gaps and other formats, and come one by one.
 """
 
 import warnings
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import aucmax
-from aucmax import BAM, AUCClassifier, metrics, thresholds
+from aucmax import BAM, AUCClassifier, AUCStream, metrics, thresholds
 
 WORDS = ["please", "call", "cancelled", "happy", "expensive", "ok", "error", "late"]
 
@@ -186,3 +187,44 @@ def test_rows_whose_group_is_missing_are_one_group():
     ]
     assert_array_equal(both[0].out_of_fold_, both[1].out_of_fold_)
     assert both[0].threshold_ == both[1].threshold_
+
+
+MIXED = {  # of a column of times, numbers or categories
+    "when": [
+        *(datetime(2020, 1, 1, 15, 30), date(2020, 1, 1), pd.NaT, None, "2020-01-01"),
+        *(1577836800, np.datetime64("2020-01-01T15:30", "m")),
+    ],
+    "amount": [2.5, 1, True, np.float32(0.5), None, float("nan"), np.True_],
+    "city": ["Rome", 3, 2.5, None, float("nan"), pd.NA, "Oslo"],
+}
+
+
+@pytest.mark.parametrize("column", MIXED)
+@pytest.mark.parametrize("form", ["dicts", "frame"])
+def test_a_value_means_the_same_whatever_is_beside_it(column, form):
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "when": datetime(2020, 1, 1) + timedelta(hours=int(rng.integers(48))),
+            "amount": float(rng.normal()),
+            "city": str(rng.choice(["Rome", "Oslo", "Bern"])),
+        }
+        for _ in range(1200)
+    ]
+    odds = [
+        row["amount"] + row["when"].hour / 6 + (row["city"] == "Rome") for row in rows
+    ]
+    y = np.array(odds) + rng.logistic(size=1200) > 3.0
+    model = AUCStream(random_state=0).partial_fit(rows, y)
+
+    def scores(some):
+        if form == "frame":
+            some = pd.DataFrame(some).astype(dict.fromkeys(some[0], object))
+        return model.decision_function(some)
+
+    new = [rows[0] | {column: value} for value in MIXED[column]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = scores(new)
+        assert_array_equal(scores(new[::-1])[::-1], together)
+        assert_array_equal([scores([row])[0] for row in new], together)

@@ -1,6 +1,7 @@
 """AUCStream on data frames and lists of dictionaries."""
 
 import pickle
+from datetime import date, datetime
 
 import numpy as np
 import pytest
@@ -230,18 +231,67 @@ def test_columns_that_nothing_is_known_of_are_named():
         model.partial_fit([{"a": 1.0, "c": 3}], [1])
 
 
-def test_types_may_change_in_the_first_rows():
-    values = [1, 2.0, "x", True, None, "2"]
-    rows = [{"a": values[i % 6] if i > 500 else i % 3, "b": i % 5} for i in range(1200)]
-    y, found = np.arange(1200) % 2, []
-    for size in (1, 3, 501, 1200):
+LATER = {  # values of the first 600 rows, and of the rows from there or from 1100 on
+    "several types": ([0, 1, 2], [1, 2.0, "x", True, None, "2"]),
+    "decimal commas": ([2.125, 7.5, 3.25], ["1.234,50", "999,9", "2,5"]),
+    "text": ([5, 7, 3, 1], ["x", "y"]),
+    "boolean, then numbers": ([True, False], [2.5, None]),
+    "large integers": ([1, 2], [2**60, 2.5]),
+    "dates": ([datetime(2020, 1, 2, 9), datetime(2021, 5, 6)], [date(2020, 3, 4)]),
+    "date, then text": ([date(2020, 3, 4), date(2021, 3, 4)], ["2024-05-06"]),
+    "key": ([None], ["u", "v"]),
+}
+
+
+@pytest.mark.parametrize("form", ["dicts", "frame"])
+@pytest.mark.parametrize("start", [600, 1100])
+@pytest.mark.parametrize("name", LATER)
+def test_types_may_change(name, start, form):
+    first, later = LATER[name]
+    values = [*first * 1200][:start] + [*later * 1200][: 1400 - start]
+    rows = [{"a": v, "b": i % 5, "c": "pqr"[i % 3]} for i, v in enumerate(values)]
+    y, found = np.random.default_rng(0).random(1400) < 0.4, []
+    if form == "frame":
+        rows = pandas.DataFrame(rows).astype({"a": object})
+    for size in (7, 501, 1000, 1400):
         model = AUCStream(random_state=0)
-        for start in range(0, 1200, size):
-            part = slice(start, start + size)
-            model.partial_fit(rows[part], y[part], classes=[0, 1])
+        for place in range(0, 1400, size):
+            part = slice(place, place + size)
+            some = rows[part]
+            if form == "frame" and name != "key":  # whose type is that of all rows
+                some = some.infer_objects()
+            model.partial_fit(some, y[part], classes=[False, True])
         found.append(model.decision_function(rows))
     for scores in found[1:]:
         assert_array_equal(scores, found[0])
+
+
+def test_a_column_of_any_chunk_is_in_all_later_ones():
+    frame, y = table(900)
+    model = AUCStream().partial_fit(frame[:300].drop(columns="other"), y[:300])
+    model.partial_fit(frame[300:600], y[300:600])
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="no column 'other'"):
+        model.partial_fit(frame[600:].drop(columns="other"), y[600:])
+
+
+@pytest.mark.parametrize("form", [lambda frame: frame, records], ids=["frame", "dicts"])
+def test_masked_labels_are_refused_in_the_first_rows(form):
+    frame, y = table(300)
+    masked = np.ma.array(y, mask=np.arange(300) < 100)
+    with pytest.raises(ValueError, match="y is a masked array with 100 masked"):
+        AUCStream().partial_fit(form(frame), masked, classes=[False, True])
+
+
+@pytest.mark.parametrize("rows", [300, 1200])
+def test_lists_are_refused_at_any_time(rows):
+    frame, y = table(1500)
+    model = AUCStream().partial_fit(frame[:rows], y[:rows])
+    lists = frame[:3].assign(town=[[1], [2], [3]])
+    with pytest.raises(ValueError, match="'town' has the type list"):
+        model.partial_fit(lists, y[:3])
+    with pytest.raises(ValueError, match="'town' has the type list"):
+        model.decision_function(lists)
 
 
 def test_a_refused_chunk_does_not_matter():

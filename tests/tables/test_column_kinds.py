@@ -56,7 +56,7 @@ def test_numbers_with_other_values(values, kind, tmp_path):
 def test_malformed_cells_of_a_frame_are_missing():
     frame = pd.DataFrame({"c": numbers_with({3: "1.2o3"}), "d": ["u", "v"] * (N // 2)})
     encoder = TableEncoder.fit(frame)
-    with pytest.warns(DataWarning, match="as missing, in 'c'"):
+    with pytest.warns(DataWarning, match="in 'c' count as missing"):
         X = encoder.transform(frame).toarray()
     plain = TableEncoder.fit(frame.assign(c=numbers_with({3: None})))
     assert X[3, 0] == pytest.approx(np.median([k % 37 + 0.5 for k in range(N)]), abs=1)
@@ -70,7 +70,7 @@ def test_a_blend_learns_from_a_table_with_codes_and_malformed_cells():
     frame = pd.DataFrame({"diag": codes, "x": numbers_with({7: "n.a"})})
     y = (codes == "V27") | (rng.random(N) < 0.1)
     model = aucmax.AUCClassifier([aucmax.BAM()], cv=3, random_state=0)
-    with pytest.warns(DataWarning, match="as missing, in 'x'"):
+    with pytest.warns(DataWarning, match="in 'x' count as missing"):
         model.fit(frame, y)
     assert model.score(frame.assign(x=1.0), y) > 0.8
     assert {one.name: one.kind for one in model.columns_}["diag"] == "categorical"
@@ -119,6 +119,7 @@ OF_ONE_FORMAT = [  # cells of a column, then other cells and what they are
     (GERMAN, {"2.500": 2500, "12.500": 12500, "1.234.567": 1234567, "7": 7}),
     (GERMAN, {"1e3": 1000, "1,5E3": 1500, "-2.500,25": -2500.25, "1234,5": 1234.5}),
     (GERMAN, dict.fromkeys(["2.5", "0.500", "1234.5", "12.34,5", "1,2,3"])),
+    (GERMAN, dict.fromkeys(["1.234e5", "1.234,5e2", "inf"])),
     ([*GERMAN, "5 €"], {"2.500 €": 2500, "1.234,50 €": 1234.5, "2.5 €": None}),
     ([*["2.500", "12.500", "7"] * 6, "1.234,50"], {"2.500": 2500, "2.5": None}),
     (["1.234.567", "2.500", "12.500"], {"2.500": 2500, "1.234,5": 1234.5}),
@@ -187,7 +188,7 @@ def test_a_number_is_never_a_date(moment, typed, tmp_path):
     frame = pd.DataFrame({"t": pd.to_datetime(DAYS) if typed else DAYS, "x": range(N)})
     encoder = TableEncoder.fit(frame, Overrides(missing="keep", encode="codes"))
     later = pd.DataFrame({"t": [moment, None], "x": 1})
-    with pytest.warns(DataWarning, match="count as missing, in 't'"):
+    with pytest.warns(DataWarning, match="in 't' count as missing"):
         X = encoder.transform(later)
     place = encoder.column_of_feature.index("t")
     assert np.isnan(X[:, place]).all()

@@ -56,7 +56,7 @@ from aucmax.core.rows import Float
 from aucmax.goals import KINDS as GOALS
 from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
-from aucmax.tables.periods import as_words, moments
+from aucmax.tables.periods import moments
 from aucmax.tables.positive_class import check_positive
 from aucmax.tables.structure import find_structure
 
@@ -341,7 +341,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         if self.group is not None:
             if groups is not None:
                 raise ValueError("give groups to fit, or the parameter group, not both")
-            group = as_words(np.asarray(columns[self.group])).codes
+            group = group_of_rows(np.asarray(columns[self.group], dtype=object))
         if time is not None and self.cv is not None:
             raise ValueError("cv and time exclude each other: time has its own splits")
         return Design(time, group)

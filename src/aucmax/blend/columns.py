@@ -4,10 +4,11 @@ Trees see columns: numbers, NaN where they are missing, and codes of categories,
 likewise. Linear and kernel members see features: missing numbers are replaced by the
 median and flagged, and each frequent category has a feature of its own.
 
-A category that is new to the model is worth the average of the rare ones. Where few or
-no rows of training had a rare category, nothing was learnt of these: the score is then
-the mean over stand-ins, the rarest known categories. So it is for a missing category if
-hardly any was missing in training.
+A new category has the code that rare ones share. If no training row has that code, and
+fewer than 5 have a rare category, the score is the mean over stand-ins, the rarest
+known categories. A missing category is a new one if it was missing in fewer than 5
+training rows; the out-of-fold scores of these, at most 4 for each column, are those of
+missing values.
 """
 
 from functools import cached_property
@@ -107,8 +108,8 @@ class FeatureView(NamedTuple):
         numbers = int(np.count_nonzero(self.levels == 0))
         return numbers + len(self.flagged) + len(self.onehot)
 
-    def known(self, X: Any) -> Any:
-        """Return the columns with missing categories as new ones, if so in training."""
+    def missing_as_new(self, X: Any) -> Any:
+        """Return the columns; categories that were rarely missing count as new."""
         if not len(self.lacking) or not np.isnan(X[:, self.lacking]).any():
             return X
         X = X.copy()

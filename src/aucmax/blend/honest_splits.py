@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from aucmax.core.rows import Float, Index
 from aucmax.core.validation import refuse_mask
+from aucmax.tables.frames import plain_value
 from aucmax.tables.periods import as_words, moments
 
 _DAY = 86_400.0  # seconds
@@ -57,7 +58,8 @@ def group_of_rows(values: Any) -> NDArray[Any] | None:
     if groups.ndim != 1:
         return groups
     if groups.dtype == object:
-        return as_words(groups).codes
+        missing = [plain_value(value) is None for value in groups.tolist()]
+        return np.where(missing, -1, as_words(groups).codes)
     return np.unique(groups, return_inverse=True)[1]
 
 

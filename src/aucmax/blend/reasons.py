@@ -24,9 +24,9 @@ class Reason(NamedTuple):
 def typical_rows(
     X: Any, columns: Mapping[str, NDArray[np.int64]], seed: int = 0
 ) -> Float | None:
-    """Return rows of typical values, each column shuffled: none is a row of X.
+    """Return evenly spaced rows of X, each column shuffled independently.
 
-    The rows of X are evenly spaced. None if there are very many features.
+    None if there are very many features.
     """
     n, width = X.shape
     if width > WIDEST:
@@ -35,7 +35,7 @@ def typical_rows(
     rows = np.array(some.toarray() if sparse.issparse(some) else some, np.float64)
     rng = np.random.RandomState(seed)
     for features in columns.values():
-        rows[:, features] = rows[rng.permutation(len(rows))][:, features]
+        rows[:, features] = rows[np.ix_(rng.permutation(len(rows)), features)]
     return rows
 
 

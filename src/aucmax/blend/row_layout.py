@@ -56,7 +56,7 @@ class RowLayout(NamedTuple):
         codes = IntegerCodes.fit(columns, known, positive, seed)
         columns = codes.transform(columns)
         view = FeatureView.fit(columns, np.concatenate([known, codes.levels]))
-        rows = TableRows(view.known(columns), view, words)
+        rows = TableRows(view.missing_as_new(columns), view, words)
         return fitted._replace(codes=codes, view=view), rows
 
     def rows(self, X: Any) -> TableRows:
@@ -64,7 +64,7 @@ class RowLayout(NamedTuple):
         if self.view is None:
             return TableRows(None, None, X)
         columns, words = self._split(self.without_identifiers(X))
-        columns = self.view.known(self.codes.transform(columns))
+        columns = self.view.missing_as_new(self.codes.transform(columns))
         return TableRows(columns, self.view, words)
 
     def without_identifiers(self, X: Any) -> Any:

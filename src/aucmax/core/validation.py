@@ -36,7 +36,7 @@ def check_weights(weight: NDArray[Any], limit: float = np.inf) -> None:
 def refuse_mask(values: Any, name: str) -> None:
     """Raise an error for a masked array with masked values.
 
-    ``np.asarray`` drops the mask, and what is stored below it would count.
+    ``np.asarray`` drops the mask, and the hidden values would be used.
     """
     if isinstance(values, np.ma.MaskedArray) and (mask := values.mask).any():
         count, row = int(mask.sum()), int(np.argwhere(mask)[0, 0])

@@ -161,12 +161,11 @@ def parse(
 
     ``types`` is the result of :func:`find_types`; ``wanted`` are the columns to return.
     """
-    rows = _shallow(lines)
+    deep = _too_deep(lines)
+    rows = np.flatnonzero(~deep)
     problem = f"lists and objects are nested more than {_DEEPEST} levels deep"
-    problems = dict.fromkeys(
-        {*range(len(lines.starts))}.difference(rows.tolist()), problem
-    )
-    table = None if types is None else _read(lines, types)
+    problems = dict.fromkeys(np.flatnonzero(deep).tolist(), problem)
+    table = None if types is None else _read(lines, types, deep)
     if table is not None:
         while any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
@@ -203,7 +202,7 @@ def find_types(lines: Lines) -> Any:
     Dates stay strings, and integers become floats: the next block may have other
     strings, and decimals.
     """
-    table = _read(lines, None)
+    table = _read(lines, None, _too_deep(lines))
     if table is None:
         return None
     return pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
@@ -219,10 +218,10 @@ def _merged(types: Any, found: Any) -> Any:
         return None
 
 
-def _shallow(lines: Lines) -> NDArray[np.intp]:
-    """Return the lines that are not nested so deeply that a parser would fail."""
+def _too_deep(lines: Lines) -> NDArray[np.bool_]:
+    """Return which lines are nested so deeply that a parser would fail."""
     data = np.frombuffer(lines.data, np.uint8)
-    at = np.flatnonzero((data == ord("[")) | (data == ord("{")))
+    at = np.flatnonzero((data | 0x20) == ord("{"))  # "[" with this bit set
     opened = np.searchsorted(at, lines.stops) - np.searchsorted(at, lines.starts)
     deep = opened > _DEEPEST
     for row in np.flatnonzero(deep).tolist():
@@ -230,14 +229,14 @@ def _shallow(lines: Lines) -> NDArray[np.intp]:
         opens, closes = np.isin(signs, [*b"[{"]), np.isin(signs, [*b"]}"])
         depth = np.cumsum(opens.astype(np.int64) - closes)
         deep[row] = depth.max(initial=0) > _DEEPEST
-    return np.flatnonzero(~deep)
+    return deep
 
 
-def _read(lines: Lines, types: Any) -> Any:
-    """Return a table, or None if Arrow cannot parse the lines one by one."""
-    rows, text = _shallow(lines), lines.data
-    if len(rows) < len(lines.starts):
-        text = b"\n".join(map(lines.line, rows.tolist()))
+def _read(lines: Lines, types: Any, deep: NDArray[np.bool_]) -> Any:
+    """Return a table of the other lines, or None if Arrow cannot parse each alone."""
+    text = lines.data
+    if deep.any():
+        text = b"\n".join(map(lines.line, np.flatnonzero(~deep).tolist()))
         lines = split(np.frombuffer(text, np.uint8))
     data = np.frombuffer(text, np.uint8)
     if np.any(data[lines.starts] != ord("{")) or np.any(

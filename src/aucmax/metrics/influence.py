@@ -224,18 +224,18 @@ def effective_trials(
     group: NDArray[np.intp] | None,
     caution: float = 0.0,
 ) -> float:
-    r"""Return the number of independent rows that know the share of hits as well.
+    r"""Return the effective number of rows for the share of hits.
 
-    For shares of weight p of hits and errors :math:`e_i = w_i (x_i - p)` it is
-    :math:`\sum_i w_i / r` with
+    As many independent rows give the share with the same variance. For a share of
+    weight p and errors :math:`e_i = w_i (x_i - p)` it is :math:`\sum_i w_i / r` with
 
     .. math:: r = \frac{\sum_g (\sum_{i \in g} e_i)^2}{\sum_i w_i (x_i - p)^2},
 
     the variance of a share over clusters (rows without ``group``) in units of that of
-    independent rows of weight 1. Few hits know r badly: with ``caution`` c the largest
-    cluster error counts once more, and c standard errors of r are added. r is at least
-    the mean weight of a row and at most the weight of the heaviest cluster, which is
-    that of clusters of equal rows.
+    independent rows of weight 1. With few hits r is uncertain: with ``caution`` c, what
+    the largest cluster adds to r counts once more, and c standard errors are added. r
+    is at least the mean weight of a row and at most the weight of the heaviest cluster,
+    which is that of clusters of equal rows.
     """
     w = np.ones(hit.size) if weight is None else weight
     own = np.arange(hit.size) if group is None else group
@@ -248,7 +248,9 @@ def effective_trials(
     spread = float(rows.sum())
     if not spread > 0.0:
         return total / most
-    r = (float(squares.sum()) + (caution > 0.0) * float(squares.max())) / spread
+    r = float(squares.sum()) / spread
+    if caution > 0.0:
+        r += max(float((squares - least * rows).max()), 0.0) / spread
     rest = squares - r * rows
     r += caution * sqrt(float(rest @ rest)) / spread
     return total / min(max(r, least), most)

@@ -205,6 +205,7 @@ def as_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if given.dtype.kind in "OUScMm":
         for row, value in enumerate(given.ravel()):
             if isinstance(value, _NO_NUMBERS):
+                row //= given[:1].size
                 raise ValueError(
                     f"{name} is {_show(value)} at row {row}: it must be a real number"
                 )

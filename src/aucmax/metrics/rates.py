@@ -60,8 +60,8 @@ def tpr_at(
     level : float, default=0.95
         Confidence level.
     groups : array-like of shape (n_rows,), optional
-        Cluster of each row, as for :func:`auc_interval`. Each class then counts as the
-        number of independent rows that know its rate at the threshold as well.
+        Cluster of each row, as for :func:`auc_interval`. Each class then counts by
+        its effective number of rows for the rate at the threshold.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights, as for :func:`auc_interval`.
     pos_label : label, optional

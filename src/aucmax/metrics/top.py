@@ -103,8 +103,8 @@ def precision_interval(
     level : float, default=0.95
         Confidence level.
     groups : array-like of shape (n_rows,), optional
-        Cluster of each row, as for :func:`auc_interval`: in the formula k is the number
-        of independent rows that know the precision of the list as well.
+        Cluster of each row, as for :func:`auc_interval`: in the formula k is the
+        effective number of rows of the list.
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights. The list has the weight ``k``; in the formula k is its
         effective number of rows [2]_, :math:`(\sum w)^2 / \sum w^2` over the list, as a
@@ -152,7 +152,7 @@ def _clustered(
     ranking: Steps,
     rows: float,
 ) -> float:
-    """Return the effective number of rows in a list by its length."""
+    """Return the effective number of rows of the list, as a share of its length."""
     positive, weight, kept = positives(y, pos_label), None, None
     if sample_weight is not None:
         kept = np.asarray(sample_weight) > 0.0

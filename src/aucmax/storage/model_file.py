@@ -83,6 +83,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def is_model(path: str | Path) -> bool:
     """Return whether a file begins like a model file."""
+    if not Path(path).is_file():  # what is read of a pipe is gone
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(99)[8:].startswith(b'{"__metadata__":{"aucmax":')

@@ -30,7 +30,7 @@ from aucmax.blend.table_input import label_task
 from aucmax.core.rows import Float, Rows, as_rows, cut_rows, n_values
 from aucmax.core.threads import in_threads
 from aucmax.core.user_warning import warn_user
-from aucmax.core.validation import MATRIX, DataWarning
+from aucmax.core.validation import MATRIX, DataWarning, refuse_mask
 from aucmax.online.base import DivergenceError, visits
 from aucmax.stream.blended_score import BlendedScore
 from aucmax.stream.blocks import MAX_LENGTH, MIN_LENGTH, block_aucs, block_length
@@ -52,7 +52,7 @@ from aucmax.stream.table_chunks import (
     has_columns,
     is_numeric_frame,
     is_table,
-    rows_from,
+    rows_of,
 )
 from aucmax.tables.positive_class import check_positive
 
@@ -277,15 +277,9 @@ class AUCStream(StreamState):
                 f"data frame or a list of dictionaries in its first {FIRST_ROWS:,} "
                 "rows."
             )
+        refuse_mask(y, "y")
         first, kept = self._first is None, self._first or FirstRows.of(X)
-        table = as_table(X, kept.names)
-        if absent := sorted({*kept.names} - {*table.column_names}):
-            raise ValueError(
-                f"data frame has no column {absent[0]!r}, which the rows before have."
-            )
-        _, labels = check_X_y(np.zeros((len(table), 1)), y)
-        if kept.numeric is not None and not are_numbers(table):
-            raise ValueError("X must have numbers only, as the rows before.")
+        _, labels = check_X_y(np.zeros((len(X), 1)), y)
         if is_numeric_frame(X) and (first or kept.numeric):
             validate_data(self, X, skip_check_array=True, reset=first)
         signed = self._signed(labels, sample_weight, first, classes)
@@ -295,16 +289,25 @@ class AUCStream(StreamState):
             kept, self._cached = kept._replace(seed=seed), Cached()
         elif classes is not None:
             same_classes(self.classes_, classes)
-        present = np.flatnonzero(signed)
-        check_rows(table, signed != 0.0)
-        some = present[: FIRST_ROWS - len(kept.signed)]
+        # Later rows must not change the types of the first ones.
+        some = np.flatnonzero(signed)[: FIRST_ROWS - len(kept.signed)]
+        full = len(kept.signed) + len(some) == FIRST_ROWS
+        stop = int(some[-1]) + 1 if full else len(labels)
+        table = as_table(rows_of(X, 0, stop), kept.names)
+        if absent := sorted({*kept.names} - {*table.column_names}):
+            raise ValueError(
+                f"data frame has no column {absent[0]!r}, which the rows before have."
+            )
+        if kept.numeric is not None and not are_numbers(table):
+            raise ValueError("X must have numbers only, as the rows before.")
+        check_rows(table, signed[:stop] != 0.0)
         kept = kept.added(table.take(some), signed[some])
-        if len(kept.signed) < FIRST_ROWS:
-            self._first = kept
+        self.n_features_in_ = len(kept.names)  # until the encoder is fitted
+        if full:
+            rest = rows_of(X, stop), labels[stop:], np.abs(signed[stop:])
+            self._learn_first(kept, rest if stop < len(labels) else None, warn=True)
         else:
-            start = int(some[-1]) + 1
-            rest = rows_from(X, start), labels[start:], np.abs(signed[start:])
-            self._learn_first(kept, rest if start < len(labels) else None, warn=True)
+            self._first = kept
         return self
 
     def _learn_first(

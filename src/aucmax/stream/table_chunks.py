@@ -39,7 +39,7 @@ def is_table(X: Any) -> bool:
 
 
 def is_numeric_frame(X: Any) -> bool:
-    """Return whether X is a pandas data frame of numbers, with names of their own."""
+    """Return whether X is a pandas data frame of numbers, with unique column names."""
     frame = hasattr(X, "columns") and hasattr(X, "dtypes") and not needs_encoding(X)
     return frame and bool(X.columns.is_unique)
 
@@ -63,11 +63,13 @@ def column_names(X: Any) -> list[str]:
     return list(map(str, X.column_names if hasattr(X, "column_names") else X.columns))
 
 
-def rows_from(X: Any, start: int) -> Any:
-    """Return the rows of a table from ``start``."""
+def rows_of(X: Any, start: int, stop: int | None = None) -> Any:
+    """Return the rows of a table from ``start`` to ``stop``."""
     if hasattr(X, "iloc"):
-        return X.iloc[start:]
-    return X[start:] if isinstance(X, list) else X.slice(start)
+        return X.iloc[start:stop]
+    if isinstance(X, list):
+        return X[start:stop]
+    return X.slice(start, None if stop is None else stop - start)
 
 
 def _numbers(X: Any) -> Float:
@@ -104,8 +106,10 @@ class FirstRows(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of the first chunk."""
-        return self.tables[0].column_names if self.tables else []
+        """Names of the columns of all chunks."""
+        return [
+            *dict.fromkeys(name for one in self.tables for name in one.column_names)
+        ]
 
     def added(self, table: Any, signed: Float) -> Self:
         """Return these rows and more rows."""
@@ -125,23 +129,26 @@ class FirstRows(NamedTuple):
         """Return the rows as one Arrow table; columns of several types become text."""
         import pyarrow as pa
 
+        from aucmax.tables.frames import list_to_arrow
+
         try:
             found = pa.concat_tables(self.tables, promote_options="permissive")
             return found.combine_chunks()
-        except pa.ArrowTypeError:
+        except (pa.ArrowTypeError, pa.ArrowInvalid):
             pass
-        kinds: dict[str, set[Any]] = {}
-        for field in (field for table in self.tables for field in table.schema):
-            kinds.setdefault(field.name, set()).add(field.type)
-        tables = []
-        for table in self.tables:
-            for place, name in enumerate(table.column_names):
-                if len(kinds[name] - {pa.null()}) > 1 and not _are_numbers(kinds[name]):
-                    texts = table.column(place).cast(pa.string())
-                    table = table.set_column(place, name, texts)
-            tables.append(table)
-        found = pa.concat_tables(tables, promote_options="permissive")
-        return found.combine_chunks()
+        columns = {
+            name: [
+                value
+                for one in self.tables
+                for value in (
+                    one.column(name).to_pylist()
+                    if name in one.column_names
+                    else [None] * len(one)
+                )
+            ]
+            for name in self.names
+        }
+        return pa.table({name: list_to_arrow(v) for name, v in columns.items()})
 
     def numbers(self) -> Any:
         """Return the rows of data frames of numbers as an array, else None."""
@@ -173,7 +180,7 @@ class FirstRows(NamedTuple):
         signed, content = check_like(arrays, "signed", (0,)), arrays["rows"]
         seed, numeric = about["seed"], about["numeric"]
         if content.dtype != np.int32 or content.ndim != 1:
-            raise ValueError("the first rows of the stream are not bytes.")
+            raise ValueError("the first rows of the stream must be an int32 array.")
         if type(seed) is not int or not 0 <= seed < 2**31:
             raise ValueError(f"the random seed is {seed!r}.")
         if numeric not in (None, "float32", "float64"):
@@ -193,14 +200,6 @@ class FirstRows(NamedTuple):
         check_rows(table, signed != 0.0)
         numeric = None if numeric is None else np.dtype(numeric).type
         return cls((table,), signed, seed, numeric)
-
-
-def _are_numbers(kinds: set[Any]) -> bool:
-    import pyarrow as pa
-
-    from aucmax.tables.cells import is_number
-
-    return all(is_number(kind) and not pa.types.is_boolean(kind) for kind in kinds)
 
 
 def check_rows(table: Any, present: NDArray[np.bool_]) -> None:

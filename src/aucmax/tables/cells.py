@@ -166,7 +166,7 @@ def words(
 
 def typed_numbers(column: Any) -> Flags:
     """Return which texts were numbers by their type; see ``TYPED``."""
-    if not pa.types.is_string(column.type):
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return np.zeros(len(column), bool)
     found = pc.fill_null(pc.ends_with(column, TYPED), False)
     return np.asarray(found.to_numpy(zero_copy_only=False))

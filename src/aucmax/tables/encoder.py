@@ -135,6 +135,8 @@ class TableEncoder:
         locate(self.schema, table.column_names, "data frame")
         check_numbers("data frame", table.schema, self.schema)
         table = table.select(self.schema.needed()).combine_chunks()
+        for field in table.schema:
+            check_type("data frame", field.name, field.type)
         parts, malformed, unknown = [], Counter[str](), Counter[str]()
         for k, batch in enumerate(table.to_batches(max_chunksize=_ROWS)):
             faults = Faults(batch, lenient=True)
@@ -433,7 +435,7 @@ def _warn_of_malformed(malformed: Counter[str]) -> None:
         return
     columns = ", ".join(map(repr, sorted(malformed)[:_SHOWN]))
     warn_user(
-        f"Malformed cells count as missing, in {columns}. To keep them as categories, "
+        f"Malformed cells in {columns} count as missing. To keep them as categories, "
         "make the column categorical.",
         DataWarning,
     )

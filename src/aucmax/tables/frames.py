@@ -1,7 +1,8 @@
 """Conversion of data frames to Arrow, and checks of column types."""
 
-from collections.abc import Sequence
+from datetime import datetime
 from numbers import Integral, Number
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ def to_arrow(frame: Any) -> Any:
 
 
 def _array(name: str, series: Any) -> Any:
-    """Return a pandas column; values of several types are converted to text."""
+    """Return a pandas column."""
+    if series.dtype == object:
+        return list_to_arrow(series.tolist())
     try:
         column = pa.array(series, from_pandas=True)
     except pa.ArrowNotImplementedError:
@@ -41,8 +44,6 @@ def _array(name: str, series: Any) -> Any:
             f"column {name!r} has the type {series.dtype}, which cannot be encoded: "
             "remove the column, or convert it"
         ) from None
-    except _MIXED:
-        return _texts(series.tolist(), (~series.isna()).to_numpy())
     if pa.types.is_dictionary(column.type):
         kind = column.type.value_type
         if not (is_number(kind) or is_text(kind) or is_date(kind)):  # intervals
@@ -52,30 +53,56 @@ def _array(name: str, series: Any) -> Any:
 
 
 def list_to_arrow(values: list[Any]) -> Any:
-    """Return a list as an Arrow column; values of several types become text."""
+    """Return a list as an Arrow column.
+
+    Values of several kinds become the texts that they have in a column of their own
+    kind: a value means the same whatever is beside it. Booleans among numbers are 0
+    and 1.
+    """
+    types = {*map(type, values)}
+    if types - {str, NoneType}:
+        values = [plain_value(value) for value in values]
+        kinds = {_kind(value) for value in values if value is not None}
+        if not kinds and float in types:  # NaN only
+            return pa.nulls(len(values), pa.float64())
+        if kinds == {bool, Number}:
+            values = [int(v) if isinstance(v, bool) else v for v in values]
+        elif len(kinds) > 1:
+            return _texts(values)
     try:
         return pa.array(values)
     except _MIXED:
-        return _texts(values, list(map(_is_present, values)))
+        return _texts(values)
 
 
-def _is_present(value: Any) -> bool:
+def plain_value(value: Any) -> Any:
+    """Return a value without types of NumPy, None if it is missing."""
     try:
-        return value is not None and bool(value == value)
+        if value is None or value != value:
+            return None
     except TypeError:  # pandas.NA
-        return False
+        return None
     except ValueError:  # an array
-        return True
+        return value
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[us]").item()
+    return bool(value) if isinstance(value, np.bool_) else value
 
 
-def _texts(values: list[Any], present: Sequence[bool]) -> Any:
-    """Return each value as the text that it has in a column of its own type.
+def _kind(value: Any) -> object:
+    """Return what values share that Arrow takes as one type, in any order."""
+    if isinstance(value, datetime):
+        return datetime, value.tzinfo is None
+    if isinstance(value, Number) and not isinstance(value, bool):
+        return Number
+    return next((kind for kind in (str, bytes) if isinstance(value, kind)), type(value))
 
-    A row then has the same categories alone and among others.
-    """
+
+def _texts(values: list[Any]) -> Any:
     places: dict[type, list[int]] = {}
-    for place in np.flatnonzero(present).tolist():
-        places.setdefault(type(values[place]), []).append(place)
+    for place, value in enumerate(values):
+        if value is not None:
+            places.setdefault(type(value), []).append(place)
     texts: list[str | None] = [None] * len(values)
     for kind, some in places.items():
         alike = [values[place] for place in some]

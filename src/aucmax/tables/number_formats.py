@@ -21,8 +21,8 @@ _THOUSANDS = re.compile(
     rf"[-+]?[1-9]\d{{0,2}}([,{_BLANKS}])\d{{3}}(\1\d{{3}})*(\.\d*)?"
 )
 _COMMA = re.compile(
-    rf"[-+]?(?:\d+|[1-9]\d{{0,2}}([.{_BLANKS}])\d{{3}}(?:\1\d{{3}})*)"
-    r"(?:,\d+)?(?:[eE][-+]?\d+)?"
+    rf"[-+]?(?:\d+(?:,\d+)?(?:[eE][-+]?\d+)?"
+    rf"|[1-9]\d{{0,2}}([.{_BLANKS}])\d{{3}}(?:\1\d{{3}})*(?:,\d+)?)"
 )
 # Without the blanks around it: the search would take quadratic time.
 _CURRENCY = re.compile(r"[$€£¥₹₽₩]|\b(?:USD|EUR|GBP|CHF|JPY)\b")
@@ -85,12 +85,12 @@ def find_notation(values: list[str], decimal: str | None = None) -> str:
         return "clock"
     if percents and percents + plain >= most:
         # 1,234 % has a decimal comma, unless other values have decimal points.
-        odd = signs and counts["percent comma"] >= counts["percent"]
-        odd = odd if decimal is None else decimal == ","
-        return "percent comma" if odd else "percent"
+        comma = signs and counts["percent comma"] >= counts["percent"]
+        comma = comma if decimal is None else decimal == ","
+        return "percent comma" if comma else "percent"
     # 1,234 has a thousands separator, unless other values have decimal commas.
-    odd = counts["thousands"] < counts["comma"]
-    kinds = ["comma", "thousands"] if odd else ["thousands", "comma"]
+    comma = counts["thousands"] < counts["comma"]
+    kinds = ["comma", "thousands"] if comma else ["thousands", "comma"]
     if decimal is not None:
         kinds = ["comma"] if decimal == "," else ["thousands"]
     for kind in kinds:
