@@ -405,9 +405,8 @@ def _background(count: int, own: dict[str, NDArray[Any]], width: int) -> Float:
     """Return the typical rows of stored arrays; raise a ValueError if invalid."""
     places, values = own["typical_places"], np.asarray(own["typical_values"])
     count = count if isinstance(count, int) else 0
-    if (
-        (not 1 <= count <= BACKGROUND or width > WIDEST)
-        or (places.shape != values.shape or np.isinf(values).any())
+    if (not 1 <= count <= BACKGROUND or width > WIDEST) or (
+        places.shape != values.shape or np.isinf(values).any()
     ):
         raise ValueError("the typical rows of the model are invalid.")
     rows = np.zeros((count, width))
