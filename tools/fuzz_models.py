@@ -33,7 +33,6 @@ from aucmax.cli import info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
 from aucmax.storage.models import flatten
-from aucmax.workflows.export_onnx import to_json
 from aucmax.workflows.score import Model
 
 MUTATIONS = 10_000
@@ -285,7 +284,6 @@ def use(path: Path) -> None:
     _attempt(estimator.predict, X)
     _attempt(model.task)
     _attempt(_described, path)
-    _attempt(to_json, model)
     if model.recipe is not None:
         for suffix, text in ((".csv", TABLE), (".svm", LINES)):
             data = path.with_suffix(suffix)

@@ -21,8 +21,6 @@ import aucmax
 from aucmax import BAM, AUCClassifier, AUCStream
 from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.trees import RandomizedTrees
-from aucmax.workflows.export_onnx import to_onnx
-from aucmax.workflows.score import Model
 from helpers.data import gaussian, wide
 
 LIGHT = [BAM(), RandomizedTrees(10), BoostedTrees(10)]
@@ -368,12 +366,6 @@ def test_wide_tables_keep_trees_and_importances(tmp_path):
     twin = aucmax.load(tmp_path / "model")
     assert_array_equal(twin.decision_function(frame), model.decision_function(frame))
     assert twin.columns_ == model.columns_
-    onnxruntime = pytest.importorskip("onnxruntime")
-    graph = to_onnx(Model.load(tmp_path / "model"))
-    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    rows = model.encoder_.transform(frame)
-    (scores,) = session.run(None, {"X": rows})
-    assert_allclose(scores, model.decision_function(frame), atol=1e-4)
 
 
 def test_a_lazy_frame_is_refused():

@@ -5,10 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import aucmax
 from aucmax import BAM, AUCClassifier
-from aucmax.workflows.export_onnx import to_onnx
-from aucmax.workflows.score import Model
 
 N = 200
 
@@ -121,21 +118,6 @@ def test_encoded_rows_need_no_names():
     encoded = model.encoder_.transform(frame)
     assert encoded.shape[1] == model.n_features_in_
     assert_array_equal(model.decision_function(encoded), model.decision_function(frame))
-
-
-def test_features_of_an_exported_table_have_their_names(tmp_path):
-    onnx = pytest.importorskip("onnx")
-    frame, y = rows()
-    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N), "D")
-    frame = pd.DataFrame({"id": np.arange(N), "day": day, **frame})
-    light().fit(frame, y).save(tmp_path / "model")
-    loaded = Model.load(tmp_path / "model")
-    about = onnx.load_from_string(to_onnx(loaded)).metadata_props
-    names = next(one.value for one in about if one.key == "features")
-    width = aucmax.load(tmp_path / "model").row_width
-    assert width > frame.shape[1]
-    assert names.count('", "') == width - 1
-    assert loaded.names([0]) == ["x"]
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])

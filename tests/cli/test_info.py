@@ -1,7 +1,6 @@
-"""``aucmax info`` and ``aucmax export``."""
+"""``aucmax info``."""
 
 import json
-import sys
 from datetime import datetime
 
 import numpy as np
@@ -16,7 +15,7 @@ from aucmax.workflows.models import load_with_recipe
 from aucmax.workflows.plan import Plan
 from aucmax.workflows.score import Model
 from aucmax.workflows.train import train
-from helpers.commands import fields, invoke, table, write_table
+from helpers.commands import invoke, table, write_table
 from helpers.states import dump
 
 READER = {"label": "clicked"}
@@ -73,11 +72,10 @@ def test_claimed_width_without_an_array(width, tmp_path, monkeypatch):
     tensors.write(path, header, arrays)
     made = []
     monkeypatch.setattr(Model, "names", lambda self, some=None: made.append(some) or [])
-    for command in ("info", "export"):
-        result = invoke(command, path)
-        assert result.exit_code == int(width > 2**27)
-        if result.exit_code:
-            assert f"it claims {width:,} features" in result.stderr
+    result = invoke("info", path)
+    assert result.exit_code == int(width > 2**27)
+    if result.exit_code:
+        assert f"it claims {width:,} features" in result.stderr
     assert all(some == [] for some in made)
 
 
@@ -127,103 +125,11 @@ def test_info_of_a_model_trained_in_python(tmp_path):
     assert len(found["largest_weights"]) == 10
     assert found["largest_weights"][0]["feature"] == "7"
     assert "cat" in invoke("info", path).stdout
-    exported = json.loads(invoke("export", path).stdout)
-    assert [entry["weight"] for entry in exported["weights"]] == model.coef_[0].tolist()
 
 
-def test_exported_weights_reproduce_the_scores(model, tmp_path):
-    data = write_table(tmp_path / "new.csv", table(30, seed=3))
-    output = tmp_path / "model.json"
-    result = invoke("export", model, "-o", output)
-    assert result.exit_code == 0
-    assert f"as JSON, {output.stat().st_size:,} bytes: {output}\n" in result.stdout
-    exported = json.loads(output.read_text())
-    assert exported == json.loads(invoke("export", model).stdout)
-    assert exported == json.loads(invoke("export", model, "--json").stdout)
-    assert json.loads(invoke("export", model, "-o", output, "--json").stdout) == {
-        "model": str(model),
-        "output": str(output),
-        "format": "json",
-        "bytes": output.stat().st_size,
-    }
-    result = invoke("export", model, "--format", "onnx", "--json")
-    assert result.exit_code == 1
-    assert "-o FILE" in result.stderr
-    weights = {entry["feature"]: entry["weight"] for entry in exported["weights"]}
-    for row in fields(invoke("score", model, data).stdout):
-        score = exported["intercept"]
-        for name in ("age", "income"):
-            score += weights[name] * float(row[name])
-        score += weights[f"town={row['town']}"]
-        assert score == pytest.approx(float(row["score"]), rel=1e-12)
-    assert exported["recipe"]["input"]["label"] == "clicked"
-
-
-def test_zero_weights_are_not_exported(tmp_path):
-    model = aucmax.LeastSquaresAUC().fit([[0.0, 1.0], [0.0, 2.0]], [0, 1])
-    model.save(tmp_path / "m.aucmax")
-    exported = json.loads(invoke("export", tmp_path / "m.aucmax").stdout)
-    assert exported["features"] == 2
-    assert [entry["index"] for entry in exported["weights"]] == [1]
-
-
-def test_onnx_gives_the_same_scores(model, tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    output = tmp_path / "model.onnx"
-    assert invoke("export", model, "-o", output).exit_code == 0
-    session = runtime.InferenceSession(output, providers=["CPUExecutionProvider"])
-    data = write_table(tmp_path / "new.csv", table(30, seed=3))
-    found = Model.load(model)
-    (chunk,) = found.open([str(data)]).batches()
-    X = chunk.rows.toarray() if hasattr(chunk.rows, "toarray") else chunk.rows
-    (scores,) = session.run(["score"], {"X": X})
-    np.testing.assert_allclose(scores, found.score(chunk.rows), rtol=1e-12)
-    assert scores.shape == (30,)
-    about = session.get_modelmeta().custom_metadata_map
-    assert about["class"] == "LeastSquaresAUC"
-    assert json.loads(about["features"]) == found.names()
-
-
-def test_onnx_without_its_package_names_the_extra(model, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    result = invoke("export", model, "-o", tmp_path / "m.onnx")
-    assert result.exit_code == 1
-    assert "pip install 'aucmax[onnx]'" in result.stderr
-    assert not (tmp_path / "m.onnx").exists()
-
-
-@pytest.mark.parametrize("verb", ["info", "export"])
-def test_other_files_are_not_models(verb, tmp_path):
+def test_other_files_are_not_models(tmp_path):
     (tmp_path / "m.aucmax").write_bytes(b"no model")
-    result = invoke(verb, tmp_path / "m.aucmax")
+    result = invoke("info", tmp_path / "m.aucmax")
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "not an aucmax model file" in result.stderr
-
-
-def test_unknown_export_format_is_an_error(model):
-    result = invoke("export", model, "--format", "xml")
-    assert result.exit_code == 1
-    assert "must be json or onnx, not xml" in result.stderr
-
-
-def test_stream_with_trees_is_exported_to_onnx_but_not_to_json(tmp_path):
-    pytest.importorskip("onnx", reason="onnx is not installed")
-    runtime = pytest.importorskip("onnxruntime")
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 2))
-    y = (X**2).sum(axis=1) > 1.4
-    path = tmp_path / "m.aucmax"
-    stream = aucmax.AUCStream(random_state=0).partial_fit(X, y)
-    stream.save(path)
-    result = invoke("export", path, "-o", tmp_path / "m.json")
-    assert result.exit_code == 1
-    text = "Error: Cannot export to JSON: the score of AUCStream"
-    assert result.stderr.startswith(text)
-    assert "Export it to ONNX" in result.stderr
-    assert invoke("export", path, "-o", tmp_path / "m.onnx").exit_code == 0
-    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
-    (found,) = session.run(None, {"X": X})
-    np.testing.assert_allclose(found, stream.decision_function(X), rtol=1e-6, atol=1e-6)
-    assert "LightGBM" in invoke("info", path).stdout

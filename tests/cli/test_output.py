@@ -18,7 +18,6 @@ COMMANDS = {
     "evaluate": "evaluate model.aucmax train.csv --by town",
     "score": "score model.aucmax train.csv -o scores.csv",
     "info": "info model.aucmax",
-    "export": "export model.aucmax -o model.json",
     "compare": "compare train.csv --label clicked --algorithm BAM --folds 2",
     "algorithms": "algorithms",
     "datasets": "datasets",

@@ -23,8 +23,6 @@ from aucmax.stream.members import Member
 from aucmax.stream.race import Race
 from aucmax.stream.serving import ServedScores
 from aucmax.stream.stream_state import StreamState
-from aucmax.workflows.export_onnx import to_json
-from aucmax.workflows.score import Model
 from helpers.data import gaussian
 from helpers.states import dump
 
@@ -410,16 +408,11 @@ def test_learners_of_a_file_must_be_those_of_the_race(tmp_path):
         aucmax.load(tmp_path / "model")
 
 
-def test_the_blend_is_exported_as_a_linear_model(tmp_path):
+def test_the_blend_of_linear_members_is_linear():
     X, y = gaussian(300, 5)
     model = AUCStream().partial_fit(X, y)
-    model.save(tmp_path / "m.aucmax")
-    found = to_json(Model.load(tmp_path / "m.aucmax"))
-    weights = np.zeros(5)
-    for entry in found["weights"]:
-        weights[entry["index"]] = entry["weight"]
-    expected = model.decision_function(X)
-    assert_allclose(X @ weights + found["intercept"], expected)
+    found = model.expression()
+    assert_allclose(X @ found.weights + found.intercept, model.decision_function(X))
 
 
 def test_a_member_that_diverges_is_eliminated(tmp_path):

@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 import aucmax
 from aucmax import AUCStream
 from aucmax.core.validation import DataWarning
-from aucmax.workflows.export_onnx import to_onnx
 from aucmax.workflows.score import Model
 
 pandas = pytest.importorskip("pandas")
@@ -401,21 +400,6 @@ def test_many_categories_in_chunks_and_from_files(tmp_path):
     model.set_categories(encoder.category_of_feature[:-1])
     with pytest.raises(ValueError, match="set_categories was given shape"):
         model.partial_fit(X[:100], y[:100])
-
-
-def test_many_categories_are_exported_to_onnx(tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    frame, y = with_names(6000)
-    model = AUCStream(random_state=0).fit(frame, y)
-    assert not model.blended_score().linear
-    model.save(tmp_path / "model")
-    graph = to_onnx(Model.load(tmp_path / "model"))
-    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    test = with_names(500, seed=1)[0]
-    test.loc[:50, "name"] = "unknown"
-    X = model.encoder_.transform(test, warn_unknown=False).toarray()
-    (found,) = session.run(None, {"X": X})
-    assert_allclose(found, model.decision_function(test), atol=1e-4)
 
 
 def test_dictionaries_with_values_of_several_types():

@@ -379,26 +379,6 @@ def info(model: Path = opt.MODEL, as_json: bool = opt.JSON) -> None:
     run(model, as_json)
 
 
-@app.command(epilog="Example: aucmax export clicks.aucmax -o clicks.json")
-def export(
-    model: Path = opt.MODEL,
-    output: Path | None = option(None, "FILE", "Output file.", "--output", "-o"),
-    form: str | None = option(
-        None, "NAME", "json or onnx (default: by file name, or json).", "--format"
-    ),
-    as_json: bool = flag("--json", "Print a summary of the output file as JSON."),
-) -> None:
-    """Export a model as JSON or ONNX.
-
-    JSON has the weights by feature name: score = intercept + sum of weight · value.
-    ONNX has a graph from X (double, one row per example) to score; it needs pip install
-    'aucmax[onnx]'.
-    """
-    from aucmax.cli.export import run
-
-    run(model, output, form, as_json)
-
-
 @app.command()
 def algorithms(as_json: bool = opt.JSON) -> None:
     """List the algorithms from the literature, by name."""
