@@ -32,7 +32,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NOT_CODE = ("text", "{")  # output, and directives of MyST
-MODULES = ["cluster", "data", "goals", "losses", "metrics", "report", "thresholds"]
+MODULES = ["cluster", "goals", "losses", "metrics", "report", "thresholds"]
 SLOW = ("aucmax demo", "pip install")  # the two commands that .ci/run runs
 
 

@@ -125,7 +125,7 @@ def page(title: str, intro: str, module: str, sections: dict[str, str]) -> str:
 def api() -> dict[str, str]:
     """Return the pages of the API reference; fail if a public name has no place."""
     import aucmax
-    from aucmax import cluster, data, goals, losses, metrics, report, thresholds
+    from aucmax import cluster, goals, losses, metrics, report, thresholds
 
     placed = set(" ".join(ESTIMATORS.values()).split())
     modules = {"data", "goals", "losses", "metrics", "report", "thresholds"}
@@ -158,13 +158,6 @@ def api() -> dict[str, str]:
             "See also :doc:`/goals`.",
             "aucmax.thresholds",
             {"": " ".join(thresholds.__all__)},
-        ),
-        "data": page(
-            "Data sets",
-            "Named public data sets, and the rules for their positive class. "
-            "``aucmax datasets`` lists the names.",
-            "aucmax.data",
-            {"": " ".join(data.__all__)},
         ),
         "report": page(
             "Plots and the HTML report",

@@ -95,7 +95,9 @@ def test_verdicts_of_stored_fits_are_counted(counts, tmp_path):
 @pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "lines").glob("*.gz")))
 def test_tables_are_made_from_stored_fits_without_data(name, tmp_path, monkeypatch):
     monkeypatch.delenv("AUCMAX_DATA", raising=False)
-    monkeypatch.setattr("aucmax.io.datasets._cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(
+        "aucmax_reproduction.datasets._cache", lambda: tmp_path / "cache"
+    )
     stem = name.removesuffix(".jsonl.gz")
     lines = gzip.decompress((DOCS / "lines" / name).read_bytes())
     source = json.loads(lines.splitlines()[0])["source"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucmax.io import datasets as registry
+from aucmax_reproduction import datasets as registry
 from aucmax_reproduction import papers
 from aucmax_reproduction.protocol import (
     FORMS,

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from aucmax.io import datasets as registry
+from aucmax_reproduction import datasets as registry
 from aucmax_reproduction import fitting, papers
 from aucmax_reproduction.papers import Printed
 from aucmax_reproduction.protocol import (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import cluster as cluster
-    from aucmax import data as data
     from aucmax import losses as losses
     from aucmax import metrics as metrics
     from aucmax.blend.classifier import AUCClassifier as AUCClassifier
@@ -94,7 +93,7 @@ _PUBLIC = {
     "load": "aucmax.workflows.models",
     "named": "aucmax.registry",
 }
-_MODULES = ("cluster", "data", "goals", "losses", "metrics", "report", "thresholds")
+_MODULES = ("cluster", "goals", "losses", "metrics", "report", "thresholds")
 # ``cluster`` needs an optional extra: ``from aucmax import *`` must work without it.
 __all__ = [*_PUBLIC, *(name for name in _MODULES if name != "cluster")]
 

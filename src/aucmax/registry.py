@@ -168,7 +168,8 @@ def named(name: str, *, printed: bool = False, **parameters: Any) -> Any:
     ----------
     name : str
         A name from the papers, such as "NPSAM", "OPAUCr" or "CBR-diag-FIFO", or a
-        class of this library. Case is ignored. ``aucmax algorithms`` lists all names.
+        class of this library. Case is ignored. ``aucmax.registry.SYSTEMS`` has the
+        names of the papers.
     printed : bool, default=False
         Take the steps of the published pseudo-code, with corrections (listed in
         docs/algorithms.md): the learner does not scale features, and penalties and step
@@ -215,8 +216,7 @@ def full_name(name: str) -> str:
         names = ", ".join(known[key] for key in near or known)
         hint = f"Did you mean {names}?" if near else f"Known algorithms: {names}."
         raise ValueError(
-            f"There is no algorithm {name!r}. {hint}"
-            f"{' aucmax algorithms lists all.' if near else ''}"
+            f"There is no algorithm {name!r}. {hint} See docs/algorithms.md."
         )
     return known[name.lower()]
 

@@ -1,7 +1,6 @@
-"""The command line: help, errors, demo and warmup."""
+"""The command line: help, errors and demo."""
 
 import errno
-import gc
 import json
 import subprocess
 import sys
@@ -13,9 +12,8 @@ import pytest
 import aucmax
 from aucmax import BAM, AUCClassifier
 from aucmax.blend.trees import RandomizedTrees
-from aucmax.cli import demo, errors, warmup
+from aucmax.cli import demo, errors, info
 from aucmax.cli.main import app
-from aucmax.registry import CLASSES
 from helpers.commands import invoke
 
 COMMANDS = app.registered_commands
@@ -41,7 +39,7 @@ def test_pandas_and_scipy_stats_are_imported_only_on_demand():
     "code",
     [
         "import aucmax",
-        "import aucmax; dir(aucmax); aucmax.ESTIMATORS; aucmax.data",
+        "import aucmax; dir(aucmax); aucmax.ESTIMATORS",
         "from aucmax.cli.main import app; app(['--help'], standalone_mode=False)",
         "from aucmax.cli.main import app\n"
         "for command in app.registered_commands:\n"
@@ -74,7 +72,7 @@ def test_help_names_every_verb():
     result = invoke("--help")
     assert result.exit_code == 0
     assert "demo" in result.output
-    assert "warmup" in result.output
+    assert "reproduce" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_help_names_every_verb():
         ["demo", "--rows", "many"],
         ["demo", "--rows", "10"],
         ["demo", "--seed", "-1"],
-        ["warmup", "--nonsense"],
+        ["info", "--nonsense"],
     ],
 )
 def test_usage_errors_have_exit_code_2(arguments):
@@ -125,8 +123,8 @@ def test_user_and_system_errors_are_reported_in_one_line(monkeypatch, error, lin
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(warmup, "run", fail)
-    result = invoke("warmup")
+    monkeypatch.setattr(info, "run", fail)
+    result = invoke("info", __file__)
     assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
@@ -148,10 +146,10 @@ def test_debug_shows_the_traceback(monkeypatch, how):
     def fail(*_):
         raise ValueError("words")
 
-    monkeypatch.setattr(warmup, "run", fail)
+    monkeypatch.setattr(info, "run", fail)
     if how == "environment":
         monkeypatch.setenv("AUCMAX_DEBUG", "1")
-    result = invoke(*(["--debug"] if how == "option" else []), "warmup")
+    result = invoke(*(["--debug"] if how == "option" else []), "info", __file__)
     assert isinstance(result.exception, ValueError)
     assert result.stderr == ""
 
@@ -160,16 +158,16 @@ def test_bugs_are_not_reported_as_user_errors(monkeypatch):
     def fail(*_):
         raise AssertionError("impossible")
 
-    monkeypatch.setattr(warmup, "run", fail)
-    assert isinstance(invoke("warmup").exception, AssertionError)
+    monkeypatch.setattr(info, "run", fail)
+    assert isinstance(invoke("info", __file__).exception, AssertionError)
 
 
 def test_closed_pipe_prints_nothing(monkeypatch):
     def fail(*_):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr(warmup, "run", fail)
-    result = invoke("warmup")
+    monkeypatch.setattr(info, "run", fail)
+    result = invoke("info", __file__)
     assert result.exit_code == 1
     assert result.output == ""
 
@@ -249,43 +247,3 @@ def test_stream_is_as_described():
     np.testing.assert_array_equal(X, again)
     assert not np.array_equal(X, other)
     assert np.all(abs(X.mean(axis=0) - other.mean(axis=0)) < 0.05 * spread)
-
-
-def test_warmup_reports_what_it_compiled(monkeypatch):
-    # Real compilation takes minutes.
-    compiled = []
-    monkeypatch.setattr(warmup, "compile_kernels", compiled.extend)
-    monkeypatch.setattr(warmup, "compile_readers", lambda: compiled.append("readers"))
-    result = invoke("warmup", "--jobs", "1")
-    assert result.exit_code == 0
-    for name in CLASSES:
-        assert name in result.output
-    told = json.loads(invoke("warmup", "oam", "npsam", "--jobs", "1", "--json").stdout)
-    assert told["estimators"] == ["OAM", "NPSAM"]
-    assert told["seconds"] >= 0.0
-    assert compiled == ["readers", *CLASSES, "readers", "OAM", "NPSAM"]
-
-
-def test_warmup_rejects_unknown_names():
-    result = invoke("warmup", "OAMM")
-    assert result.exit_code == 1
-    assert "There is no algorithm 'OAMM'" in result.stderr
-
-
-def test_warmup_in_processes_reports_errors(monkeypatch):
-    # Patches do not reach other processes: replace by functions that they can import.
-    monkeypatch.setattr(warmup, "compile_kernels", len)
-    monkeypatch.setattr(warmup, "compile_readers", gc.collect)
-    assert invoke("warmup", "SPAM", "--json").exit_code == 0
-    monkeypatch.setattr(warmup, "compile_kernels", abs)
-    failed = invoke("warmup", "SPAM", "--json")
-    assert isinstance(failed.exception, TypeError)  # of a list, and a bug
-
-
-def test_warmup_covers_every_estimator_and_its_variants():
-    variants = list(warmup._variants(CLASSES))
-    assert {type(one).__name__ for one in variants} == set(CLASSES)
-    for parameter, value in warmup._VARIANTS.items():
-        assert any(one.get_params().get(parameter) == value for one in variants)
-    variants = list(warmup._variants(["NPSAM"]))
-    assert [type(one).__name__ for one in variants] == ["Chain"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from aucmax.io import datasets as registry
 from aucmax.metrics import auc, auc_interval, roc_curve
+from aucmax_reproduction import datasets as registry
 from aucmax_reproduction import user_data
 from aucmax_reproduction.groupings import Rule, plausible
 from aucmax_reproduction.protocol import OURS, PRINTED, Plan, Recipe, Subject

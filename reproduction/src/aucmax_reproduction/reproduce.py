@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import aucmax
-from aucmax.io import datasets as registry
 from aucmax.storage.locks import sole_writer
+from aucmax_reproduction import datasets as registry
 from aucmax_reproduction import lines, papers, user_data
 from aucmax_reproduction.fitting import (
     CEILINGS,
@@ -145,7 +145,8 @@ def why_missing(subject: Subject) -> str:
     if not parts:
         return ""
     if all(part.url for part in parts):
-        return f"not on this machine: aucmax datasets {subject.name} --fetch"
+        command = f"python -m aucmax_reproduction.datasets {subject.name}"
+        return f"not on this machine: {command} downloads it"
     return f"not on this machine: {parts[0].file} has no public address"
 
 

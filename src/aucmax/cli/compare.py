@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import ReadingBar, Screen, fits_bar, plural, table
 from aucmax.goals import parse as parse_goal
 from aucmax.io.collect import collect
@@ -17,7 +16,6 @@ from aucmax.io.open_data import open_data
 from aucmax.storage.atomic import check_writable, refuse_overwriting, write_atomically
 from aucmax.tables.labels import Task
 from aucmax.workflows.compare import DEFAULT, Comparison, Row, compare, full_name
-from aucmax.workflows.run import requested_task
 
 _SIGNIFICANT = 0.05
 
@@ -63,7 +61,7 @@ def _load(
     data: Sequence[str], positive: str | None, reader: dict[str, Any]
 ) -> tuple[Any, NDArray[np.bool_], Task]:
     """Return features, classes and task of files, or of a named data set."""
-    files = local_files(data)
+    files = data
     source = open_data(data, **reader)
     with ReadingBar(files) as bar:
         X, y, weight = collect(source, bar)
@@ -71,7 +69,7 @@ def _load(
         raise ValueError("compare does not support row weights: remove weight=COLUMN.")
     if y is None:
         raise ValueError("The data have no labels: name the label column by --label.")
-    task = requested_task(positive, source).settle(y)
+    task = Task.parse(positive).settle(y)
     side = task.sides(y)
     kept = side != 0
     return (X if kept.all() else X[kept]), side[kept] > 0, task

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.table import Table
 
-from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, exact, with_interval
@@ -62,7 +61,6 @@ def run(
         check_writable(report)
     start = perf_counter()
     ranker = Model.load_for(model, data, "evaluate")
-    local_files(data)  # download a named data set, with a progress bar
     source = ranker.open(
         data,
         keep_text=policy == "quarantine",

@@ -74,7 +74,7 @@ def train(
     algorithm: str = option(
         "auto",
         "NAME",
-        "SPAM, BAM, NPSAM, … (see aucmax algorithms); auto chooses by data size.",
+        "SPAM, BAM, NPSAM, … (see docs/algorithms.md); auto chooses by data size.",
         autocompletion=_algorithms,
     ),
     fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
@@ -326,7 +326,7 @@ def score(
 
 
 @app.command(
-    epilog="Example: aucmax compare german --algorithm SPAM --algorithm lightgbm "
+    epilog="Example: aucmax compare clicks.csv --algorithm SPAM --algorithm lightgbm "
     "--repeats 3 -o folds.csv",
 )
 def compare(
@@ -380,42 +380,6 @@ def info(model: Path = opt.MODEL, as_json: bool = opt.JSON) -> None:
 
 
 @app.command()
-def algorithms(as_json: bool = opt.JSON) -> None:
-    """List the algorithms from the literature, by name."""
-    from aucmax.cli.algorithms import run
-
-    run(as_json)
-
-
-@app.command()
-def datasets(
-    name: str | None = typer.Argument(None, metavar="NAME", help="Set to describe."),
-    fetch: bool = flag("--fetch", "Download the data set if necessary."),
-    as_json: bool = opt.JSON,
-) -> None:
-    """List the public data sets known by name."""
-    from aucmax.cli.datasets import run
-
-    if fetch and name is None:
-        raise typer.BadParameter("--fetch needs the name of a set.", param_hint="NAME")
-    run(name, fetch, as_json)
-
-
-@app.command(epilog="Example: aucmax warmup AUCStream")
-def warmup(
-    names: list[str] = typer.Argument(
-        None, metavar="NAME", help="Algorithms to compile (default: all)."
-    ),
-    jobs: int = option(2, "N", "Number of processes.", min=1),
-    as_json: bool = opt.JSON,
-) -> None:
-    """Compile kernels ahead of time."""
-    from aucmax.cli.warmup import run
-
-    run(names or [], jobs, as_json)
-
-
-@app.command()
 def demo(
     output: Path = option(
         "aucmax-demo",
@@ -432,16 +396,3 @@ def demo(
     from aucmax.cli.demo import run
 
     run(output, rows, seed, as_json)
-
-
-@app.command(
-    hidden=True,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def reproduce() -> None:
-    """Tell users of version 0.1 where this command is now."""
-    raise ValueError(
-        "The papers' tables are now in a separate package. From a clone: pip install "
-        "./reproduction, then python -m aucmax_reproduction SOURCE with the same "
-        "options."
-    )

@@ -24,8 +24,7 @@ def flag(name: str, text: str, **rules: Any) -> Any:
 MODEL = typer.Argument(metavar="MODEL", help="Model file.", show_default=False)
 DATA = typer.Argument(
     metavar="DATA",
-    help="Files, folders, globs, - for standard input, or the name of a data set (see "
-    "aucmax datasets).",
+    help="Files, folders, globs, or - for standard input.",
     show_default=False,
 )
 JSON = flag("--json", "Print the results as JSON.")

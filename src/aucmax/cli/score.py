@@ -9,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import ReadingBar, Screen, duration, plural
 from aucmax.io.compression import expand
 from aucmax.io.malformed_lines import BadLines
@@ -38,7 +37,6 @@ def run(
     refuse_twice(output, quarantine)
     if quarantine is not None:
         refuse_overwriting(quarantine, [*expand(data), model])
-    local_files(data)  # download a named data set, with a progress bar
     ranker = Model.load_for(model, data, "score")
     bad = BadLines(policy, quarantine)
     # No progress bar between scores that go to the same terminal.

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aucmax.cli.datasets import local_files
 from aucmax.cli.terminal import (
     ReadingBar,
     Screen,
@@ -36,7 +35,7 @@ def run(plan: Plan, output: Path, as_json: bool, **options: Any) -> int:
     ``options`` are those of :func:`aucmax.workflows.train.train`.
     """
     screen, start = Screen(quiet=as_json), perf_counter()
-    with ReadingBar(local_files(plan.data), plan.passes, logs=not as_json) as bar:
+    with ReadingBar(plan.data, plan.passes, logs=not as_json) as bar:
         try:
             result = train(plan, output, observer=_Display(bar, screen), **options)
         except StoppedError as stopped:
@@ -55,7 +54,7 @@ def run_on_cluster(plan: Plan, output: Path, where: str, as_json: bool) -> None:
     """Train on a Dask cluster, show progress and report."""
     from aucmax.cluster.files import train as train_on_cluster
 
-    start, data = perf_counter(), local_files(plan.data)
+    start, data = perf_counter(), plan.data
     with _cluster_errors(where), ReadingBar(data) as bar, _client(where):
         bar.pulse("Reading the first rows")
         result = train_on_cluster(

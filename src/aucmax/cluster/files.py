@@ -36,7 +36,6 @@ from aucmax.workflows.run import (
     begin,
     first_batches,
     influential_scales,
-    requested_task,
 )
 from aucmax.workflows.train import Result
 
@@ -105,7 +104,7 @@ def fit_files(
     names = [paths] if isinstance(paths, str) else list(paths)
     source = open_data(names, label=label, **reader)
     first = _first(source)
-    task = requested_task(positive, source).settle(first.labels)
+    task = Task.parse(positive).settle(first.labels)
     fit_rows(estimator, fitting, _distributed_rows(source, task, watch))
     recipe = source.recipe()
     if recipe["format"] != "svmlight":

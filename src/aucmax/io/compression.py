@@ -60,9 +60,7 @@ def size_of(path: str) -> int | None:
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        is_word = path.isidentifier()  # perhaps a misspelt data set
-        hint = ", and no named data set either: see aucmax datasets" if is_word else ""
-        raise FileNotFoundError(f"{path}: no such file{hint}") from None
+        raise FileNotFoundError(f"{path}: no such file") from None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 

@@ -1,6 +1,5 @@
 """Open data files: choose the reader by file name or content."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.io.batch import Source
-from aucmax.io.compression import STDIN
 from aucmax.io.text import Text
 from aucmax.tables.options import option
 
@@ -58,15 +56,13 @@ _FEW = 4096  # bytes: a pipe delivers that much at once, or all it has
 def open_data(
     paths: Sequence[str], *, format: str | None = None, **options: Any
 ) -> Source:
-    """Return a reader of files, folders, globs, standard input (``-``) or a named set.
+    """Return a reader of files, folders, globs or standard input (``-``).
 
     ``options`` are those of :class:`SvmlightSource`, :class:`CsvSource` and
     :class:`ArrowSource`; the format is guessed if it is not given.
     """
     if not paths:
         raise ValueError("No input: give a file, or - for a pipe.")
-    if name := named_set(paths):
-        return _open_set(name, {"format": format, **options})
     text = Text(paths)
     known = guess_format(text) if format is None else format
     if known not in FORMATS:
@@ -113,18 +109,6 @@ def reopen(
         raise ValueError("No input: give a file, or - for a pipe.")
     known = recipe["format"]
     columns = [*extra, *([weight] if weight not in (None, "none") else [])]
-    if name := named_set(paths):
-        if known != "svmlight" or recipe["zero_based"]:
-            raise ValueError(
-                f"{name} is a named set: its features are numbered from 1, unlike the "
-                "columns that the model was trained on."
-            )
-        if columns:
-            raise ValueError(
-                f"{name} has no column {columns[0]!r}: its columns have no names."
-            )
-        options = {"keep_text": keep_text, "dtype": recipe["dtype"]}
-        return _open_set(name, options | changes)
     text = Text(paths)
     for file in text.files:
         _refuse_other_kind(file, known)
@@ -184,33 +168,6 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
             f"{option('missing', 'zero')} replaces missing values by zero."
         )
     return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
-
-
-def named_set(paths: Sequence[str]) -> str | None:
-    """Return the name of a data set, if it is one; files have precedence."""
-    absent = [path for path in paths if path != STDIN and not os.path.exists(path)]
-    if not absent:
-        return None
-    from aucmax.io.datasets import is_name
-
-    name = next(filter(is_name, absent), None)
-    if name is not None and len(paths) > 1:
-        raise ValueError(
-            f"{name} is a named set and cannot be combined with other inputs."
-        )
-    return name
-
-
-def _open_set(name: str, options: dict[str, Any]) -> Source:
-    from aucmax.io.datasets import SetSource
-
-    known = {key: options.pop(key, None) for key in ("dtype", "keep_text")}
-    if given := [key for key, value in options.items() if value is not None]:
-        raise ValueError(
-            f"{name} is a named set: {', '.join(given)} cannot be set. The only reader "
-            "option is dtype."
-        )
-    return SetSource(name, **{k: value for k, value in known.items() if value})
 
 
 def _refuse_mixture(files: Sequence[str], known: str) -> None:

@@ -53,7 +53,7 @@ class Task(NamedTuple):
 
     Examples
     --------
-    >>> from aucmax.data import Task
+    >>> from aucmax.tables.labels import Task
     >>> Task.of("yes").positives(["yes", "no", "maybe"])
     array([ True, False, False])
     """

@@ -30,8 +30,8 @@ from aucmax.metrics.top import (
     precision_of_all_positives,
     top,
 )
+from aucmax.tables.labels import Task
 from aucmax.tables.periods import as_words, periods
-from aucmax.workflows.run import requested_task
 from aucmax.workflows.score import Model, scored
 from aucmax.workflows.select_rows import Scores
 
@@ -195,7 +195,7 @@ def collect(
     """
     task = model.task()
     if positive is not None or not task.settled:
-        task = requested_task(positive, source)
+        task = Task.parse(positive)
     scores, sides, weights = [], [], []
     readers = {name: _LabelReader() for name in (by, time) if name is not None}
     waiting = readers[time].beside() if time is not None else None

@@ -84,7 +84,7 @@ def begin(plan: Plan) -> Run:
         source = open_data(plan.data, keep_text=keep_text, **coded)
         batches, seen = _begun(source)
     first = seen[-1]
-    task = _settled(requested_task(plan.positive, source), source, seen, batches)
+    task = _settled(Task.parse(plan.positive), source, seen, batches)
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
     params = {"nonlinear": False} if linear and name == "AUCStream" else {}
     estimator = build(name, params | plan.params, plan.seed)
@@ -191,13 +191,6 @@ def influential_scales(run: Run) -> Spreads:
         return Spreads()
     features, weights = expression.slopes()
     return run.spreads.largest(features, weights, _N_SCALES)
-
-
-def requested_task(positive: str | None, source: Source) -> Task:
-    """Return the labels that the user calls positive, else those of the data set."""
-    if positive is None and source.task is not None:
-        return source.task
-    return Task.parse(positive)
 
 
 def _settled(

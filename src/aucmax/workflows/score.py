@@ -19,7 +19,7 @@ from aucmax.io.background import prefetch
 from aucmax.io.batch import Batch, Source
 from aucmax.io.collect import widened
 from aucmax.io.malformed_lines import BadLines
-from aucmax.io.open_data import guess_format, named_set, open_data, reopen
+from aucmax.io.open_data import guess_format, reopen
 from aucmax.io.svmlight import SvmlightSource
 from aucmax.io.text import Text
 from aucmax.storage.atomic import refuse_overwriting
@@ -104,8 +104,6 @@ class Model(NamedTuple):
         has_columns = bool(options.pop("extra", ()))
         options.pop("keep_unlabelled", None)  # svmlight data have all labels
         has_columns |= options.pop("weight", None) not in (None, "none")
-        if named_set(data) and not has_columns:
-            return open_data(data, **changes)
         text = Text(data)
         known = guess_format(text)
         if known != "svmlight" or has_columns:

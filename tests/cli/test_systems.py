@@ -1,4 +1,4 @@
-"""``aucmax algorithms``, and models with feature maps on the command line."""
+"""Systems of the papers, with feature maps, on the command line."""
 
 import json
 from contextlib import nullcontext
@@ -15,16 +15,6 @@ SMALL = ("--param", "n_components=10", "--param", "first_rows=100")
 @pytest.fixture
 def data(tmp_path):
     return write_table(tmp_path / "clicks.csv", table(600))
-
-
-def test_algorithms_lists_all_systems():
-    result = invoke("algorithms")
-    assert result.exit_code == 0
-    assert "NPSAM" in result.stdout
-    assert "KMeansNystroem(n_components=1600)" in result.stdout
-    found = json.loads(invoke("algorithms", "--json").stdout)
-    assert len(found) == 41
-    assert {"name", "papers", "minimises", "cost", "settings"} == found[0].keys()
 
 
 @pytest.mark.parametrize(

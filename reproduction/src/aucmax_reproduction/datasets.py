@@ -15,6 +15,7 @@ import csv
 import difflib
 import json
 import os
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from aucmax.core.validation import DataWarning
-from aucmax.io.batch import Batch
 from aucmax.io.collect import collect
 from aucmax.io.svmlight import SvmlightSource
-from aucmax.io.text import Block
 from aucmax.storage.atomic import write_atomically
 from aucmax.tables.labels import Task
 
@@ -114,7 +113,7 @@ def entry(name: str) -> Entry:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(f"Unknown data set {name!r}.{hint} See aucmax datasets.")
+        raise ValueError(f"Unknown data set {name!r}.{hint} See datasets.csv.")
     return known[name]
 
 
@@ -185,7 +184,7 @@ def load(
 
     Examples
     --------
-    >>> from aucmax.data import load
+    >>> from aucmax_reproduction.datasets import load
     >>> X, y, *_ = load("a9a", "train")  # doctest: +SKIP
     """
     known, parts = _parts(name, part)
@@ -198,40 +197,6 @@ def load(
         kept = side != 0
         X, labels, side = X[kept], labels[kept], side[kept]
     return Data(X, side > 0, labels, task, name if part is None else f"{name}.{part}")
-
-
-def is_name(text: str) -> bool:
-    """Return whether this is the name of a data set or of a train or test part."""
-    stem, _, part = text.rpartition(".")
-    return text in _registry() or (stem in _registry() and part in ("train", "test"))
-
-
-class SetSource(SvmlightSource):
-    """Rows of a data set ("a9a") or part ("a9a.train"), downloaded if necessary."""
-
-    def __init__(
-        self, name: str, *, dtype: Any = np.float64, keep_text: bool = False
-    ) -> None:
-        known, parts = _parts(name)
-        paths = [_provide(known, part) for part in parts]
-        self._url_labels: dict[str, Mapping[float, float]] = {}
-        for part, path in zip(parts, paths, strict=True):
-            if _verify(part, path) is None:  # not read yet, so not checked either
-                _read(known, part, path, np.float64)
-            if path.name != part.file:
-                self._url_labels[str(path)] = known.url_labels
-        super().__init__(
-            [str(path) for path in paths],
-            dtype=dtype,
-            n_features=known.features,
-            keep_text=keep_text,
-        )
-        self.task = known.task
-
-    def _batch(self, block: Block, width: int) -> Batch:
-        batch, published = super()._batch(block, width), self._url_labels
-        labels = _relabel(batch.labels, published.get(block.file, {}))
-        return batch._replace(labels=labels)
 
 
 def _relabel(labels: Any, url_labels: Mapping[float, float]) -> NDArray[np.float64]:
@@ -259,7 +224,7 @@ def _parts(name: str, part: str | None = None) -> tuple[Entry, list[Part]]:
 
 @cache
 def _registry() -> Mapping[str, Entry]:
-    text = (files("aucmax.io") / "datasets.csv").read_text(encoding="utf-8")
+    text = (files("aucmax_reproduction") / "datasets.csv").read_text(encoding="utf-8")
     sets: dict[str, list[dict[str, str]]] = {}
     for line in csv.DictReader(text.splitlines()):
         sets.setdefault(line["name"], []).append(line)
@@ -481,3 +446,8 @@ def _differences(
         if found != right:
             wrong += [f"label {label:g} in {found:,} rows instead of {right:,}"]
     return wrong[:4]
+
+
+if __name__ == "__main__":
+    for one in sys.argv[1:]:
+        print(*fetch(one), sep="\n")

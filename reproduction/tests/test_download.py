@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from requests import Response
 
-from aucmax.io import datasets as sets
+from aucmax_reproduction import datasets as sets
 from helpers.data import registry_line
 
 pytestmark = pytest.mark.filterwarnings("ignore:No checksum is known")
