@@ -1,4 +1,4 @@
-"""``aucmax score`` with --probability, --threshold, --top, --per and --reasons."""
+"""``aucmax score`` with --probability, --top and --reasons."""
 
 import json
 
@@ -56,17 +56,6 @@ def test_a_ranker_has_no_probabilities(model, data):
     assert "--probability" in result.stderr
 
 
-def test_rows_above_a_threshold_in_their_order(blend, data, scores):
-    whole = lines_of(invoke("score", blend, data).stdout)
-    threshold = float(np.sort(scores)[-37])
-    out = invoke("score", blend, data, "--threshold", repr(threshold)).stdout
-    kept = [row for row, s in zip(whole, scores, strict=True) if s >= threshold]
-    assert lines_of(out) == kept
-    out = invoke("score", blend, data, "--threshold", "0.9", "--probability").stdout
-    kept = [row for row, s in zip(whole, scores, strict=True) if expit(s) >= 0.9]
-    assert lines_of(out) == kept
-
-
 @pytest.mark.parametrize("k", [1, 25, 10_000])
 def test_the_highest_rows_best_first(blend, data, scores, k):
     whole = lines_of(invoke("score", blend, data).stdout)
@@ -74,17 +63,6 @@ def test_the_highest_rows_best_first(blend, data, scores, k):
     out = invoke("score", blend, data, "--top", k).stdout
     assert lines_of(out) == [whole[i] for i in order]
     assert [float(row["score"]) for row in fields(out)] == scores[order].tolist()
-
-
-def test_the_highest_rows_of_each_value(blend, data, scores):
-    whole = lines_of(invoke("score", blend, data).stdout)
-    towns = list(dict.fromkeys(row["town"] for row in whole))
-    expected = []
-    for town in towns:
-        here = [i for i, row in enumerate(whole) if row["town"] == town]
-        expected += sorted(here, key=lambda i: -scores[i])[:7]
-    out = invoke("score", blend, data, "--top", 7, "--per", "town").stdout
-    assert lines_of(out) == [whole[i] for i in expected]
 
 
 def test_many_small_batches_and_files_give_the_same_rows(blend, data, tmp_path):
@@ -129,10 +107,8 @@ def test_reasons_are_the_columns_that_matter(blend, data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--per", "town"], "--per needs --top"),
         (["--reasons", "2"], "add --top K"),
         (["--top", "0"], "--top"),
-        (["--top", "3", "--per", "planet"], "planet"),
     ],
 )
 def test_errors(blend, data, options, message):

@@ -278,17 +278,8 @@ def score(
     probability: bool = flag(
         "--probability", "Append the calibrated probability, too."
     ),
-    threshold: float | None = option(
-        None,
-        "VALUE",
-        "Write only rows whose score (with --probability: probability) is at least "
-        "this.",
-    ),
     top: int | None = option(
         None, "K", "Write only the K rows with the highest scores, best first.", min=1
-    ),
-    per: str | None = option(
-        None, "COLUMN", "With --top: K rows for each value of the column."
     ),
     decide: bool = flag(
         "--decide", "Append the decision, 1 or 0, by the threshold of the model's goal."
@@ -315,11 +306,8 @@ def score(
     import_scikit_learn()
     from aucmax.cli.score import run
     from aucmax.workflows.score import Output
-    from aucmax.workflows.select_rows import Selection
 
-    if per is not None and top is None:
-        raise typer.BadParameter("--per needs --top K.")
-    what = Output(Selection(threshold, top, per), probability, decide, reasons)
+    what = Output(top, probability, decide, reasons)
     changes = reader_options(reader, missing=missing)
     policy = opt.bad_line_policy(on_bad_line, quarantine)
     run(model, data, output, changes, policy, quarantine, what, as_json)

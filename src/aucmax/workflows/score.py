@@ -34,7 +34,7 @@ from aucmax.workflows.score_writers import (
     ScoreWriter,
     opened,
 )
-from aucmax.workflows.select_rows import Scores, Selection, TopRows, chosen_rows
+from aucmax.workflows.select_rows import Scores, TopRows
 
 
 class Model(NamedTuple):
@@ -154,7 +154,7 @@ def scored(
 class Output(NamedTuple):
     """What is written for each row beside its score, and for which rows."""
 
-    selection: Selection = Selection()
+    top: int | None = None  # rows with the highest scores; None: all rows
     probability: bool = False
     decide: bool = False
     reasons: int = 0  # columns that contribute most
@@ -189,23 +189,21 @@ def write_scores(
     if what.reasons and model.recipe is not None:
         # Names of columns; the rows are encoded by the reader.
         model.estimator.encoder_ = TableEncoder.from_json(model.recipe["input"])
-    selection = what.selection
     # prompt: a program that writes to the pipe may wait for the scores.
     reopened = partial(model.open, labelled=False, changes=changes)
-    extra = () if selection.per is None else (selection.per,)
-    source = reopened(data, keep_text=True, prompt=True, extra=extra)
+    source = reopened(data, keep_text=True, prompt=True)
     known, rows, written = source.recipe()["format"], 0, 0
-    if known == "svmlight" and not selection.all_rows:
+    if known == "svmlight" and what.top is not None:
         raise ValueError(
-            "--threshold and --top leave out rows, but scores of svmlight data are "
-            "matched to rows by their order; use CSV, JSON lines or Parquet."
+            "--top leaves out rows, but scores of svmlight data are matched to rows by "
+            "their order; use CSV, JSON lines or Parquet."
         )
     to_parquet = output is not None and output.suffix in (".parquet", ".pq")
     if to_parquet and known != "parquet":
         raise ValueError(f"{output}: only Parquet data can be written as Parquet.")
     if output is not None:
         refuse_overwriting(output, source.files)
-    held = TopRows(selection) if selection.top is not None else None
+    held = None if what.top is None else TopRows(what.top)
     with opened(output) as file, watch(source.files) as meter:
         writer: ScoreWriter
         if known == "csv":
@@ -219,12 +217,9 @@ def write_scores(
             bad.take(batch.malformed)
             if scores.size or batch.malformed:
                 writer.check(batch)
-            if not (bad.in_place and selection.all_rows):
+            if not (bad.in_place and held is None):
                 batch = batch._replace(malformed=[])
             rows += scores.size
-            if selection.threshold is not None:
-                places = np.flatnonzero(_compared(scores, what) >= selection.threshold)
-                batch, scores = chosen_rows(batch, places), scores[places]
             if held is not None:
                 held.add(batch, scores)
                 continue
@@ -250,13 +245,8 @@ def _check_output(model: Model, what: Output) -> None:
         raise ValueError(f"--decide needs a model of AUCClassifier, not of {name}.")
     if what.reasons and not isinstance(model.estimator, BlendedModel):
         raise ValueError(f"--reasons needs a model of AUCClassifier, not of {name}.")
-    if what.reasons and what.selection.top is None:
+    if what.reasons and what.top is None:
         raise ValueError("--reasons takes a while for each row: add --top K.")
-
-
-def _compared(scores: Scores, what: Output) -> Scores:
-    """Return what a threshold is compared with."""
-    return expit(scores) if what.probability else scores
 
 
 def _columns(

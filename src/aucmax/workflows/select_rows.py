@@ -1,8 +1,8 @@
-"""Selection of scored rows: those above a threshold, or the highest of each group."""
+"""Selection of the rows with the highest scores."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,6 @@ from aucmax.io.batch import Batch, Lines
 
 Scores = NDArray[np.float64]
 _SPARE = 4  # times K rows are held before the lowest are dropped
-
-
-class Selection(NamedTuple):
-    """Which rows are written."""
-
-    threshold: float | None = None
-    top: int | None = None
-    per: str | None = None  # column: the highest rows for each of its values
-
-    @property
-    def all_rows(self) -> bool:
-        """Return whether nothing is left out."""
-        return self.threshold is None and self.top is None
 
 
 def chosen_rows(batch: Batch, places: NDArray[np.intp]) -> Batch:
@@ -58,25 +45,22 @@ def _joined(pieces: Sequence[bytes], lengths: NDArray[Any]) -> Lines:
 
 
 class TopRows:
-    """Holds the K rows with the highest scores, of all rows or of each group."""
+    """Holds the rows with the highest scores."""
 
-    def __init__(self, selection: Selection) -> None:
-        assert selection.top is not None
-        self._top, self._per = selection.top, selection.per
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._batches: list[Batch] = []
         self._scores: list[Scores] = []
-        self._groups: dict[str, int] = {}  # number of each, in order of appearance
 
     def add(self, batch: Batch, scores: Scores) -> None:
         """Add rows, and drop those that cannot be among the highest."""
         if not scores.size:
             return
-        places = self._highest(self._codes(batch), scores)
+        places = self._highest(scores)
         self._batches.append(chosen_rows(batch, places))
         self._scores.append(scores[places])
         held = sum(part.size for part in self._scores)
-        groups = max(len(self._groups), 1)
-        if len(self._batches) > 1 and held > _SPARE * self._top * groups:
+        if len(self._batches) > 1 and held > _SPARE * self._count:
             self._merge()
 
     def rows(self) -> tuple[Batch, Scores] | None:
@@ -86,25 +70,14 @@ class TopRows:
         self._merge()
         return self._batches[0], self._scores[0]
 
-    def _codes(self, batch: Batch) -> NDArray[np.intp]:
-        if self._per is None:
-            return np.zeros(batch.rows.shape[0], np.intp)
-        groups, values = self._groups, batch.extra[self._per].tolist()
-        return np.array([groups.setdefault(v, len(groups)) for v in values], np.intp)
-
-    def _highest(self, codes: NDArray[np.intp], scores: Scores) -> NDArray[np.intp]:
-        """Return the places of the highest rows, by group and falling score.
-
-        Of equal scores the first row comes first.
-        """
-        order = np.lexsort((-scores, codes))
-        ordered = codes[order]
-        first = np.searchsorted(ordered, ordered)
-        return order[np.arange(order.size) - first < self._top]
+    def _highest(self, scores: Scores) -> NDArray[np.intp]:
+        """Return the places of the highest rows; of equal scores the first ones."""
+        return np.argsort(-scores, kind="stable")[: self._count]
 
     def _merge(self) -> None:
+        """Keep the highest of all rows."""
         batch, scores = _stacked(self._batches), np.concatenate(self._scores)
-        places = self._highest(self._codes(batch), scores)
+        places = self._highest(scores)
         self._batches, self._scores = [chosen_rows(batch, places)], [scores[places]]
 
 
