@@ -1,6 +1,5 @@
 """Time and groups: splits, estimates and hints."""
 
-import json
 import warnings
 from itertools import pairwise
 
@@ -266,36 +265,6 @@ def test_train_with_time_and_group(drifting, tmp_path):
     )
     assert result.exit_code != 0
     assert "--time needs the default algorithm" in result.stderr
-
-
-def test_train_prints_hints_and_does_not_follow_them(tmp_path):
-    rng = np.random.default_rng(6)
-    n = 600
-    day = np.datetime64("2024-01-01") + np.sort(rng.integers(0, 90, n))
-    owner = rng.integers(0, 60, n)
-    x = rng.normal(size=n)
-    y = x + 3.0 * rng.normal(size=60)[owner] + rng.normal(size=n) > 0.0
-    frame = pd.DataFrame({"sold on": day, "owner_id": owner, "row": np.arange(n)})
-    path, out = tmp_path / "t.csv", tmp_path / "m.aucmax"
-    frame.assign(x=x, y=y.astype(int)).to_csv(path, index=False)
-    options = "--label", "y", "--algorithm", "AUCClassifier"
-    result = invoke("train", path, "-o", out, *options)
-    assert result.exit_code == 0, result.stderr
-    text = " ".join(result.stderr.split())
-    assert "'sold on' has dates" in text
-    assert "--time 'sold on' tests on later rows" in text
-    assert "--group owner_id keeps each group in one fold" in text
-    assert "--time row" in text
-    found = json.loads(invoke("train", path, "-o", out, *options, "--json").stdout)
-    assert [(one["column"], one["kind"]) for one in found["hints"]] == [
-        ("sold on", "time"),
-        ("owner_id", "group"),
-        ("row", "time"),
-    ]
-    assert found["auc"] is not None
-    assert aucmax.load(out).time is None
-    told = invoke("train", path, "-o", out, *options, "--time", "sold on")
-    assert "--group" not in told.stderr
 
 
 def test_years_with_months_are_hinted_at():

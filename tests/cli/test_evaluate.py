@@ -106,10 +106,9 @@ def test_digits_follow_the_confidence_interval(model, tmp_path):
     assert triple(report(model, data)["auc"]) == exact
 
 
-def test_text_output_has_tables(model, data, scored, tmp_path):
+def test_text_output_has_tables(model, data, scored):
     y, score, _ = scored
-    picture = tmp_path / "roc.png"
-    result = invoke("evaluate", model, data, "--by", "town", "--plot", picture)
+    result = invoke("evaluate", model, data, "--by", "town")
     assert result.exit_code == 0
     value, low, high = with_interval(*metrics.auc_interval(y, score)[:3])
     assert len(value) == len("0.123")
@@ -125,41 +124,6 @@ def test_text_output_has_tables(model, data, scored, tmp_path):
         "York",
     ):
         assert words in result.stdout
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert str(picture) in result.stdout
-
-
-def test_figure_format_follows_the_file_name(model, data, tmp_path):
-    for ending, start in ("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG"):
-        picture = tmp_path / f"roc.{ending}"
-        assert invoke("evaluate", model, data, "--plot", picture).exit_code == 0
-        assert picture.read_bytes().startswith(start)
-
-
-def test_numbers_are_printed_even_if_the_plot_fails(model, data, tmp_path, monkeypatch):
-    odd = tmp_path / "$5 销售$.csv"
-    odd.write_bytes(data.read_bytes())
-    picture = tmp_path / "roc.png"
-    result = invoke("evaluate", model, odd, "--plot", picture)
-    assert result.exit_code == 0
-    assert result.stderr == ""
-    assert picture.exists()
-
-    def fail(*_):
-        raise RuntimeError("no such font")
-
-    monkeypatch.setattr("aucmax.report.roc.save_figure", fail)
-    for more in ((), ("--json",)):
-        result = invoke("evaluate", model, data, "--plot", picture, *more)
-        assert result.exit_code == 1
-        assert "roc.png: no such font" in result.stderr
-        assert "auc" in result.stdout.lower()
-
-
-def test_unknown_figure_format_fails_before_reading(model, tmp_path):
-    absent = tmp_path / "absent.csv"
-    result = invoke("evaluate", model, absent, "--plot", tmp_path / "a.foo")
-    assert "the name must end in" in result.stderr
 
 
 def test_malformed_lines_and_unknown_labels(model, data, tmp_path):
@@ -188,9 +152,7 @@ def test_malformed_lines_and_unknown_labels(model, data, tmp_path):
         (LINES, ["--max-fpr", "0"], "--max-fpr=0.0: expected a number in (0, 1]"),
         (LINES, ["--level", "95"], "expected a number between 0 and 1"),
         (LINES, ["--by", "country"], "country"),
-        (LINES, ["--plot", "no/folder/a.png"], "folder"),
-        (LINES, ["--plot", "a.foo"], "the name must end in .png, .svg, .pdf"),
-        (LINES, ["--plot", "roc"], "the name must end in .png, .svg, .pdf"),
+        (LINES, ["--report", "no/folder/a.html"], "folder"),
     ],
 )
 def test_errors_are_reported_in_one_line(model, tmp_path, lines, arguments, words):
@@ -208,21 +170,10 @@ def test_default_lists_fit_the_number_of_rows(model, tmp_path):
     assert [entry["k"] for entry in found["at"]] == [0.1]  # 1 % is less than a row
 
 
-def test_lines_with_unknown_labels_are_quarantined(model, tmp_path):
-    lines = table(50, seed=2)
-    odd = lines[7].rpartition(",")[0] + ",perhaps"
-    data = write_table(tmp_path / "new.csv", [*lines, odd])
-    aside = tmp_path / "aside.csv"
-    result = invoke("evaluate", model, data, "--quarantine", aside)
-    assert result.exit_code == 0, result.stderr
-    assert aside.read_text() == odd + "\n"
-
-
-@pytest.mark.parametrize("flag", ["--quarantine", "--plot"])
-def test_data_are_not_overwritten(model, tmp_path, flag):
+def test_data_are_not_overwritten(model, tmp_path):
     data = write_table(tmp_path / "new.png", table(50, seed=2))
     before = data.read_bytes()
-    result = invoke("evaluate", model, data, flag, data)
+    result = invoke("evaluate", model, data, "--report", data)
     assert result.exit_code == 1
     assert "Refusing to overwrite" in result.stderr
     assert data.read_bytes() == before

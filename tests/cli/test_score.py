@@ -4,7 +4,6 @@ import bz2
 import errno
 import gzip
 import io
-import json
 import lzma
 import os
 import re
@@ -451,34 +450,6 @@ def test_score_ignores_labels(model, tmp_path):
     result = invoke("score", model, data)
     assert result.exit_code == 0, result.output
     assert len(fields(result.stdout)) == 20
-
-
-def test_malformed_lines_are_quarantined(model, tmp_path):
-    lines = table(20)
-    bad = lines[5] + ",more"
-    data = write_table(tmp_path / "new.csv", [*lines[:5], bad, *lines[5:]])
-    output, aside = tmp_path / "out.csv", tmp_path / "bad.csv"
-    result = invoke(
-        *("score", model, data, "-o", output, "--json"),
-        *("--quarantine", aside),
-    )
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert (told["rows"], told["bad_lines"]) == (20, 1)
-    assert aside.read_text() == bad + "\n"
-    assert len(fields(output.read_text())) == 20
-    assert invoke("score", model, data, "--on-bad-line", "ignore").exit_code == 2
-
-
-def test_quarantine_and_output_must_differ(model, data, tmp_path):
-    output = tmp_path / "out.csv"
-    for name in (output, f"{tmp_path}/./out.csv"):
-        result = invoke("score", model, data, "-o", output, "--quarantine", name)
-        assert result.exit_code == 1
-        assert "was given for two different outputs" in result.stderr
-    assert not output.exists()
-    assert invoke("score", model, data, "--quarantine", data).exit_code == 1
-    assert data.read_text().startswith(HEADER)
 
 
 def test_neither_data_nor_model_are_overwritten(model, data):

@@ -1,4 +1,4 @@
-"""Streams in operation: trees in files, ``--from``, snapshots, log lines."""
+"""Streams in operation: trees in files, ``--from``, log lines."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,6 @@ import pytest
 
 import aucmax
 from aucmax.io.csv_source import CsvSource
-from aucmax.workflows import snapshot
 from aucmax.workflows.plan import Observer, Plan, StoppedError
 from aucmax.workflows.train import train
 from helpers.commands import invoke
@@ -164,39 +163,6 @@ def test_models_that_cannot_continue_are_refused(tmp_path):
     aucmax.AUCStream().partial_fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "arrays")
     with pytest.raises(ValueError, match="not trained from files"):
         train(Plan([path], start=str(tmp_path / "arrays")), output)
-
-
-def test_snapshots_are_complete_models(tmp_path, monkeypatch):
-    monkeypatch.setattr(CsvSource, "_block", 2000)
-    path, output = write(tmp_path / "rows.csv", 3000), tmp_path / "model.aucmax"
-    seen = []
-
-    class Reader(Observer):
-        def progress(self, progress, done):
-            if output.exists():
-                seen.append(aucmax.load(output)._race.n_rows)
-
-    train(plan(path), output, snapshot_seconds=0.0, observer=Reader())
-    assert len(seen) > 3
-    assert seen == sorted(seen)
-    train(plan(path), tmp_path / "other.aucmax")
-    assert output.read_bytes() == (tmp_path / "other.aucmax").read_bytes()
-
-
-def test_a_failed_snapshot_is_a_warning(tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(snapshot, "save_model", fail)
-    warned = []
-
-    class Listener(Observer):
-        def warn(self, text):
-            warned.append(text)
-
-    path = write(tmp_path / "rows.csv", 300)
-    train(plan(path), tmp_path / "m.aucmax", snapshot_seconds=0.0, observer=Listener())
-    assert "Could not write a snapshot: the disk is full" in warned[0]
 
 
 def test_log_lines_without_a_terminal(tmp_path, monkeypatch):

@@ -22,7 +22,6 @@ from aucmax.io import text
 from aucmax.io.batch import Batch, Position
 from aucmax.io.csv_source import CsvSource  # before BLOCK is patched: it copies it
 from aucmax.io.fingerprint import file_digest
-from aucmax.io.malformed_lines import BadLines
 from aucmax.storage.models import save_model
 from aucmax.workflows import checkpoint
 from aucmax.workflows.choose import build, choose
@@ -333,23 +332,11 @@ def test_a_checkpoint_that_somebody_else_has_written_stays(data, tmp_path):
     assert "belongs to another run" in Other.warned[0]
 
 
-def test_a_quarantine_that_became_shorter_is_not_resumed(tmp_path):
-    path = tmp_path / "bad.txt"
-    path.write_bytes(b"one\n")
-    with pytest.raises(ValueError, match=r"has 4 bytes, but .* wrote 8 to it"):
-        BadLines("quarantine", path, kept=8)
-    assert path.read_bytes() == b"one\n"
-
-
-def test_a_file_is_written_for_one_purpose(data, tmp_path):
+def test_a_model_is_not_written_over_its_data(data, tmp_path):
     path, *_ = data
-    output = tmp_path / "m.aucmax"
-    plan = Plan([path], "SPAM", passes=1, on_bad_line="quarantine")
-    for aside in (output, tmp_path / "." / "m.aucmax", f"{output}.checkpoint"):
-        with pytest.raises(FileExistsError, match="two different outputs"):
-            train(plan, output, quarantine=Path(aside))
+    plan = Plan([path], "SPAM", passes=1)
     with pytest.raises(FileExistsError, match="Refusing to overwrite input file"):
-        train(plan, output, quarantine=Path(path))
+        train(plan, Path(path))
     assert os.listdir(tmp_path) == ["rows.svm"]
 
 
@@ -369,26 +356,6 @@ def test_bad_lines(data, tmp_path):
     result = train(replace(plan, on_bad_line="skip"), output)
     assert result.progress.bad == 3
     assert np.array_equal(result.estimator.coef_, whole.estimator.coef_)
-    aside = tmp_path / "bad.txt"
-    keep = replace(plan, on_bad_line="quarantine")
-    stops = 0
-    while True:
-        try:
-            train(
-                keep,
-                output,
-                quarantine=aside,
-                observer=Impatient(4),
-                resume=stops > 0,
-                checkpoint_rows=1000,
-            )
-            break
-        except StoppedError:
-            stops += 1
-            with open(aside, "ab") as file:  # written after the last checkpoint
-                file.write(b"lost")
-    assert stops > 3
-    assert aside.read_text() == "\n".join(bad) + "\n"
 
 
 def test_labels_nobody_knows_are_bad_lines(data, tmp_path):

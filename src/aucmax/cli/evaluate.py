@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import closing
-from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +14,7 @@ from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, exact, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
 from aucmax.report.monitoring import Monitoring
-from aucmax.storage.atomic import check_writable, refuse_overwriting, refuse_twice
+from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
 from aucmax.workflows.kept_promise import GoalReport, goal_report
 from aucmax.workflows.monitor import (
@@ -27,15 +25,12 @@ from aucmax.workflows.monitor import (
 )
 from aucmax.workflows.score import Model
 
-_FIGURES = (".png", ".svg", ".pdf")
 _MAX_GROUPS = 30  # in a table; JSON contains all
 
 
 def run(
     model: Path,
     data: Sequence[str],
-    quarantine: Path | None,
-    plot: Path | None,
     report: Path | None,
     policy: str,
     changes: dict[str, Any],
@@ -55,26 +50,21 @@ def run(
     lengths = None if at is None else [_length(word) for word in at.split(",")]
     check_share("--max-fpr", measures["max_fpr"])
     check_level(measures["level"])
-    if plot is not None:
-        _check_figure(plot)
     if report is not None:
         check_writable(report)
     start = perf_counter()
     ranker = Model.load_for(model, data, "evaluate")
     source = ranker.open(
         data,
-        keep_text=policy == "quarantine",
         extra=tuple({by, time} - {None}),
         weight=weight,
         changes=changes,
         keep_unlabelled=report is not None,
     )
-    refuse_twice(quarantine, plot, report)
-    for output in (quarantine, plot, report):
-        if output is not None:
-            refuse_overwriting(output, [*source.files, model])
-    bad = BadLines(policy, quarantine)
-    with closing(bad), ReadingBar(source.files) as watch:
+    if report is not None:
+        refuse_overwriting(report, [*source.files, model])
+    bad = BadLines(policy)
+    with ReadingBar(source.files) as watch:
         monitor = report is not None
         rows = collect(ranker, source, bad, watch, by, time, positive, monitor)
     found = evaluate(rows, at=lengths, **measures)
@@ -104,9 +94,6 @@ def run(
             f"Note: the model was trained on rows of {', '.join(rows.trained_on)}: "
             "expect a lower AUC on new data."
         )
-    if plot is not None:  # last, so that an error does not cost the numbers
-        _plot(found, type(ranker.estimator).__name__, ", ".join(source.files), plot)
-        screen.print(f"Figure: {plot}", wrap=False)
     if report is not None:
         _report(rows, goal, ranker, model, source.files, level, report)
         screen.print(f"Report: {report}", wrap=False)
@@ -251,15 +238,6 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %" if share < 0.9995 else f"{100.0 * share:.5g} %"
 
 
-def _check_figure(path: Path) -> None:
-    """Raise an error before the data are read if the figure cannot be written."""
-    if path.suffix.lower() not in _FIGURES:
-        raise ValueError(f"--plot {path}: the name must end in {', '.join(_FIGURES)}.")
-    check_writable(path)
-    if find_spec("matplotlib") is None:
-        raise ImportError("--plot needs matplotlib: pip install 'aucmax[plot]'")
-
-
 def _report(
     rows: ScoredRows,
     goal: GoalReport | None,
@@ -297,17 +275,3 @@ def _report(
         else "not used for training, as far as the model file knows",
         level=level,
     )
-
-
-def _plot(found: Evaluation, name: str, title: str, path: Path) -> None:
-    from aucmax.metrics.curves import roc_points
-    from aucmax.report.roc import Curve, roc_figure, save_figure
-
-    fpr, tpr, _ = roc_points(found.ranking)
-    curve = Curve(name, fpr, tpr, *found.auc_95[:3])
-    try:
-        save_figure(roc_figure([curve], title), path)
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        raise ValueError(f"Cannot plot {path}: {error}") from error

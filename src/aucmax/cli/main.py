@@ -104,14 +104,10 @@ def train(
     ),
     test: list[str] = option([], "DATA", "Test data to evaluate on."),
     on_bad_line: str = opt.ON_BAD_LINE,
-    quarantine: Path | None = opt.QUARANTINE,
     checkpoint_rows: int | None = option(
         None, "N", "Write a checkpoint every N rows …", min=1
     ),
     checkpoint_seconds: float = option(30.0, "S", "… or every S seconds.", min=0.0),
-    snapshot_seconds: float | None = option(
-        None, "S", "Write the model every S seconds during training.", min=0.0
-    ),
     start: Path | None = option(
         None,
         "MODEL",
@@ -123,16 +119,11 @@ def train(
     resume: bool = flag(
         "--resume", "Resume from the checkpoint of an interrupted run."
     ),
-    cluster: str | None = option(
-        None,
-        "WHERE",
-        "Train on Dask: tcp://HOST:PORT of a scheduler, or local:WORKERS.",
-    ),
     as_json: bool = opt.JSON,
 ) -> None:
     """Train a ranker and write it to a model file."""
     import_scikit_learn()
-    from aucmax.cli.train import run, run_on_cluster
+    from aucmax.cli.train import run
     from aucmax.goals import parse as parse_goal
     from aucmax.workflows.choose import FAST
     from aucmax.workflows.plan import Plan
@@ -163,32 +154,20 @@ def train(
         holdout=holdout,
         positive=positive,
         reader=options,
-        on_bad_line=opt.bad_line_policy(on_bad_line, quarantine),
+        on_bad_line=on_bad_line,
         start=None if start is None else str(start),
     )
-    local: dict[str, Any] = {
-        "test": test,
-        "quarantine": quarantine,
-        "checkpoint_rows": checkpoint_rows,
-        "snapshot_seconds": snapshot_seconds,
-        "resume": resume,
-    }
-    if cluster is None:
-        local["checkpoint_seconds"] = checkpoint_seconds
-        if code := run(plan, output, as_json, **local):
-            raise typer.Exit(code)
-        return
-    local |= {
-        "passes": passes,
-        "holdout": holdout,
-        "on_bad_line": on_bad_line != "fail",
-        "from": start,
-    }
-    for name, value in local.items():
-        if value:
-            flag_name = name.replace("_", "-")
-            raise typer.BadParameter(f"--{flag_name} does not work with --cluster.")
-    run_on_cluster(plan, output, cluster, as_json)
+    code = run(
+        plan,
+        output,
+        as_json,
+        test=test,
+        checkpoint_rows=checkpoint_rows,
+        checkpoint_seconds=checkpoint_seconds,
+        resume=resume,
+    )
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command(
@@ -222,12 +201,10 @@ def evaluate(
         None, "COLUMN", "Column of dates, for AUC over time in the report."
     ),
     level: float = option(0.95, "SHARE", "Confidence level."),
-    plot: Path | None = option(None, "FILE", "Plot the ROC curve (.png, .svg, .pdf)."),
     report: Path | None = option(
         None, "FILE", "Write an HTML report with a slider over all thresholds."
     ),
     on_bad_line: str = opt.ON_BAD_LINE,
-    quarantine: Path | None = opt.QUARANTINE,
     as_json: bool = opt.JSON,
 ) -> None:
     """Evaluate a model on labelled data.
@@ -240,16 +217,13 @@ def evaluate(
     from aucmax.cli.evaluate import run
 
     changes = reader_options(reader, label=label, missing=missing)
-    policy = opt.bad_line_policy(on_bad_line, quarantine)
     if time is not None and report is None:
         raise typer.BadParameter("--time needs --report; --by prints AUC by period.")
     run(
         model,
         data,
-        quarantine,
-        plot,
         report,
-        policy,
+        on_bad_line,
         changes,
         as_json,
         positive=positive,
@@ -293,7 +267,6 @@ def score(
     missing: str | None = opt.MISSING,
     reader: list[str] = opt.MODEL_INPUT,
     on_bad_line: str = opt.ON_BAD_LINE,
-    quarantine: Path | None = opt.QUARANTINE,
     as_json: bool = opt.JSON,
 ) -> None:
     """Append a column of scores to data.
@@ -309,8 +282,7 @@ def score(
 
     what = Output(top, probability, decide, reasons)
     changes = reader_options(reader, missing=missing)
-    policy = opt.bad_line_policy(on_bad_line, quarantine)
-    run(model, data, output, changes, policy, quarantine, what, as_json)
+    run(model, data, output, changes, on_bad_line, what, as_json)
 
 
 @app.command(

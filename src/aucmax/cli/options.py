@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -21,6 +20,12 @@ def flag(name: str, text: str, **rules: Any) -> Any:
     return typer.Option(False, name, help=text, **rules)
 
 
+def _policy(action: str) -> str:
+    if action not in ("fail", "skip"):
+        raise typer.BadParameter(f"{action!r} is not fail or skip.")
+    return action
+
+
 MODEL = typer.Argument(metavar="MODEL", help="Model file.", show_default=False)
 DATA = typer.Argument(
     metavar="DATA",
@@ -28,8 +33,12 @@ DATA = typer.Argument(
     show_default=False,
 )
 JSON = flag("--json", "Print the results as JSON.")
-ON_BAD_LINE = option("fail", "ACTION", "What to do with malformed lines: fail or skip.")
-QUARANTINE = option(None, "FILE", "Write malformed lines to FILE.", dir_okay=False)
+ON_BAD_LINE = typer.Option(
+    "fail",
+    metavar="ACTION",
+    help="What to do with malformed lines: fail or skip.",
+    callback=_policy,
+)
 SEED = option(0, "N", "Random seed.", min=0)
 LABEL = option(None, "COLUMN", "Label column (name or 0-based index).")
 POSITIVE = option(
@@ -38,17 +47,6 @@ POSITIVE = option(
 MISSING = option(None, "ACTION", "Missing values: auto, error, impute or zero.")
 # A model fixes how features are built; few options of its data can be set.
 MODEL_INPUT = option([], "KEY=VALUE", "Reader option, e.g. 'delimiter=;'", "--input")
-
-
-def bad_line_policy(action: str, quarantine: Path | None) -> str:
-    """Return the policy for malformed lines, from --on-bad-line and --quarantine."""
-    if action not in ("fail", "skip"):
-        raise typer.BadParameter(
-            f"{action!r} is not fail or skip. To keep malformed lines in a file, use "
-            "--quarantine FILE.",
-            param_hint="--on-bad-line",
-        )
-    return action if quarantine is None else "quarantine"
 
 
 def parameters(settings: Sequence[str], name: str) -> dict[str, Any]:

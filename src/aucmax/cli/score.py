@@ -3,16 +3,14 @@
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from aucmax.cli.terminal import ReadingBar, Screen, duration, plural
-from aucmax.io.compression import expand
 from aucmax.io.malformed_lines import BadLines
-from aucmax.storage.atomic import refuse_overwriting, refuse_twice
+from aucmax.storage.atomic import refuse_overwriting
 from aucmax.workflows.score import Model, Output, write_scores
 
 
@@ -22,7 +20,6 @@ def run(
     output: Path | None,
     changes: dict[str, Any],
     policy: str,
-    quarantine: Path | None,
     what: Output,
     as_json: bool,
 ) -> None:
@@ -34,16 +31,12 @@ def run(
         raise ValueError("--json prints a summary: write the scores with -o FILE.")
     if output is not None:
         refuse_overwriting(output, [model])
-    refuse_twice(output, quarantine)
-    if quarantine is not None:
-        refuse_overwriting(quarantine, [*expand(data), model])
     ranker = Model.load_for(model, data, "score")
-    bad = BadLines(policy, quarantine)
+    bad = BadLines(policy)
     # No progress bar between scores that go to the same terminal.
     shown = output is not None or not (sys.stdout and sys.stdout.isatty())
-    with closing(bad):
-        watch = partial(ReadingBar, label="Scoring", shown=shown)
-        rows, written = write_scores(ranker, data, output, bad, watch, changes, what)
+    watch = partial(ReadingBar, label="Scoring", shown=shown)
+    rows, written = write_scores(ranker, data, output, bad, watch, changes, what)
     screen, seconds = Screen(quiet=as_json), perf_counter() - start
     if as_json:
         found = {"output": str(output), "rows": rows, "written": written}
@@ -55,5 +48,5 @@ def run(
             f"{plural(rows, 'row')} scored in {duration(seconds)}{some}: {output}",
             wrap=False,
         )
-    if remark := bad.remark("given no score" if bad.in_place else "left out"):
+    if remark := bad.remark("given no score" if what.top is None else "left out"):
         screen.warn(remark)

@@ -20,13 +20,11 @@ from aucmax.cli.terminal import (
 )
 from aucmax.metrics.decimals import with_interval
 from aucmax.tables.labels import Task
-from aucmax.tables.structure import Hint
 from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.plan import Observer, Plan, Progress, Stop, StoppedError
 from aucmax.workflows.train import Result, train
 
 _SUSPICIOUS_AUC = 0.9995  # from here on, a leak of the label is likely
-_WORKER_SECONDS = 5.0  # to wait for workers before a note says so
 
 
 def run(plan: Plan, output: Path, as_json: bool, **options: Any) -> int:
@@ -48,66 +46,6 @@ def run(plan: Plan, output: Path, as_json: bool, **options: Any) -> int:
     for note in notes(result):
         screen.warn(note)
     return 0
-
-
-def run_on_cluster(plan: Plan, output: Path, where: str, as_json: bool) -> None:
-    """Train on a Dask cluster, show progress and report."""
-    from aucmax.cluster.files import train as train_on_cluster
-
-    start, data = perf_counter(), plan.data
-    with _cluster_errors(where), ReadingBar(data) as bar, _client(where):
-        bar.pulse("Reading the first rows")
-        result = train_on_cluster(
-            plan,
-            output,
-            lambda passes: bar.pulse(f"Training on the cluster, pass {passes}"),
-        )
-    screen = Screen(quiet=as_json)
-    _report(result, output, perf_counter() - start, screen, as_json)
-
-
-@contextmanager
-def _cluster_errors(where: str) -> Iterator[None]:
-    """Turn errors of Dask and of its workers into errors reported in one line."""
-    try:
-        yield
-    except (OSError, ValueError, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        package = type(error).__module__.partition(".")[0]
-        if package not in ("dask", "distributed") and type(error) is not RuntimeError:
-            raise
-        reason = str(error) or "no reason given"
-        raise OSError(f"--cluster {where}: {type(error).__name__}: {reason}") from error
-
-
-@contextmanager
-def _client(where: str) -> Iterator[None]:
-    """Connect to a scheduler, or start local workers, for the time of a block."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise ImportError("Dask is missing: pip install 'aucmax[cluster]'") from None
-
-    kind, _, number = where.partition(":")
-    if kind != "local":
-        with Client(where, timeout="10s") as client:
-            try:
-                client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-            except TimeoutError:  # not an error: an adaptive cluster starts some later
-                Screen().warn(
-                    f"Note: the scheduler {where} has no workers; training starts when "
-                    f"one connects. To start one: dask worker {where}"
-                )
-            yield
-        return
-    if not number.isdigit() or int(number) < 1:
-        raise ValueError(
-            f"--cluster {where}: expected local:N, with N the number of workers."
-        )
-    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=int(number), **options) as cluster, Client(cluster):
-        yield
 
 
 class _Display(Observer):
@@ -176,7 +114,6 @@ def _report(
             "goal": goal.to_json() if goal is not None else None,
             "judged": result.judged,
             "resumed": result.resumed,
-            "hints": [hint._asdict() for hint in _hints(result)],
             "seconds": round(seconds, 3),
         }
         print(json.dumps(found, indent=2))
@@ -229,11 +166,6 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
         )
 
 
-def _hints(result: Result) -> list[Hint]:
-    """Return columns that look like time or groups."""
-    return list(getattr(result.estimator, "hints_", ()))
-
-
 def notes(result: Result) -> Iterator[str]:
     """Yield notes about suspicious data and results."""
     progress, task = result.progress, Task.from_json(result.recipe["task"])
@@ -253,8 +185,6 @@ def notes(result: Result) -> Iterator[str]:
             "the columns for one that reveals the label, and remove it with --input "
             "drop=COLUMN."
         )
-    for hint in _hints(result):
-        yield f"Note: {hint.command_line()}"
     if task.by_rarity and 2 * progress.positives > progress.rows:
         yield (
             f"Note: labels were read as {task}: the positive label is the rarer one in "

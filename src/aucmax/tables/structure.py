@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Mapping
-from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,14 +32,7 @@ class Hint(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return self.advice(f"{self.kind}={self.column!r}")
-
-    def command_line(self) -> str:
-        """Return the hint with the option of ``aucmax train``."""
-        return self.advice(f"--{self.kind} {quote(self.column)}")
-
-    def advice(self, option: str) -> str:
-        """Return what was found, and what the option would do."""
+        option = f"{self.kind}={self.column!r}"
         if self.kind == "part of time":
             return (
                 f"Column {self.column!r} {self.reason}: if new rows come later than "

@@ -10,7 +10,6 @@ import numpy as np
 from aucmax.io.batch import Position
 from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin
-from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import reopen
 from aucmax.storage.models import save_model
 from aucmax.tables.labels import Task
@@ -34,8 +33,7 @@ def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
         theirs, progress, passes = _kept(recipe["checkpoint"])
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{checkpoint} is a damaged checkpoint: {error}") from error
-    keep_text = plan.on_bad_line == "quarantine"
-    source = reopen(plan.data, recipe["input"], keep_text=keep_text)
+    source = reopen(plan.data, recipe["input"])
     settled = replace(plan, size=source.size, digests=file_digests(source))
     if plan.algorithm in AUTOMATIC:
         settled = replace(settled, algorithm=theirs["algorithm"])
@@ -89,7 +87,7 @@ class CheckpointWriter:
             return self._run.progress.steps - self._steps >= self._rows
         return monotonic() - self._time >= self._seconds
 
-    def write(self, lines: BadLines) -> None:
+    def write(self) -> None:
         """Write a checkpoint; warn if that fails, and continue training."""
         run = self._run
         self._steps, self._time = run.progress.steps, monotonic()
@@ -99,7 +97,6 @@ class CheckpointWriter:
             "progress": asdict(run.progress),
         }
         try:
-            lines.flush()
             if self.path.exists() and not self.wrote:
                 raise FileExistsError(f"{self.path} belongs to another run")
             self.wrote = True

@@ -16,11 +16,9 @@ from aucmax.io.malformed_lines import BadLines
 from aucmax.io.table_source import TableSource
 from aucmax.metrics import auc
 from aucmax.workflows.checkpoint import CheckpointWriter
-from aucmax.workflows.hints import file_hints
 from aucmax.workflows.holdout import held_out
 from aucmax.workflows.plan import Observer, Progress, Stop, StoppedError
 from aucmax.workflows.run import Run
-from aucmax.workflows.snapshot import SnapshotWriter
 
 _PATIENCE = 0.2  # seconds to wait for data before asking whether to stop
 _KEPT_ROWS = 1_000_000  # held-out rows of a pipe, which cannot be read again
@@ -32,7 +30,6 @@ def learn_stream(
     run: Run,
     lines: BadLines,
     saver: CheckpointWriter,
-    snapshots: SnapshotWriter,
     observer: Observer,
     stop: Stop,
 ) -> list[Batch]:
@@ -61,13 +58,11 @@ def learn_stream(
                 # A pipe without new data gives None, so that a stop is noticed.
                 if reason := stop():
                     evaluator.wait()
-                    saver.write(lines)
+                    saver.write()
                     raise StoppedError(saver.path, reason)
                 if part is not None and saver.due():
                     evaluator.wait()
-                    saver.write(lines)
-                if part is not None and snapshots.due():
-                    snapshots.write()
+                    saver.write()
             progress.passes += 1
             progress.position = START
     _check_classes(run)
@@ -197,7 +192,6 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
         run.estimator.fit_encoded(
             *rows, encoder=encoder, extra=extra, progress=observer.fitted
         )
-        run.estimator.hints_ = file_hints(run)
     else:
         run.estimator.fit(*rows)
     return kept
@@ -218,7 +212,7 @@ def _count(
 ) -> None:
     """Count the rows of the first pass; handle malformed lines."""
     rows, positives = batch.rows.shape[0], int(np.count_nonzero(batch.labels))
-    progress.quarantined += lines.take(batch.malformed)
+    lines.take(batch.malformed)
     progress.rows += rows
     progress.positives += positives
     progress.held_out += 0 if held is None else held.rows.shape[0]

@@ -32,7 +32,7 @@ class Plan:
     holdout: float = 0.0  # fraction of the rows
     positive: str | None = None  # labels, see Task.parse
     reader: dict[str, Any] = field(default_factory=dict)  # options of open_data
-    on_bad_line: str = "fail"  # or "skip", "quarantine"
+    on_bad_line: str = "fail"  # or "skip"
     size: int | None = (
         None  # of the data, which must not change before a run is resumed
     )
@@ -66,7 +66,6 @@ class Progress:
     held_out: int = 0  # rows in the first pass
     features: int = 0  # seen
     bad: int = 0  # malformed lines in the first pass
-    quarantined: int = 0  # bytes
     unlabelled: int = 0  # rows without a label in the first pass
     wins: float = 0.0  # pairs ranked correctly before they were learnt …
     pairs: float = 0.0  # … of this many

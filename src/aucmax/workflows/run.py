@@ -72,8 +72,7 @@ def begin(plan: Plan) -> Run:
     """Open the data, read the first rows, choose the algorithm if none is given."""
     if plan.start is not None:
         return _begin_from_model(plan, plan.start)
-    keep_text = plan.on_bad_line == "quarantine"
-    source = open_data(plan.data, keep_text=keep_text, **plan.reader)
+    source = open_data(plan.data, **plan.reader)
     batches, seen = _begun(source)
     name, linear = plan.algorithm, plan.algorithm == FAST
     if name in AUTOMATIC:
@@ -81,7 +80,7 @@ def begin(plan: Plan) -> Run:
     name = full_name(name)
     if name == "AUCClassifier" and _takes_codes(source, plan.reader):
         coded = {**plan.reader, "encode": "codes", "missing": "keep"}
-        source = open_data(plan.data, keep_text=keep_text, **coded)
+        source = open_data(plan.data, **coded)
         batches, seen = _begun(source)
     first = seen[-1]
     task = _settled(Task.parse(plan.positive), source, seen, batches)
@@ -136,8 +135,7 @@ def _begin_from_model(plan: Plan, path: str) -> Run:
     for option, chosen in given.items():
         if chosen:
             raise ValueError(f"{option} does not work with --from: the model fixes it.")
-    keep_text = plan.on_bad_line == "quarantine"
-    source = reopen(plan.data, recipe["input"], keep_text=keep_text)
+    source = reopen(plan.data, recipe["input"])
     if (plan.passes or 1) > 1 and source.size is None:
         raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
     batches, seen = _begun(source)

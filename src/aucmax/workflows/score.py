@@ -217,7 +217,7 @@ def write_scores(
             bad.take(batch.malformed)
             if scores.size or batch.malformed:
                 writer.check(batch)
-            if not (bad.in_place and held is None):
+            if held is not None:
                 batch = batch._replace(malformed=[])
             rows += scores.size
             if held is not None:

@@ -10,7 +10,7 @@ Batch learners get all rows at once.
 """
 
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,6 @@ from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
 from aucmax.workflows.run import Run, begin, first_batches, influential_scales
-from aucmax.workflows.snapshot import SnapshotWriter
 
 _SILENT = Observer()
 
@@ -50,37 +49,32 @@ def train(
     output: Path,
     *,
     test: Sequence[str] = (),
-    quarantine: Path | None = None,
     checkpoint_rows: int | None = None,
     checkpoint_seconds: float = 30.0,
-    snapshot_seconds: float | None = None,
     resume: bool = False,
     observer: Observer = _SILENT,
 ) -> Result:
     """Train as planned and write the model to ``output``.
 
-    Only one process at a time may write to ``output``. With ``snapshot_seconds``, the
-    model is also written while training runs.
+    Only one process at a time may write to ``output``.
     """
     if test and plan.holdout:
         raise ValueError("--holdout and --test exclude each other: give one of them.")
     check_writable(output)
     with sole_writer(output):
         checkpoint = output.with_name(output.name + ".checkpoint")
-        refuse_twice(output, checkpoint, quarantine)
+        refuse_twice(output, checkpoint)
         run, resumed = _run(plan, checkpoint, resume, observer)
-        _check_files(run, output, quarantine, test)
+        _check_files(run, output, test)
         saver = CheckpointWriter(
             run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
         )
-        snapshots = SnapshotWriter(run, output, snapshot_seconds, observer)
-        kept = run.progress.quarantined
-        with closing(BadLines(plan.on_bad_line, quarantine, kept)) as lines:
-            if run.streams:
-                with observer.listening() as stop:
-                    held = learn_stream(run, lines, saver, snapshots, observer, stop)
-            else:
-                held = learn_at_once(run, lines, observer)
+        lines = BadLines(plan.on_bad_line)
+        if run.streams:
+            with observer.listening() as stop:
+                held = learn_stream(run, lines, saver, observer, stop)
+        else:
+            held = learn_at_once(run, lines, observer)
         recipe, judged = _save(run, output, held, test, saver)
         return Result(run.estimator, recipe, run.progress, judged, resumed)
 
@@ -104,9 +98,7 @@ def _run(
     return begin(plan), False
 
 
-def _check_files(
-    run: Run, output: Path, quarantine: Path | None, test: Sequence[str]
-) -> None:
+def _check_files(run: Run, output: Path, test: Sequence[str]) -> None:
     """Raise an error if a file cannot be used, before hours of training."""
     inputs = list(run.source.files)
     if test and "-" not in test:
@@ -114,9 +106,7 @@ def _check_files(
         inputs += source.files
         for batch in first_batches(source.batches()):
             batch.labelled(run.task)
-    for written in (output, quarantine):
-        if written is not None:
-            refuse_overwriting(written, inputs)
+    refuse_overwriting(output, inputs)
 
 
 def _save(
