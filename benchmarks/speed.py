@@ -291,7 +291,7 @@ def time_train(options: Options) -> list[Row]:
             text = svmlight_text(kind, 5000)
             repeated(path, text, options.scale * 1e9)
             train = ("-m", "aucmax", "train", path, "-o", path.with_suffix(".aucmax"))
-            spam = (*train, "--algorithm", "SPAM", "--passes", "1")
+            spam = (*train, "--algorithm", "SPAM", "--param", "max_iter=1")
             jobs = {
                 "AUCStream": partial(python, *train, "--algorithm", "AUCStream"),
                 "SPAM": partial(python, *spam),

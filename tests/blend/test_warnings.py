@@ -47,7 +47,7 @@ def test_columns_to_leave_out_on_the_command_line(tmp_path):
     result = invoke("train", path, "-o", out, *TRAIN, "--time", "day")
     assert result.exit_code == 0, result.stderr
     line = told(result.stderr, "nearly alone")
-    assert line.endswith("leave it out: --input drop='the leak'.")
+    assert line.endswith("leave it out: drop=the leak.")
     option = shlex.split(line.partition("leave it out: ")[2].removesuffix("."))
     again = invoke("train", path, "-o", out, *TRAIN, "--time", "day", *option)
     assert again.exit_code == 0, again.stderr

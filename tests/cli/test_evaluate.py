@@ -277,11 +277,11 @@ def test_reader_options_other_than_in_training(model, data, tmp_path):
     holes = write_table(tmp_path / "holes.csv", [*LINES, ",York,3,no"])
     result = invoke("evaluate", model, holes)
     assert "the value is missing" in result.stderr
-    assert "--missing zero replaces it by zero" in result.stderr
-    assert report(model, holes, "--missing", "zero")["rows"] == len(LINES) + 1
+    assert "missing=zero replaces it by zero" in result.stderr
+    assert report(model, holes, "--input", "missing=zero")["rows"] == len(LINES) + 1
     for more, message in (
-        (("--missing", "impute"), "trained without it and has no column means"),
-        (("--missing", "guess"), "not 'guess'"),
+        (("--input", "missing=impute"), "trained without it and has no column means"),
+        (("--input", "missing=guess"), "not 'guess'"),
         (("--input", "categorical=age"), "categorical: the model fixes how features a"),
         (("--label", "clickd"), "(did you mean 'clicked'?); there are 'age'"),
     ):
@@ -356,7 +356,16 @@ def test_groups_by_date_are_periods(tmp_path):
     path.write_text("\n".join(["day,x,y", *lines]) + "\n")
     out = tmp_path / "m.aucmax"
     made = invoke(
-        "train", path, "-o", out, "--label", "y", "--fast", "--input", "drop=day"
+        "train",
+        path,
+        "-o",
+        out,
+        "--label",
+        "y",
+        "--algorithm",
+        "fast",
+        "--input",
+        "drop=day",
     )
     assert made.exit_code == 0, made.stderr
     found = report(out, path, "--by", "day")

@@ -568,6 +568,6 @@ def test_closed_standard_streams(closed, model, data, tmp_path):
 def test_missing_zero_for_new_data(model, tmp_path):
     data = write_table(tmp_path / "holes.csv", [",York,3,no", "0,York,3,no"])
     assert invoke("score", model, data).exit_code == 1
-    result = invoke("score", model, data, data, "--missing", "zero")
+    result = invoke("score", model, data, data, "--input", "missing=zero")
     assert result.exit_code == 0, result.stderr
     assert len({row["score"] for row in fields(result.stdout)}) == 1

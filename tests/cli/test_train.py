@@ -59,7 +59,9 @@ def test_train_on_a_table(tmp_path):
 
 def test_text_output(rows, tmp_path):
     model = tmp_path / "m.aucmax"
-    result = invoke("train", rows, "-o", model, "--algorithm", "spam", "--passes", "2")
+    result = invoke(
+        "train", rows, "-o", model, "--algorithm", "spam", "--param", "max_iter=2"
+    )
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     assert "SPAM trained on 300 rows with 12 features" in said
@@ -161,7 +163,8 @@ def test_interrupted_pipe_is_resumed(rows, tmp_path):
     """Training is stopped while it waits for data."""
     model = tmp_path / "m.aucmax"
     checkpoint = tmp_path / "m.aucmax.checkpoint"
-    command = "train", "-", "-o", model, "--algorithm", "SPAM", "--checkpoint-rows", 1
+    command = "train", "-", "-o", model, "--algorithm", "SPAM"
+    command += "--checkpoint-seconds", 0
     text = rows.read_bytes()
     process = shell(*command)
     # More than the first blocks, which are small.
@@ -194,7 +197,8 @@ def test_killed_training_is_resumed(rows, tmp_path):
     """Two kills do not change the model file."""
     model, whole = tmp_path / "m.aucmax", tmp_path / "whole.aucmax"
     checkpoint = tmp_path / "m.aucmax.checkpoint"
-    options = "--algorithm", "SPAM", "--passes", 300, "--checkpoint-rows", 1
+    options = "--algorithm", "SPAM", "--param", "max_iter=300"
+    options += "--checkpoint-seconds", 0
     kept = None
     for attempt in range(2):
         process = shell("train", rows, "-o", model, *options, *["--resume"][:attempt])
@@ -438,7 +442,7 @@ def test_other_encodings_are_noted(tmp_path):
     data = tmp_path / "a.csv"
     data.write_bytes(b"x,c,y\n1,caf\xe9,0\n2,tea,1\n")
     command = "train", data, "-o", tmp_path / "m.aucmax", "--label", "y"
-    result = invoke(*command, "--algorithm", "SPAM", "--passes", "3")
+    result = invoke(*command, "--algorithm", "SPAM", "--param", "max_iter=3")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"Note: {data}, line 2: this is not UTF-8.")
     assert result.stderr.count("\n") == 1
@@ -448,7 +452,7 @@ def test_queries_are_noted_once(tmp_path):
     data = tmp_path / "a.svm"
     data.write_text("1 qid:1 1:1 2:1\n-1 qid:1 1:0.5 2:1\n" * 20)
     command = "train", data, data, "-o", tmp_path / "m.aucmax", "--algorithm", "SPAM"
-    result = invoke(*command, "--passes", "3", "--test", data)
+    result = invoke(*command, "--param", "max_iter=3", "--test", data)
     assert result.exit_code == 0, result.stderr
     assert result.stderr.startswith(f"Note: {data}: qid is ignored")
     assert result.stderr.count("\n") == 1
@@ -540,9 +544,9 @@ def test_auto_chooses_a_blend_for_a_table(quick_team, tmp_path):
 def test_fast_trains_one_model(tmp_path):
     data = write_table(tmp_path / "clicks.csv", table(500))
     command = ("train", data, "-o", tmp_path / "m.aucmax", "--label", "clicked")
-    told = json.loads(invoke(*command, "--fast", "--json").stdout)
+    told = json.loads(invoke(*command, "--algorithm", "fast", "--json").stdout)
     assert told["algorithm"] == "BAMCV"
-    both = invoke(*command, "--fast", "--algorithm", "SPAM")
+    both = invoke(*command, "--algorithm", "fast", "--goal", "auc")
     assert both.exit_code == 2
     assert "take one" in both.stderr
 
@@ -566,7 +570,7 @@ def test_tables_too_large_for_a_blend_are_streamed(tmp_path, monkeypatch):
     args = ("-o", tmp_path / "m", "--label", "outcome")
     result = invoke("train", tmp_path / "a.csv", *args)
     assert "AUCStream" in result.stdout
-    result = invoke("train", tmp_path / "a.csv", *args, "--fast")
+    result = invoke("train", tmp_path / "a.csv", *args, "--algorithm", "fast")
     assert "BAMCV" in result.stdout
 
 
@@ -589,13 +593,13 @@ def test_members_trained_on_few_rows_are_noted():
         recipe={"task": {"positive": [1.0], "negative": [0.0]}},
     )
     (note,) = notes(result)
-    for words in ("time_budget=60", "341 to 7,407 of 159,779", "--fast"):
+    for words in ("time_budget=60", "341 to 7,407 of 159,779", "--algorithm fast"):
         assert words in note
 
 
 def test_models_of_files_keep_the_labels_of_the_data(tmp_path):
     (tmp_path / "a.csv").write_text(table_of(400))
-    args = ("-o", tmp_path / "m", "--label", "outcome", "--fast")
+    args = ("-o", tmp_path / "m", "--label", "outcome", "--algorithm", "fast")
     invoke("train", tmp_path / "a.csv", *args)
     frame = pd.read_csv(tmp_path / "a.csv")
     model = aucmax.load(tmp_path / "m")
@@ -621,7 +625,7 @@ def test_kinds_are_found_from_the_whole_file(tmp_path):
     # A pipe is read once: a column that is empty at first is noted.
     result = invoke("train", "-", *args, input=text.encode())
     assert "Column 'late' was empty" in result.stderr
-    assert "--input numeric=late" in result.stderr
+    assert "numeric=late" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -629,7 +633,7 @@ def test_kinds_are_found_from_the_whole_file(tmp_path):
 )
 def test_changed_columns_are_noted_when_scoring(tmp_path, factor, text):
     (tmp_path / "a.csv").write_text(table_of(400))
-    args = ("-o", tmp_path / "m", "--label", "outcome", "--fast")
+    args = ("-o", tmp_path / "m", "--label", "outcome", "--algorithm", "fast")
     invoke("train", tmp_path / "a.csv", *args)
     frame = pd.read_csv(tmp_path / "a.csv")
     assert "column" not in invoke("score", tmp_path / "m", tmp_path / "a.csv").stderr

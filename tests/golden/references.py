@@ -407,7 +407,7 @@ def files() -> dict[str, Line]:
             ("-euro.csv", ["--label", "y", "--algorithm", "LeastSquaresAUCCV"], []),
             (".jsonl", ["--label", "y", "--algorithm", "SPAM"], []),
             (".parquet", ["--label", "y", "--algorithm", "BAMCV"], []),
-            ("-bad.csv", ["--label", "y", "--fast", *skip], skip),
+            ("-bad.csv", ["--label", "y", "--algorithm", "fast", *skip], skip),
             (".svm", ["--algorithm", "AUCStream"], []),
         ]:
             model, out = folder / f"m{name}.aucmax", folder / f"scores{name}"

@@ -537,14 +537,14 @@ def test_missing_values(write):
         (6, "a"),
     ]
     for line in found.bad:
-        assert "--missing impute" in line.problem
+        assert "missing=impute" in line.problem
         assert "zero" in line.problem
     other = write("c,y\nu,0\n,1\n", "other.csv")
     (line,) = read(other, label="y", missing="error").bad
-    assert line.problem.endswith("--missing zero ignores the missing value")
+    assert line.problem.endswith("missing=zero ignores the missing value")
     assert str(found.bad[1]) == (
-        f"{path}, line 4, column a: the value is missing: --missing zero "
-        "replaces it by zero, and in training --missing impute by the mean of the "
+        f"{path}, line 4, column a: the value is missing: missing=zero "
+        "replaces it by zero, and in training missing=impute by the mean of the "
         "column"
     )
     found = read(path, missing="zero", **options)
@@ -586,7 +586,7 @@ def test_a_word_in_a_column_of_numbers(write):
     assert line.column == "size"
     assert line.text == b"1,large,0"
     assert "cannot parse 'large' as a number" in line.problem
-    assert "--input categorical=size" in line.problem
+    assert "categorical=size" in line.problem
     found = read(path, label="y", numeric=["x"], categorical=["size"])
     assert not found.bad
     assert found.X.shape == (331, 1 + 3)  # two values, and one for all others

@@ -222,7 +222,7 @@ def test_types(tmp_path):
 )
 def test_types_that_are_no_features(tmp_path, values):
     path = write(pa.table({"x": [1, 2], "odd": values}), tmp_path / "odd.parquet")
-    with pytest.raises(ValueError, match=r"column 'odd' .*--input drop=odd"):
+    with pytest.raises(ValueError, match=r"column 'odd' .*drop=odd"):
         ArrowSource([path]).recipe()
     np.testing.assert_array_equal(
         next(ArrowSource([path], drop=["odd"]).batches()).rows, [[1], [2]]
@@ -261,7 +261,7 @@ def test_bad_rows(tmp_path):
     assert [(line.line, line.column) for line in chunk.malformed] == [
         *((2, "x"), (3, "x"), (4, "c"), (5, "x"), (6, "w"), (7, "w")),
     ]
-    assert "--missing impute" in chunk.malformed[0].problem
+    assert "missing=impute" in chunk.malformed[0].problem
     assert b"'c': None" in chunk.malformed[2].text
     assert chunk.text.num_rows == 1
     assert chunk.line_numbers.tolist() == [1]

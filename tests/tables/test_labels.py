@@ -147,7 +147,7 @@ def test_a_stream_may_begin_with_ones_only(zero):
     ],
 )
 def test_what_the_labels_do_not_say_is_asked_for(labels, message):
-    with pytest.raises(ValueError, match=f"{message}.*--positive LABELS"):
+    with pytest.raises(ValueError, match=f"{message}.*positive=LABELS"):
         Task().settle(labels)
 
 

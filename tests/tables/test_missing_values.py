@@ -82,7 +82,7 @@ def test_they_are_bad_lines_if_nothing_may_be_missing(form, tmp_path):
     (chunk,) = form(frame, tmp_path, **options).batches()
     assert len(chunk.malformed) == N // 4
     assert chunk.malformed[0].column == "age"
-    assert re.search("missing.*: --missing zero", chunk.malformed[0].problem)
+    assert re.search("missing.*: missing=zero", chunk.malformed[0].problem)
     assert chunk.rows.shape[0] == len(chunk.labels) == N - N // 4
 
 

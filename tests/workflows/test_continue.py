@@ -137,10 +137,10 @@ def test_a_continued_run_is_resumed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"algorithm": "SPAM"}, "--algorithm or --fast does not work with --from"),
+        ({"algorithm": "SPAM"}, "--algorithm does not work with --from"),
         ({"params": {"half_life": 9}}, "--param does not work with --from"),
         ({"positive": "1"}, "--positive does not work"),
-        ({"reader": {"label": "kind"}}, "--input, --label or --missing does not"),
+        ({"reader": {"label": "kind"}}, "--input or --label does not"),
     ],
 )
 def test_the_model_fixes_the_options(options, why, tmp_path):

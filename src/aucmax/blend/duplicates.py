@@ -9,7 +9,6 @@ from aucmax.base.duplicate_rows import Repeats
 from aucmax.blend.crossfit import Fold
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
-from aucmax.tables.options import in_python
 
 _MIN_SHARE = 0.01  # of the rows: fewer duplicates give no warning
 
@@ -34,17 +33,16 @@ def count_duplicates(equal: Repeats, folds: Sequence[Fold]) -> DuplicateCounts:
             "are treated as copies: folds keep them together, and the confidence "
             "interval of auc_ counts distinct rows."
         )
-        if in_python():  # the command line has no such option
-            message += (
-                " If they are separate observations, pass cv=StratifiedKFold(5, "
-                "shuffle=True)."
-            )
+        message += (
+            " If they are separate observations, pass cv=StratifiedKFold(5, "
+            "shuffle=True) in Python."
+        )
         if split:
             message = (
                 f"{split} of {n} rows are scored by models that were trained on an "
                 "equal row. If these rows are copies (oversampling, joins), auc_ is "
                 "too high: remove the copies, or keep them in one fold by "
-                f"{'cv or groups' if in_python() else '--group COLUMN'}."
+                "cv, groups or group=COLUMN."
             )
         warn_user(message, DataWarning)
     return DuplicateCounts(equal.repeated, split)

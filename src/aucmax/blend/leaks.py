@@ -10,7 +10,6 @@ from aucmax.blend.columns import TableRows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics.inputs import area, classes
-from aucmax.tables.options import option
 from aucmax.tables.periods import moments
 
 _LEAK = 0.99  # AUC of a single column
@@ -27,7 +26,7 @@ class Leak(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        remedy = option("drop", self.column)
+        remedy = f"drop={self.column}"
         return (
             f"Column {self.column!r} {self.reason} (AUC {self.auc:.4f} alone). If it "
             f"is known only after the outcome, leave it out: {remedy}."
@@ -140,6 +139,6 @@ def warn_of_later_dates(
             warn_user(
                 f"Column {name!r} has dates after {time!r} in {later:.1%} of the rows. "
                 "If it is known only after the outcome, leave it out: "
-                f"{option('drop', name)}.",
+                f"drop={name}.",
                 DataWarning,
             )

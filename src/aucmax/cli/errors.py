@@ -15,7 +15,6 @@ import typer
 
 from aucmax.cli.printable import printable
 from aucmax.storage.standard_output import whole_output
-from aucmax.tables.options import tell_command_line
 
 # By name: the modules that define them are slow to import.
 _REPORTED = ("ConvergenceWarning", "DataWarning")
@@ -26,7 +25,6 @@ _INTERRUPTED = 130  # what shells report for a process ended by Ctrl-C
 def errors_in_one_line(debug: bool) -> Iterator[None]:
     """Report errors of users and of the system in one line, with an exit code."""
     debug = debug or os.environ.get("AUCMAX_DEBUG", "0") != "0"
-    before = tell_command_line(True)
     try:
         with whole_output(), warnings.catch_warnings():
             warnings.showwarning = partial(_report, warnings.showwarning, set())
@@ -43,8 +41,6 @@ def errors_in_one_line(debug: bool) -> Iterator[None]:
         _say(f"Error: {_message(error)}")
         _discard_output()
         raise typer.Exit(1) from None
-    finally:
-        tell_command_line(before)
 
 
 def _report(

@@ -74,10 +74,10 @@ def train(
     algorithm: str = option(
         "auto",
         "NAME",
-        "SPAM, BAM, NPSAM, … (see docs/algorithms.md); auto chooses by data size.",
+        "SPAM, BAM, NPSAM, … (see docs/algorithms.md); auto chooses by data size, and "
+        "fast one linear model.",
         autocompletion=_algorithms,
     ),
-    fast: bool = flag("--fast", "Train one linear model, not a blend of models."),
     goal: str | None = option(
         None, "GOAL", "auc, recall@fpr=0.01, precision@k=100, …: sets the threshold."
     ),
@@ -86,16 +86,15 @@ def train(
     param: list[str] = option(
         [], "KEY=VALUE", "Set an estimator parameter (repeatable)."
     ),
-    passes: int | None = option(None, "N", "Passes over the data.", min=1),
     seed: int = opt.SEED,
     label: str | None = opt.LABEL,
     positive: str | None = opt.POSITIVE,
-    missing: str | None = opt.MISSING,
     reader: list[str] = option(
         [],
         "KEY=VALUE",
         "Reader option: format, dtype, drop, only, weight, categorical, text, numeric, "
-        "date, encode=auto|hash|onehot, hash_size, delimiter, decimal, na, header, "
+        "date, missing=error|impute|zero, encode=auto|hash|onehot, hash_size, "
+        "delimiter, decimal, na, header, "
         "zero_based.",
         "--input",
     ),
@@ -104,10 +103,9 @@ def train(
     ),
     test: list[str] = option([], "DATA", "Test data to evaluate on."),
     on_bad_line: str = opt.ON_BAD_LINE,
-    checkpoint_rows: int | None = option(
-        None, "N", "Write a checkpoint every N rows …", min=1
+    checkpoint_seconds: float = option(
+        30.0, "S", "Write a checkpoint every S seconds.", min=0.0
     ),
-    checkpoint_seconds: float = option(30.0, "S", "… or every S seconds.", min=0.0),
     start: Path | None = option(
         None,
         "MODEL",
@@ -125,21 +123,18 @@ def train(
     import_scikit_learn()
     from aucmax.cli.train import run
     from aucmax.goals import parse as parse_goal
-    from aucmax.workflows.choose import FAST
     from aucmax.workflows.plan import Plan
 
-    if fast and algorithm != "auto":
-        raise typer.BadParameter("--fast and --algorithm exclude each other: take one.")
     params = parameters(param, "--param")
     if goal is not None:
-        if fast or algorithm not in ("auto", "AUCClassifier"):
+        if algorithm not in ("auto", "AUCClassifier"):
             raise typer.BadParameter("--goal needs the default algorithm.")
         params["goal"] = str(parse_goal(goal))
         algorithm = "AUCClassifier"
-    options = reader_options(reader, label=label, missing=missing)
+    options = reader_options(reader, label=label)
     for name, column in (("time", time), ("group", group)):
         if column is not None:
-            if fast or algorithm not in ("auto", "AUCClassifier"):
+            if algorithm not in ("auto", "AUCClassifier"):
                 raise typer.BadParameter(f"--{name} needs the default algorithm.")
             params[name], algorithm = column, "AUCClassifier"
             options["extra"] = [*options.get("extra", ()), column]
@@ -147,9 +142,8 @@ def train(
         options["drop"] = [*options.get("drop", ()), group]
     plan = Plan(
         data=data,
-        algorithm=FAST if fast else algorithm,
+        algorithm=algorithm,
         params=params,
-        passes=passes,
         seed=seed,
         holdout=holdout,
         positive=positive,
@@ -162,7 +156,6 @@ def train(
         output,
         as_json,
         test=test,
-        checkpoint_rows=checkpoint_rows,
         checkpoint_seconds=checkpoint_seconds,
         resume=resume,
     )
@@ -185,7 +178,6 @@ def evaluate(
     weight: str | None = option(
         None, "COLUMN", "Column of row weights, or 'none' (default: as in training)."
     ),
-    missing: str | None = opt.MISSING,
     reader: list[str] = opt.MODEL_INPUT,
     at: str | None = option(
         None,
@@ -216,7 +208,7 @@ def evaluate(
     import_scikit_learn()
     from aucmax.cli.evaluate import run
 
-    changes = reader_options(reader, label=label, missing=missing)
+    changes = reader_options(reader, label=label)
     if time is not None and report is None:
         raise typer.BadParameter("--time needs --report; --by prints AUC by period.")
     run(
@@ -264,7 +256,6 @@ def score(
         "With --top: append the N columns that contribute most to each score.",
         min=0,
     ),
-    missing: str | None = opt.MISSING,
     reader: list[str] = opt.MODEL_INPUT,
     on_bad_line: str = opt.ON_BAD_LINE,
     as_json: bool = opt.JSON,
@@ -281,7 +272,7 @@ def score(
     from aucmax.workflows.score import Output
 
     what = Output(top, probability, decide, reasons)
-    changes = reader_options(reader, missing=missing)
+    changes = reader_options(reader)
     run(model, data, output, changes, on_bad_line, what, as_json)
 
 
@@ -305,7 +296,6 @@ def compare(
     goal: str = option("auc", "GOAL", "What to compare by, as for train."),
     label: str | None = opt.LABEL,
     positive: str | None = opt.POSITIVE,
-    missing: str | None = opt.MISSING,
     reader: list[str] = option(
         [], "KEY=VALUE", "Reader option, as for train.", "--input"
     ),
@@ -322,7 +312,7 @@ def compare(
     """Compare algorithms by cross-validation on the same folds."""
     from aucmax.cli.compare import run
 
-    options = reader_options(reader, label=label, missing=missing)
+    options = reader_options(reader, label=label)
     design = {"folds": folds, "repeats": repeats, "seed": seed, "goal": goal}
     if code := run(data, algorithm, positive, options, output, as_json, **design):
         raise typer.Exit(code)

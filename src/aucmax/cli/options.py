@@ -44,7 +44,6 @@ LABEL = option(None, "COLUMN", "Label column (name or 0-based index).")
 POSITIVE = option(
     None, "LABELS", "Labels to rank high, separated by commas; or '>3', or @half."
 )
-MISSING = option(None, "ACTION", "Missing values: auto, error, impute or zero.")
 # A model fixes how features are built; few options of its data can be set.
 MODEL_INPUT = option([], "KEY=VALUE", "Reader option, e.g. 'delimiter=;'", "--input")
 

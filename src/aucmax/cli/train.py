@@ -176,7 +176,7 @@ def notes(result: Result) -> Iterator[str]:
             f"Note: within time_budget={budget:g} seconds, members of the blend were "
             f"trained on {min(rows):,} to {max(rows):,} of {progress.rows:,} rows. For "
             "more time: --algorithm AUCClassifier --param time_budget=600. For one "
-            "linear model of all rows: --fast."
+            "linear model of all rows: --algorithm fast."
         )
     area = getattr(result.estimator, "auc_", None)
     if area is not None and area.value > _SUSPICIOUS_AUC:

@@ -13,7 +13,6 @@ from aucmax.io.csv_rows import Rows, cut, fields_of, parse
 from aucmax.io.text import Reader
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.missing_values import MISSING
-from aucmax.tables.options import option
 from aucmax.tables.samples import LOOKED_AT, samples_of
 
 DELIMITERS = ",;\t|"
@@ -135,7 +134,7 @@ def read_head(
         return Head(names, False, sign, b"", start, rows, final, na)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        otherwise = f", or say that there is no header: {option('header', False)}"
+        otherwise = ", or say that there is no header: header=false"
         raise ValueError(
             f"{file}: duplicate column name {twice!r}: rename one of the columns"
             + (otherwise if guessed else "")

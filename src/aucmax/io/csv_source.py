@@ -21,7 +21,6 @@ from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK, Text, empty_input
 from aucmax.tables.column_kinds import EMPTY, Sample
 from aucmax.tables.missing_values import MISSING
-from aucmax.tables.options import option
 from aucmax.tables.schema import Schema
 
 _NO_DELIMITER = '"\r\n+-.' + string.ascii_letters + string.digits
@@ -126,7 +125,7 @@ class CsvSource(TableSource):
         raise ValueError(
             f"{self.files[0]}: no column {named[0]!r}: the first line seems to have no "
             f"names ({line}), so columns are called by position, 0 to "
-            f"{len(head.names) - 1}; if it has names: {option('header', True)}"
+            f"{len(head.names) - 1}; if it has names: header=true"
         )
 
     def _first_head(self) -> Head:
@@ -250,7 +249,7 @@ class CsvSource(TableSource):
                 warnings.warn(
                     f"Column {name!r} was empty in the first rows, and is left out; "
                     f"after line {lines:,} it has values, such as {row[name]!r}. To "
-                    f"use it, declare its kind: {option('numeric', name)}",
+                    f"use it, declare its kind: numeric={name}",
                     DataWarning,
                     stacklevel=2,
                 )

@@ -8,7 +8,6 @@ from typing import Any
 
 from aucmax.io.batch import Source
 from aucmax.io.text import Text
-from aucmax.tables.options import option
 
 _READERS = {
     "svmlight": ("svmlight", "SvmlightSource"),
@@ -163,9 +162,9 @@ def _with_missing(recipe: dict[str, Any], missing: str | None) -> dict[str, Any]
         )
     if missing == "impute" and recipe.get("numbers"):
         raise ValueError(
-            f"{option('missing', 'impute')}: the model was trained without it and "
+            "missing=impute: the model was trained without it and "
             "has no column means. "
-            f"{option('missing', 'zero')} replaces missing values by zero."
+            "missing=zero replaces missing values by zero."
         )
     return recipe | {"missing": missing} | ({"means": []} if "means" in recipe else {})
 

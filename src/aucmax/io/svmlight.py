@@ -22,7 +22,6 @@ from aucmax.io.compression import STDIN
 from aucmax.io.svmlight_scan import COLON, LABEL, MALFORMED, ROW, WIDTH, read_block
 from aucmax.io.text import Block, Text, empty_input
 from aucmax.tables.labels import Task
-from aucmax.tables.options import option
 
 _INDEX_LIMIT = 2**31 - 1  # column numbers have 32 bits
 # More than any known data set has; the state of a learner would take 10 GB.
@@ -307,14 +306,14 @@ class SvmlightSource:
         if index == 0 and self._base == 1:
             return (
                 "index 0 in a file whose indices start at 1. If this file starts at 0, "
-                f"train with {option('zero_based', True)}"
+                "train with zero_based=true"
             )
         if index < self._base:
             return f"the index {index} is negative"
         if self._n_features is None and index - self._base >= self._max_features:
             remedy = "hash them to fewer features"
             if index - self._base < _INDEX_LIMIT:
-                most = option("max_features", index + 1 - self._base)
+                most = f"max_features={index + 1 - self._base}"
                 remedy = f"{most}, or {remedy}"
             return (
                 f"{index} is too large for an index; the limit is {self._max_features} "
@@ -334,7 +333,7 @@ class SvmlightSource:
         if self._missing == "error":
             return (
                 f"the value {_show(value)} is not finite; leave it out, or read it as "
-                f"zero: {option('missing', 'zero')}"
+                f"zero: missing=zero"
             )
         return None
 

@@ -21,7 +21,6 @@ from aucmax.tables.faults import Faults
 from aucmax.tables.hashed_names import Word, words_behind
 from aucmax.tables.labels import Task
 from aucmax.tables.missing_values import MISSING
-from aucmax.tables.options import option
 from aucmax.tables.schema import Overrides, Schema, find, locate, make_schema
 
 _NO_LABEL = tuple(marker for marker in MISSING if marker != "None")  # may be a class
@@ -89,7 +88,7 @@ class TableSource:
             raise ValueError(
                 "To impute and to encode one-hot, all data are read once before the "
                 "features are known, and a pipe can be read only once: give a file, or "
-                f"use {option('missing', 'zero')} and {option('encode', 'hash')}"
+                "use missing=zero and encode=hash"
             )
         encoder.learn(batch.rows for batch in self._tables(schema, START))
         return encoder

@@ -34,7 +34,6 @@ from aucmax.tables.faults import Faults
 from aucmax.tables.frames import check_numbers, check_type, is_nested, to_arrow
 from aucmax.tables.hashing import Hashed, bag_of_words, hashed
 from aucmax.tables.number_formats import NO, YES, read
-from aucmax.tables.options import option
 from aucmax.tables.samples import PART, samples_of, spread_rows
 from aucmax.tables.schema import (
     MOST_VALUES,
@@ -187,7 +186,7 @@ class TableEncoder:
                 raise ValueError(
                     f"one-hot encoding would make more than {MOST_VALUES} features: "
                     "drop the columns with the most values, or use "
-                    f"{option('encode', 'hash')}"
+                    f"encode=hash"
                 )
         self.schema = replace(
             schema,

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.tables.cells import TYPED
-from aucmax.tables.options import option
 
 _HEADER = (
     "the value is the name of the column: is the header there again? Leave out that "
@@ -80,6 +79,6 @@ class Faults:
 def _malformed(kind: str, name: str) -> str:
     return (
         f"cannot parse {{value}} as a {kind}, as the first rows were. In training, "
-        f"{option('categorical', name)} makes categories, and na=WORD declares a "
+        f"categorical={name} makes categories, and na=WORD declares a "
         "missing-value marker"
     )

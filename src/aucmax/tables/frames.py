@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from aucmax.tables.cells import TYPED, is_date, is_number, is_text
-from aucmax.tables.options import option
 from aucmax.tables.schema import Schema
 
 # Errors of Arrow for a column of several types, or of numbers above 64 bits.
@@ -120,9 +119,9 @@ def _texts(values: list[Any]) -> Any:
 def check_type(file: str, name: str, kind: Any) -> None:
     """Raise an error if a column of this type cannot be encoded."""
     if not (is_number(kind) or is_text(kind) or is_date(kind)):
-        remedy = option("drop", name)
+        remedy = f"drop={name}"
         if not is_nested(kind):
-            remedy += f", or {option('categorical', name)} if it has few values"
+            remedy += f", or categorical={name} if it has few values"
         raise ValueError(
             f"{file}: column {name!r} has the type {kind}, which is neither a number "
             f"nor a category: {remedy}"

@@ -26,7 +26,6 @@ from aucmax.tables.label_values import (
     shell_argument,
     shown_label,
 )
-from aucmax.tables.options import option
 
 # Pairs that are recognised from one label alone, so that a stream may begin with one
 # class. Other pairs, such as 1 and 2, must be seen together.
@@ -169,8 +168,7 @@ class Task(NamedTuple):
         except ValueError:
             pass
         raise ValueError(
-            f"{option('positive', text)}: labels with commas, or >NUMBER, @half, "
-            "@half:SEED."
+            f"positive={text}: labels with commas, or >NUMBER, @half, @half:SEED."
         )
 
     @property
@@ -484,4 +482,4 @@ def _group(labels: Label | Sequence[Label] | None) -> tuple[Label, ...]:
 
 
 def _remedy() -> str:
-    return f"set the positive labels: {option('positive', 'LABELS')}"
+    return "set the positive labels: positive=LABELS"

@@ -32,7 +32,6 @@ from aucmax.tables.column_kinds import (
     find_role,
 )
 from aucmax.tables.missing_values import check_markers
-from aucmax.tables.options import option
 
 Encode = Literal["auto", "hash", "onehot", "codes"]
 Missing = Literal["auto", "error", "impute", "zero", "keep"]
@@ -420,10 +419,10 @@ def _list(names: Sequence[str], most: int = 12) -> str:
 
 def missing_value(category: bool = False) -> str:
     """Return the message for a missing value."""
-    remedy = f"{option('missing', 'zero')} ignores the missing value"
+    remedy = "missing=zero ignores the missing value"
     if not category:
         remedy = (
-            f"{option('missing', 'zero')} replaces it by zero, and in training "
-            f"{option('missing', 'impute')} by the mean of the column"
+            "missing=zero replaces it by zero, and in training "
+            "missing=impute by the mean of the column"
         )
     return f"the value is missing: {remedy}"

@@ -97,7 +97,9 @@ def begin(plan: Plan) -> Run:
         passes = learner.max_iter if again else 1
     if hasattr(estimator, "partial_fit"):
         if passes > 1 and source.size is None:
-            raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
+            raise ValueError(
+                "A pipe can be read only once: set max_iter=1, or give a file."
+            )
     elif plan.passes is not None:
         configured(estimator, {"max_iter": passes})
     return Run(
@@ -127,17 +129,19 @@ def _begin_from_model(plan: Plan, path: str) -> Run:
             "a model of AUCStream or of another stream learner."
         )
     given = {
-        "--algorithm or --fast": plan.algorithm != AUTOMATIC[0],
+        "--algorithm": plan.algorithm != AUTOMATIC[0],
         "--param": bool(plan.params),
         "--positive": plan.positive is not None,
-        "--input, --label or --missing": bool(plan.reader),
+        "--input or --label": bool(plan.reader),
     }
     for option, chosen in given.items():
         if chosen:
             raise ValueError(f"{option} does not work with --from: the model fixes it.")
     source = reopen(plan.data, recipe["input"])
     if (plan.passes or 1) > 1 and source.size is None:
-        raise ValueError("A pipe can be read only once: use --passes 1, or a file.")
+        raise ValueError(
+            "A pipe can be read only once: set max_iter=1, or give a file."
+        )
     batches, seen = _begun(source)
     earlier = recipe.get("training", {})
     progress = Progress(features=estimator.n_features_in_)
