@@ -1,6 +1,5 @@
 """``aucmax evaluate``: measures equal those of ``aucmax.metrics``."""
 
-import gzip
 import json
 import re
 
@@ -310,18 +309,6 @@ def test_errors_name_existing_options(model, tmp_path):
             said = re.sub("in training,? --[a-z]+", "", result.stderr)
             for option in re.findall("--[a-z-]+", said):
                 assert option in invoke(verb, "-h").stdout, (verb, name, said)
-
-
-def test_training_data_are_recognised(model, data, tmp_path):
-    mine = model.parent / "train.csv"
-    noted = f"Note: the model was trained on rows of {mine}"
-    assert noted in invoke("evaluate", model, mine).stderr
-    copy = tmp_path / "copy.csv.gz"  # under another name, packed, and only a part
-    copy.write_bytes(gzip.compress(b"".join(mine.read_bytes().splitlines(True)[:150])))
-    skip = ("--on-bad-line", "skip")  # a town has two lines
-    assert report(model, data, copy, *skip)["trained_on"] == [str(copy)]
-    assert report(model, data)["trained_on"] == []
-    assert "trained on" not in invoke("evaluate", model, data).stderr
 
 
 def test_report_has_the_numbers_of_json(model, data, tmp_path):

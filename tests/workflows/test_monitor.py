@@ -105,21 +105,6 @@ def test_rows_without_labels_are_left_out_without_a_report(files):
     assert "left out for want of a label" in result.stderr
 
 
-def test_rows_without_labels_do_not_hide_the_training_rows(files, tmp_path):
-    _, train, _ = files
-    late = train.assign(y=train.y.astype(object))
-    late.loc[[3, 10], "y"] = ""
-    late.to_csv(tmp_path / "late.csv", index=False)
-    options = "--label", "y", "--algorithm", "AUCClassifier", "--input", "drop=day"
-    made = invoke("train", tmp_path / "late.csv", "-o", tmp_path / "m", *options)
-    assert made.exit_code == 0, made.stderr
-    late[:700].to_csv(tmp_path / "part.csv", index=False)
-    for options in ((), ("--report", tmp_path / "r.html")):
-        result = invoke("evaluate", tmp_path / "m", tmp_path / "part.csv", *options)
-        assert result.exit_code == 0, result.stderr
-        assert "the model was trained on rows of" in result.stderr
-
-
 def test_labels_are_read_beside_rows_without_one(tmp_path):
     rng = np.random.default_rng(4)
     x = rng.normal(size=300)

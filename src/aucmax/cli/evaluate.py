@@ -78,7 +78,6 @@ def run(
         facts |= found.to_json() | {"by": by, "bad_lines": bad.count}
         facts["goal"] = None if goal is None else goal.to_json()
         facts["monitoring"] = None if change is None else to_json(change)
-        facts["trained_on"] = rows.trained_on
         facts["seconds"] = round(perf_counter() - start, 3)
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
@@ -89,11 +88,6 @@ def run(
             _show_change(change, level, screen)
     if remark := bad.remark():
         screen.warn(remark)
-    if rows.trained_on:
-        screen.warn(
-            f"Note: the model was trained on rows of {', '.join(rows.trained_on)}: "
-            "expect a lower AUC on new data."
-        )
     if report is not None:
         _report(rows, goal, ranker, model, source.files, level, report)
         screen.print(f"Report: {report}", wrap=False)
@@ -270,8 +264,5 @@ def _report(
         ],
         card=model_card(ranker, str(model), data),
         title=f"{name} on {', '.join(Path(file).name for file in data)}",
-        held_out="some of them training rows: expect less"
-        if rows.trained_on
-        else "not used for training, as far as the model file knows",
         level=level,
     )

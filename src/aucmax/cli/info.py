@@ -20,10 +20,8 @@ from aucmax.cli.terminal import (
     leaderboard,
     table,
 )
-from aucmax.io.feature_scales import Spreads
 from aucmax.metrics.decimals import exact
 from aucmax.storage.model_file import VERSION
-from aucmax.tables.hashed_names import Word
 from aucmax.workflows.kept_promise import training_goal
 from aucmax.workflows.score import Model
 
@@ -116,35 +114,16 @@ def _chosen(estimator: Any) -> dict[str, Any] | None:
 
 
 def _largest_weights(formula: ScoreExpression, model: Model) -> list[dict[str, Any]]:
-    """Return the largest weights, times feature scales if these are known.
-
-    A hashed feature has the name and the sign of its most frequent value, if known.
-    """
-    (indices, weights), recipe = formula.slopes(), model.recipe or {}
-    scales, hashed = (
-        Spreads.from_recipe(recipe).among(indices),
-        Word.from_recipe(recipe),
-    )
-    known = bool(scales.any())
-    influence = weights * scales if known else weights
-    used = np.flatnonzero(influence)
-    order = np.argsort(-np.abs(influence[used]), kind="stable")
+    """Return the largest weights, in units of the features."""
+    indices, weights = formula.slopes()
+    used = np.flatnonzero(weights)
+    order = np.argsort(-np.abs(weights[used]), kind="stable")
     largest = used[order[:_MAX_WEIGHTS]]
-    entries = []
     names = model.names(indices[largest].tolist())
-    for k, default in zip(largest, names, strict=True):
-        index = int(indices[k])
-        _, sign, name = hashed.get(index, Word(index, 1, default))
-        entries.append(
-            {
-                "feature": name,
-                "index": index,
-                "weight": sign * float(weights[k]),
-                "spread": float(scales[k]) if known else None,
-                "standardised": sign * float(influence[k]) if known else None,
-            }
-        )
-    return entries
+    return [
+        {"feature": name, "index": int(indices[k]), "weight": float(weights[k])}
+        for k, name in zip(largest, names, strict=True)
+    ]
 
 
 def _expression(estimator: Any) -> ScoreExpression:
@@ -199,11 +178,9 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
 
 
 def _weights_table(entries: list[dict[str, Any]]) -> Table:
-    scaled = entries[0]["standardised"] is not None
-    grid = table("feature", "weight", *["weight × standard deviation"] * scaled)
+    grid = table("feature", "weight")
     for entry in entries:
-        influence = [f"{entry['standardised']:+.4g}"] if scaled else []
-        grid.add_row(entry["feature"], f"{entry['weight']:.6g}", *influence)
+        grid.add_row(entry["feature"], f"{entry['weight']:.6g}")
     return grid
 
 

@@ -5,7 +5,7 @@ a batch has ended and cuts the rest of the data as before, so that a resumed run
 the same batches as an uninterrupted one.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -148,9 +148,6 @@ class Source(Protocol):
 
     def recipe(self) -> dict[str, Any]:
         """Return the reader options as JSON, enough to read other files."""
-
-    def words(self, features: Collection[int]) -> list[Any]:
-        """Return hashed feature names that occur in the first rows."""
 
     def feature_names(self) -> list[str] | None:
         """Return the feature names, if there are any."""

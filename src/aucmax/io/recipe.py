@@ -1,15 +1,11 @@
 """Validation of the data description in a model file."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from aucmax.io.feature_scales import Spreads
-from aucmax.io.fingerprint import Origin
 from aucmax.io.open_data import FORMATS
 from aucmax.tables.column_kinds import Column
-from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
 from aucmax.tables.missing_values import check_markers
 from aucmax.tables.number_formats import DATES, NUMBERS
@@ -41,31 +37,22 @@ def check_recipe(recipe: Any) -> None:
     if reading.get("dtype") not in ("float32", "float64"):
         raise _odd("dtype", reading.get("dtype"))
     Task.from_json(recipe.get("task"))
-    _check_notes(recipe)
+    _check_judged(recipe)
     if reading["format"] == "svmlight":
         _check_svmlight(reading)
     else:
         _check_table(reading)
 
 
-def _check_notes(recipe: dict[str, Any]) -> None:
-    """Raise an error if an entry that only reports show is invalid."""
-    for name, kind in (("origin", Origin), ("spreads", Spreads), ("judged", Judgement)):
-        note = recipe.get(name)  # not in old files
-        if note is not None and not _fits_fields(note, kind):
-            raise _odd(name, note)
+def _check_judged(recipe: dict[str, Any]) -> None:
+    """Raise an error if the stored evaluation is invalid."""
     judged = recipe.get("judged")
-    if judged is not None and judged["auc"].keys() != {"value", "low", "high"}:
+    if judged is None:
+        return
+    if not _fits_fields(judged, Judgement):
         raise _odd("judged", judged)
-    words = recipe.get("words")
-    if words is not None and not (
-        isinstance(words, list) and all(_fits_fields(word, Word) for word in words)
-    ):
-        raise _odd("words", words)
-    features, sizes = Spreads.from_recipe(recipe)
-    rising = all(a < b < 1 << 31 for a, b in pairwise([-1, *features]))
-    if not rising or len(features) != len(sizes) or not all(s > 0.0 for s in sizes):
-        raise _odd("spreads", recipe["spreads"])
+    if judged["auc"].keys() != {"value", "low", "high"}:
+        raise _odd("judged", judged)
 
 
 def _fits_fields(content: Any, kind: type) -> bool:

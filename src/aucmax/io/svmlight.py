@@ -8,7 +8,7 @@ code that finds out what is wrong.
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -136,10 +136,6 @@ class SvmlightSource:
             "max_features": self._max_features,
             "dtype": self._dtype.name,
         }
-
-    def words(self, features: Collection[int]) -> list[Any]:
-        """Return an empty list: features have numbers only."""
-        return []
 
     def feature_names(self) -> list[str] | None:
         """Return None: features have numbers only."""

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,7 +18,6 @@ from aucmax.tables.cells import Float, numbers, words
 from aucmax.tables.column_kinds import Sample
 from aucmax.tables.encoder import TableEncoder, warn_of_unknown
 from aucmax.tables.faults import Faults
-from aucmax.tables.hashed_names import Word, words_behind
 from aucmax.tables.labels import Task
 from aucmax.tables.missing_values import MISSING
 from aucmax.tables.schema import Overrides, Schema, find, locate, make_schema
@@ -221,17 +220,6 @@ class TableSource:
     def recipe(self) -> dict[str, Any]:
         """Return, for JSON, how columns become features."""
         return {"format": self._format, **self.encoder.to_json()}
-
-    def words(self, features: Collection[int]) -> list[Word]:
-        """Return hashed feature names that occur in the first rows."""
-        schema = self.schema
-        if not schema.hashed:
-            return []
-        names, samples, _ = self._sample()
-        cells = {
-            name: sample.listed for name, sample in zip(names, samples, strict=True)
-        }
-        return words_behind(schema, cells, features)
 
     def feature_names(self) -> list[str]:
         """Return the name of each feature."""

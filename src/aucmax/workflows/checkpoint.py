@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from aucmax.io.batch import Position
-from aucmax.io.feature_scales import Spreads
-from aucmax.io.fingerprint import Origin
 from aucmax.io.open_data import reopen
 from aucmax.storage.models import save_model
 from aucmax.tables.labels import Task
@@ -44,8 +42,7 @@ def resumed_run(checkpoint: Path, plan: Plan) -> Run | None:
             "with the same options and data, or delete the file to start again."
         )
     task = Task.from_json(recipe["task"])
-    known = Origin.from_recipe(recipe), Spreads.from_recipe(recipe)
-    return Run(settled, source, None, task, estimator, passes, progress, *known)
+    return Run(settled, source, None, task, estimator, passes, progress)
 
 
 def _kept(said: Any) -> tuple[dict[str, Any], Progress, int]:

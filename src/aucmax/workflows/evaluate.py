@@ -15,7 +15,6 @@ from aucmax.blend.blended_model import BlendedModel
 from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.io.batch import Batch, Positive, Source
 from aucmax.io.collect import widened
-from aucmax.io.fingerprint import HEAD, Origin
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.area import partial_area
 from aucmax.metrics.delong import AUCInterval, auc_interval, interval
@@ -96,7 +95,6 @@ class ScoredRows(NamedTuple):
     group: Labels | None
     time: Labels | None
     weight: Scores | None
-    trained_on: list[str]  # files with rows of the training data, as far as known
     histograms: list[ColumnHistogram]  # of important columns; [] without monitoring
     bins: NDArray[np.uint8]  # (rows, histograms) bin of each row
     unlabelled: Unlabelled | None  # None without monitoring
@@ -203,7 +201,6 @@ def collect(
     if monitor and isinstance(model.estimator, BlendedModel):
         histograms = model.estimator.important_histograms(_MOST_COLUMNS)
     bins, later_bins, later = [], [], []
-    heads: dict[str, Any] = {}
     for batch, batch_scores in scored(model, source, watch):
         places = _bins(model, histograms, batch)
         if (without := batch.without_label()).any():
@@ -213,8 +210,6 @@ def collect(
                 waiting.add(batch.extra[time][without])
             batch = _with_label(batch, ~without)
             batch_scores, places = batch_scores[~without], places[~without]
-        if batch_scores.size and batch.file not in heads:
-            heads[batch.file] = batch.rows[:HEAD]
         if batch.labels is not None and not task.settled:
             task = task.settle(batch.labels)
         labelled = batch.labelled(task)
@@ -243,7 +238,6 @@ def collect(
         columns[by] if by is not None else None,
         columns[time] if time is not None else None,
         _joined(weights, source),
-        Origin.from_recipe(model.recipe).among(heads),
         histograms,
         np.concatenate(bins),
         Unlabelled(

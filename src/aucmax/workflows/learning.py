@@ -11,7 +11,6 @@ from aucmax.base.stream_learner import StreamLearner
 from aucmax.io.background import prefetch
 from aucmax.io.batch import START, Batch, Positive
 from aucmax.io.collect import concatenate, widened
-from aucmax.io.feature_scales import Spreads
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.table_source import TableSource
 from aucmax.metrics import auc
@@ -183,7 +182,6 @@ def learn_at_once(run: Run, lines: BadLines, observer: Observer) -> list[Batch]:
     }
     del learnt
     _check_classes(run)
-    run.spreads = Spreads.of(rows[0])
     observer.fitting(run.plan.algorithm)
     if run.plan.algorithm == "AUCClassifier":
         encoder = None

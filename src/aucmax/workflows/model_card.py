@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from aucmax.blend.blended_model import BlendedModel
-from aucmax.io.fingerprint import Origin
 from aucmax.tables.column_kinds import column_kinds
 from aucmax.workflows.score import Model
 
@@ -19,7 +18,6 @@ def model_card(
     """Return the facts by section; sections without facts are empty."""
     estimator, recipe = model.estimator, model.recipe or {}
     reader, training = recipe.get("input", {}), recipe.get("training") or {}
-    digests = Origin.from_recipe(model.recipe).files
     about: dict[str, object] = {
         "file": name,
         "class": type(estimator).__name__,
@@ -31,8 +29,6 @@ def model_card(
     for one in getattr(estimator, "leaderboard_", None) or []:
         about[f"member {one.member}"] = f"weight {one.weight:.3g}, AUC {one.auc:.4f}"
     facts = {str(k).replace("_", " "): v for k, v in training.items() if v is not None}
-    if digests:
-        facts["fingerprint"] = digests[0]
     roles = (reader.get("roles") or [])[:_MAX_COLUMNS]
     columns = {
         kind.name: f"{kind.kind}, {role['distinct']:,} distinct, "

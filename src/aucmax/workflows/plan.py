@@ -36,7 +36,7 @@ class Plan:
     size: int | None = (
         None  # of the data, which must not change before a run is resumed
     )
-    digests: list[str] | None = None  # of each file, see file_digest
+    digests: list[str] | None = None  # of each file, see run.file_digests
     start: str | None = None  # model file from which training continues
 
     def differences(self, other: dict[str, Any]) -> list[str]:
@@ -48,8 +48,7 @@ class Plan:
             for name in mine
             if mine[name] != other.get(name)
         ]
-        # Checkpoints of earlier versions have no fingerprints.
-        if not found and known is not None and digests != known:
+        if not found and digests != known:
             found = ["the data have changed since, though their size is the same"]
         return found
 

@@ -1,29 +1,27 @@
 """A training run: its data, labels and estimator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from aucmax.io.batch import Batch, Source
 from aucmax.io.collect import join
-from aucmax.io.feature_scales import Spreads
-from aucmax.io.fingerprint import Origin, file_digest
 from aucmax.io.open_data import open_data, reopen
 from aucmax.io.table_source import TableSource
 from aucmax.io.text import BLOCK
 from aucmax.online.base import OnlineAUC
 from aucmax.registry import configured, full_name
 from aucmax.stream.auc_stream import AUCStream
-from aucmax.tables.hashed_names import Word
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC, FAST, build, choose
 from aucmax.workflows.models import load_with_recipe
 from aucmax.workflows.plan import Plan, Progress
 
-_N_SCALES = 20  # features whose scales are stored, for the report on their influence
+_BLOCKS, _BLOCK_BYTES = 8, 1 << 16  # blocks of a file that are hashed, and their size
 
 
 @dataclass
@@ -37,9 +35,6 @@ class Run:
     estimator: Any
     passes: int
     progress: Progress
-    origin: Origin
-    spreads: Spreads
-    words: Sequence[Word] = ()
 
     @property
     def streams(self) -> bool:
@@ -62,9 +57,6 @@ class Run:
                 "passes": self.passes if self.streams else None,
                 "progressive_auc": progress.auc,
             },
-            "origin": self.origin._asdict(),
-            "spreads": self.spreads._asdict(),
-            "words": [word._asdict() for word in self.words],
         }
 
 
@@ -82,7 +74,6 @@ def begin(plan: Plan) -> Run:
         coded = {**plan.reader, "encode": "codes", "missing": "keep"}
         source = open_data(plan.data, **coded)
         batches, seen = _begun(source)
-    first = seen[-1]
     task = _settled(Task.parse(plan.positive), source, seen, batches)
     plan = replace(plan, algorithm=name, size=source.size, digests=file_digests(source))
     params = {"nonlinear": False} if linear and name == "AUCStream" else {}
@@ -110,8 +101,6 @@ def begin(plan: Plan) -> Run:
         estimator,
         passes,
         Progress(),
-        Origin.of(plan.digests or [], first.rows),
-        Spreads.of(first.rows),
     )
 
 
@@ -153,7 +142,6 @@ def _begin_from_model(plan: Plan, path: str) -> Run:
         size=source.size,
         digests=file_digests(source),
     )
-    first = seen[-1].rows
     return Run(
         plan,
         source,
@@ -162,8 +150,6 @@ def _begin_from_model(plan: Plan, path: str) -> Run:
         estimator,
         plan.passes or 1,
         progress,
-        Origin.of(plan.digests or [], first),
-        Spreads.of(first),
     )
 
 
@@ -184,15 +170,6 @@ def _takes_codes(source: Source, options: dict[str, Any]) -> bool:
     """Return whether a table can be encoded by codes, for a blend."""
     chosen = options.keys() & {"encode", "missing", "hash_size"}
     return isinstance(source, TableSource) and source.size is not None and not chosen
-
-
-def influential_scales(run: Run) -> Spreads:
-    """Return standard deviations of the most influential features."""
-    expression = run.estimator.expression()
-    if expression is None:
-        return Spreads()
-    features, weights = expression.slopes()
-    return run.spreads.largest(features, weights, _N_SCALES)
 
 
 def _settled(
@@ -228,7 +205,23 @@ def first_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def file_digests(source: Source) -> list[str] | None:
-    """Return a fingerprint of each file; None for a pipe."""
+    """Return a digest of some blocks of each file; None for a pipe.
+
+    Reading the whole file would take as long as training. Sorted, edited or regenerated
+    files differ nearly everywhere.
+    """
     if source.size is None:
         return None
-    return [file_digest(Path(name)) for name in source.files]
+    return [_file_digest(Path(name)) for name in source.files]
+
+
+def _file_digest(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    digest = sha256()
+    with open(path, "rb") as file:
+        last = max(path.stat().st_size - _BLOCK_BYTES, 0)
+        for start in sorted({last * k // (_BLOCKS - 1) for k in range(_BLOCKS)}):
+            file.seek(start)
+            digest.update(file.read(_BLOCK_BYTES))
+    return digest.hexdigest()

@@ -10,7 +10,6 @@ Batch learners get all rows at once.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out
 from aucmax.workflows.learning import learn_at_once, learn_stream
 from aucmax.workflows.plan import Observer, Plan, Progress
-from aucmax.workflows.run import Run, begin, first_batches, influential_scales
+from aucmax.workflows.run import Run, begin, first_batches
 
 _SILENT = Observer()
 
@@ -117,9 +116,6 @@ def _save(
     saver: CheckpointWriter,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Write the model, evaluate it, and write it again with its AUC."""
-    run.spreads = influential_scales(run)
-    with suppress(OSError, ValueError):  # a file may be gone by now
-        run.words = run.source.words(run.spreads.features)
     recipe = run.recipe()
     save_model(run.estimator, output, recipe=recipe)
     if saver.wrote:
