@@ -3,7 +3,6 @@
     python benchmarks/cluster.py speed --rows 1e6   # one process, threads, workers
     python benchmarks/cluster.py equal              # weights on five real data sets
     python benchmarks/cluster.py memory --rows 1e8  # peak memory of client and workers
-    python benchmarks/cluster.py streams            # averaged learners of partitions
     python benchmarks/cluster.py kill               # kill -9 at five random moments
 
 Times need an otherwise idle machine. AUCMAX_DATA names the folder of the data sets.
@@ -26,19 +25,16 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 
-from aucmax import BAM, OAM, PSAM, SPAM, LeastSquaresAUC, LeastSquaresAUCCV
+from aucmax import BAM, LeastSquaresAUC, LeastSquaresAUCCV
 from aucmax import cluster as on_cluster
-from aucmax.cluster import fit_stream
 from aucmax.cluster.fold_hash import fold_of
 from aucmax.linear.bam import LOSSES
-from aucmax.metrics import auc
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.data import shared
 from helpers.parts import apart
 
 SETS = ["german", "spambase", "phishing", "a9a.train", "ijcnn1.train"]
-STREAMED = ["spambase", "phishing", "a9a.train", "ijcnn1.train", "magic04", "cod-rna"]
 SIZES = [1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000]
 MODELS = {
     "LeastSquaresAUC": LeastSquaresAUC(),
@@ -182,37 +178,6 @@ def memory(n, limit, names):
             )
 
 
-def streams(seeds=3):
-    """Print the AUC that averaged learners of partitions lose against one learner."""
-    fit_stream._FEWEST = 0  # small partitions are measured too
-    for size in (100, 300, 1000, 3000):
-        for kind in (SPAM, OAM, PSAM):
-            lost = []
-            for name in STREAMED:
-                X, y = shared(name)
-                y = y == y.max()
-                for seed in range(seeds if X.shape[0] >= 4 * size else 0):
-                    order = np.random.default_rng(seed).permutation(X.shape[0])
-                    train, test = np.array_split(order, 2)
-                    cuts = np.array_split(train, max(round(len(train) / size), 1))
-                    model = kind(random_state=seed)
-                    with dask.config.set(scheduler="sync"):
-                        mean = on_cluster.fit(
-                            clone(model), [X[c] for c in cuts], [y[c] for c in cuts]
-                        )
-                    alone = model.partial_fit(X[train], y[train], classes=[False, True])
-                    aucs = [
-                        auc(y[test], one.decision_function(X[test]))
-                        for one in (alone, mean)
-                    ]
-                    lost.append(aucs[0] - aucs[1])
-            print(
-                f"{size:5} rows per partition, {kind.__name__:5}: loses "
-                f"{np.mean(lost):+.4f}, at worst {np.max(lost):+.4f}, of {len(lost)}",
-                flush=True,
-            )
-
-
 def kill():
     """Kill a worker during a fit, and print whether the weights stay the same bits."""
     rng = np.random.default_rng()
@@ -245,7 +210,7 @@ def kill():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    others = {"equal": equal, "streams": streams, "kill": kill}
+    others = {"equal": equal, "kill": kill}
     parser.add_argument("what", choices=["speed", "memory", *others])
     parser.add_argument("--rows", type=float, default=1e6)
     parser.add_argument("--features", type=int, default=30)

@@ -10,15 +10,12 @@ are processor time of ``fit``, for Vowpal Wabbit without writing its files.
 and model that is not there yet. ``… report FILE [PICTURE]`` prints the tables of
 docs/benchmarks.md, and draws AUC against seconds.
 
-Three questions have jobs of their own, ``… JOB [--repeat N] [--sets NAME …]``:
+Two questions have jobs of their own, ``… JOB [--repeat N] [--sets NAME …]``:
 
 cv        BAMCV and balanced LogisticRegressionCV with their defaults, 5 x 2 halves of
           each set (of 4000 rows if it has more than 200 dense features). Differences
           are in thousandths, "p" is of Alpaydin's combined 5x2 F test.
 kernel    KernelAUCCV, linear BAMCV and LightGBM, on 70/30 splits.
-boosting  LightGBM with the all-pairs losses and with its binary objective, on 70/30
-          splits. Differences are in thousandths, with the 95 % confidence interval and
-          p of the corrected resampled t-test.
 """
 
 import json
@@ -29,7 +26,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -43,9 +40,7 @@ from sklearn.svm import LinearSVC
 
 import aucmax
 from aucmax import BAMCV, KernelAUCCV
-from aucmax.losses import lightgbm_objective
 from aucmax.metrics import auc, auc_interval
-from aucmax.workflows.compare import corrected_t
 from bench import Options, Row, lines_of, main, read, shared
 from streams import Split, river, vw_file
 from tables import lightgbm
@@ -382,48 +377,6 @@ def kernel(options: Options) -> list[Row]:
     return rows
 
 
-def boosting(options: Options) -> list[Row]:
-    """Compare objectives; needs LightGBM."""
-    from lightgbm import Dataset, train
-
-    trees, test = (50, 100, 200), 0.3
-    objectives = {
-        "binary": "binary",
-        "squared hinge": lightgbm_objective(),
-        "logistic": lightgbm_objective("logistic"),
-    }
-    rows = []
-    sets = ("a9a.train", "ijcnn1.train", "aloi_ad", "creditcard_sample")
-    cells = [(name, rate) for name in options.sets or sets for rate in (0.05, 0.1)]
-    for name, rate in cells:
-        found = shared(name)
-        if found is None:
-            continue
-        base = np.zeros(0)
-        for key, objective in objectives.items():
-            start, areas = perf_counter(), []
-            for seed in range(options.repeat):
-                A, B, a, b = train_test_split(
-                    *found, test_size=test, random_state=seed, stratify=found[1]
-                )
-                given = {"objective": objective, "learning_rate": rate, "seed": seed}
-                given |= {"verbosity": -1, "num_threads": 1}
-                model = train(given, Dataset(A, a), trees[-1])
-                areas.append([auc(b, model.predict(B, num_iteration=k)) for k in trees])
-            table = np.array(areas)
-            base = table if key == "binary" else base
-            row: Row = {"data": name, "rate": rate, "objective": key}
-            for k, count in enumerate(trees):
-                row[f"{count} trees"] = f"{table[:, k].mean():.4f}"
-                if key != "binary":
-                    ahead = 1e3 * (table[:, k] - base[:, k])
-                    mean, low, high, p = corrected_t(ahead, test / (1.0 - test))
-                    text = f"{mean:+.1f} ({low:+.1f}, {high:+.1f}) p {p:.2f}"
-                    row[f"{count} trees"] = text
-            rows.append(row | {"seconds": (perf_counter() - start) / options.repeat})
-    return rows
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     what, *rest = sys.argv[1:] or [""]
@@ -432,4 +385,4 @@ if __name__ == "__main__":
     elif what == "report":
         report(Path(rest[0]), *rest[1:])
     else:
-        main(__doc__, {"cv": cv, "kernel": kernel, "boosting": boosting}, repeat=5)
+        main(__doc__, {"cv": cv, "kernel": kernel}, repeat=5)

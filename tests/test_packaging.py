@@ -23,16 +23,6 @@ def test_version_is_the_same_everywhere():
     assert f'\nversion: "{version}"\n' in citation
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\n## [{version}]" in changelog
-    recipe = (ROOT / "packaging/conda/meta.yaml").read_text(encoding="utf-8")
-    assert f'{{% set version = "{version}" %}}' in recipe
-
-
-def test_conda_recipe_has_all_dependencies():
-    recipe = (ROOT / "packaging/conda/meta.yaml").read_text(encoding="utf-8")
-    for requirement in PROJECT["dependencies"]:
-        name, _, least = requirement.partition(">=")
-        conda = {"pyarrow": "pyarrow-core"}.get(name, name)
-        assert f"    - {conda} >={least}\n" in recipe
 
 
 @pytest.mark.skipif(find_spec("mypy") is None, reason="needs mypy")

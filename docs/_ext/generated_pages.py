@@ -167,7 +167,7 @@ def api() -> dict[str, str]:
         ),
         "losses": page(
             "Losses",
-            "Pairwise losses over all pairs in O(n log n); objectives for boosting.",
+            "Pairwise losses over all pairs in O(n log n).",
             "aucmax.losses",
             {"": others},
         ),

@@ -1,5 +1,6 @@
 """Models trained on a cluster, compared with one machine."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,7 @@ import aucmax
 from aucmax import (
     BAM,
     BAMCV,
-    OAM,
-    PSAM,
     SOLAM,
-    SPAM,
     LeastSquaresAUC,
     LeastSquaresAUCCV,
     cluster,
@@ -345,44 +343,15 @@ def test_threads_give_the_same():
     assert np.array_equal(model.coef_, alone.coef_)
 
 
-@pytest.mark.parametrize("kind", [SPAM, OAM, PSAM])
-def test_online_learners_are_averaged(kind, tmp_path):
-    X, y = table(4000)
-    weight = np.random.default_rng(0).integers(0, 5, len(y))
-    cuts = [1200, 1200, 3000]
-    model = kind(random_state=0)
-    with pytest.raises(ValueError, match="rows each"):
-        cluster.fit(model, *blocks(X[:1500], y[:1500], [100]))
-    cluster.fit(model, *blocks(X, y, cuts, weight))
-    sums, rows = np.zeros(7), 0
-    for some in np.split(np.arange(len(y)), cuts):
-        if len(some):
-            here = kind(random_state=0).partial_fit(
-                X[some], y[some], sample_weight=weight[some]
-            )
-            count = np.count_nonzero(weight[some])
-            sums += count * np.append(here.coef_, here.intercept_)
-            rows += count
-    np.testing.assert_allclose(model.coef_[0], sums[:-1] / rows, rtol=1e-10)
-    np.testing.assert_allclose(model.intercept_, sums[-1:] / rows, rtol=1e-10)
-    alone = kind(random_state=0).fit(X, y, weight)
-    assert model.score(X, y) > alone.score(X, y) - 0.01
-    model.save(tmp_path / "model.aucmax")
-    again = aucmax.load(tmp_path / "model.aucmax")
-    assert np.array_equal(again.decision_function(X), model.decision_function(X))
-    with pytest.raises(ValueError, match="no state to continue from"):
-        again.partial_fit(X, y)
-    order = np.argsort(y)
-    cut = [int(np.count_nonzero(y == 0))]
-    with pytest.raises(ValueError, match="No partition has rows of both classes"):
-        cluster.fit(kind(), *blocks(X[order], y[order], cut))
+def examples():
+    """Return the code blocks of the page about clusters."""
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
+    return re.findall("```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
     """Files of one column more than X, small enough for Dask to join them."""
-    page = Path(__file__).parents[2] / "docs" / "scale.md"
-    code = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")
-    lines = [line for line in code[0].splitlines() if "Client" not in line]
+    lines = [line for line in examples()[0].splitlines() if "Client" not in line]
     monkeypatch.chdir(tmp_path)
     rng, parts = np.random.default_rng(0), []
     for k in range(2):
@@ -398,3 +367,27 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
     model = BAM(loss="logistic").fit(alone[["a", "b", "c"]], alone["clicked"])
     assert apart(names["model"].coef_, model.coef_) < 1e-6
     assert (tmp_path / "ranker.aucmax").exists()
+
+
+def test_the_recipe_for_parquet_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(0), 2000
+    amount, town = rng.normal(size=n), rng.choice(["CH", "FR", "PT"], n)
+    frame = pd.DataFrame({"age": rng.normal(50, 9, n), "country": town})
+    frame["amount"] = np.where(rng.random(n) < 0.1, np.nan, amount)
+    clicked = amount + (town == "FR") + rng.normal(size=n) > 1.0
+    frame["clicked"] = np.where(rng.random(n) < 0.1, np.nan, clicked)
+    for k in range(2):
+        frame[1000 * k : 1000 * (k + 1)].to_parquet(f"part-{k}.parquet")
+    names = {}
+    with dask.config.set(scheduler="threads"):
+        exec(examples()[1], names)
+        found = cluster.fit(LeastSquaresAUCCV(), names["table"], names["rows"].clicked)
+    frame = frame.dropna(subset=["clicked"])
+    expected = frame[["age", "amount"]].fillna(frame.amount.mean())
+    expected = expected.join(pd.get_dummies(frame.country, prefix="country"))
+    cv = PredefinedSplit(fold_of(np.arange(len(frame)), 5))
+    alone = LeastSquaresAUCCV(cv=cv).fit(expected, frame.clicked)
+    assert apart(names["model"].coef_, alone.coef_) < 1e-9
+    assert np.array_equal(found.coef_, names["model"].coef_)
+    assert list(found.feature_names_in_) == list(expected.columns)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from helpers.parts import apart, blocks, table
@@ -20,7 +19,6 @@ pytest.importorskip("dask", reason="Dask is not installed: pip install aucmax[cl
 from dask.delayed import delayed
 from distributed import Client
 
-import aucmax
 from aucmax import BAM, LeastSquaresAUC, cluster
 
 pytestmark = pytest.mark.skipif(
@@ -60,21 +58,11 @@ def tcp(folder, preload=()):
         yield client
 
 
-def test_files_by_the_command_line(tmp_path):
+def test_workers_over_tcp(tmp_path):
     X, y = table(3000)
-    frame = pd.DataFrame(X, columns=list("abcdef")).assign(target=y)
-    for number in range(3):
-        frame[1000 * number : 1000 * (number + 1)].to_parquet(
-            tmp_path / f"part-{number}.parquet"
-        )
-    command = [sys.executable, "-m", "aucmax", "train", f"{tmp_path}/part-*.parquet"]
-    command += ["--label", "target", "--algorithm", "BAM", "-o", f"{tmp_path}/model"]
     alone = BAM().fit(X, y)
     with tcp(tmp_path) as client:
-        address = client.scheduler.address
-        assert address.startswith("tcp://127.0.0.1:")
-        subprocess.run([*command, "--cluster", address], check=True, timeout=300)
-        assert apart(aucmax.load(tmp_path / "model").coef_, alone.coef_) < 1e-9
+        assert client.scheduler.address.startswith("tcp://127.0.0.1:")
         parts = [[delayed(b) for b in some] for some in blocks(X, y, [900, 901])]
         assert apart(cluster.fit(BAM(), *parts).coef_, alone.coef_) < 1e-9
 

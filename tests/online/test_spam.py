@@ -386,3 +386,11 @@ def test_weights_that_are_not_finite_are_an_error(method):
     model = SPAM(eta0=1e6, step="explicit", schedule="constant", average=False)
     with pytest.raises(ValueError, match=r"SPAM has diverged: .* smaller steps"):
         getattr(model, method)(X, y)
+
+
+def test_weights_without_a_state_are_not_continued():
+    X, y = gaussian(50)
+    model = SPAM().fit(X, y)
+    del model.state_
+    with pytest.raises(ValueError, match="no state to continue from"):
+        model.partial_fit(X, y)

@@ -242,46 +242,6 @@ def test_a_damaged_checkpoint(data, tmp_path):
     train(plan, output, resume=True)
 
 
-def test_two_runs_do_not_write_one_model(data, tmp_path):
-    path, *_ = data
-    output = tmp_path / "m.aucmax"
-    plan = Plan([path], "SPAM", passes=1)
-
-    class Second(Observer):
-        def progress(self, progress, done):
-            for link in (output, tmp_path / "link.aucmax"):
-                with pytest.raises(FileExistsError, match=f"process, {os.getpid()}: "):
-                    train(plan, link)
-
-    (tmp_path / "link.aucmax").symlink_to(output)
-    train(plan, output, observer=Second())
-    assert not (tmp_path / ".m.aucmax.lock").exists()
-    # A process that was killed has left its file, and its number has another one now.
-    (tmp_path / ".m.aucmax.lock").write_text(f"{os.getppid()}\n")
-    train(plan, output)
-    assert not (tmp_path / ".m.aucmax.lock").exists()
-
-
-@pytest.mark.parametrize("name", ["m.aucmax.lock", ".m.aucmax.lock"])
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_lock_file_of_somebody_else_is_left_alone(name, linked, data, tmp_path):
-    path, *_ = data
-    lock, precious = tmp_path / name, tmp_path / "precious.txt"
-    precious.write_text("precious\n")
-    if linked:
-        lock.symlink_to(precious)
-    else:
-        lock.write_text("mine\n")
-    plan, output = Plan([path], "SPAM", passes=1), tmp_path / "m.aucmax"
-    if name.startswith("."):
-        with pytest.raises(FileExistsError, match="Cannot lock"):
-            train(plan, output)
-    else:
-        train(plan, output)
-    assert precious.read_text() == "precious\n"
-    assert lock.is_symlink() if linked else lock.read_text() == "mine\n"
-
-
 @pytest.mark.parametrize("algorithm", ["SPAM", "BAM"])
 def test_an_output_that_cannot_be_written_is_found_at_once(
     algorithm, data, tmp_path, monkeypatch

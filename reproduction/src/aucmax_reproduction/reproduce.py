@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import aucmax
-from aucmax.storage.locks import sole_writer
 from aucmax_reproduction import datasets as registry
 from aucmax_reproduction import lines, papers, user_data
 from aucmax_reproduction.fitting import (
@@ -96,14 +95,13 @@ def reproduce(
     """
     first = head(wanted, effort)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with sole_writer(path):
-        done = {key(line): line for line in lines.read(path, first)}
-        with lines.Writer(path, first) as writer:
-            trials = list(screening(wanted)) if wanted.search else []
-            work = partial(_all, done=done, writer=writer, watch=watch)
-            found = work(trials, _workers(wanted, effort, workers))
-            jobs = list(jobs_of(wanted, found))
-            found += work(jobs, _workers(wanted, effort, workers))
+    done = {key(line): line for line in lines.read(path, first)}
+    with lines.Writer(path, first) as writer:
+        trials = list(screening(wanted)) if wanted.search else []
+        work = partial(_all, done=done, writer=writer, watch=watch)
+        found = work(trials, _workers(wanted, effort, workers))
+        jobs = list(jobs_of(wanted, found))
+        found += work(jobs, _workers(wanted, effort, workers))
     return list({key(line): line for line in found}.values())
 
 

@@ -319,8 +319,8 @@ class LinearRanker(Ranker):
         first = not self.resumable
         if first and "coef_" in vars(self):
             raise ValueError(
-                "There is no state to continue from: the weights are the mean of "
-                "several learners, from a cluster. Start again with clone(estimator)."
+                "There are weights, but no state to continue from. Start again with "
+                "clone(estimator)."
             )
         X, rows, signed = self._check(X, y, sample_weight, reset=first, classes=classes)
         self._refuse(X, signed)

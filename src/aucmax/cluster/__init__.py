@@ -16,8 +16,7 @@ try:
 except ImportError:
     raise ImportError("Clusters need Dask: pip install 'aucmax[cluster]'") from None
 
-from aucmax.cluster.files import fit_files
 from aucmax.cluster.fitting import fit
 from aucmax.cluster.scores import auc, auc_interval, decision_function
 
-__all__ = ["auc", "auc_interval", "decision_function", "fit", "fit_files"]
+__all__ = ["auc", "auc_interval", "decision_function", "fit"]

@@ -76,7 +76,6 @@ class DistributedRows:
     ) -> None:
         self.blocks, self.classes, self.n_rows = blocks, classes, n_rows
         self.weighted, self.names = weighted, names
-        self.class_counts = np.zeros(2)  # positives, negatives; set by check_classes
         self._watch, self._passes = watch, count(1)
         self.n_features, values, size = self._sizes()
         self.n_values = int(values * n_rows)  # estimated from the first non-empty block
@@ -173,11 +172,10 @@ def _worker_memory() -> float | None:
 
 
 def check_classes(rows: DistributedRows, counts: Sequence[Float]) -> None:
-    """Store the class counts; raise an error if a class is empty in a fold.
+    """Raise an error if a class is empty in a fold.
 
     ``counts`` are the positive and negative rows of non-zero weight of each fold.
     """
-    rows.class_counts = np.sum(counts, axis=0)
     for number, both in enumerate(counts):
         for n, label in zip(both, rows.classes[::-1], strict=True):
             if n == 0.0:

@@ -8,15 +8,11 @@ import dask
 from aucmax.cluster.distributed_rows import DistributedRows, PassCallback
 from aucmax.cluster.fit_bam import fit_bam, fit_bam_cv
 from aucmax.cluster.fit_least_squares import fit_least_squares, fit_least_squares_cv
-from aucmax.cluster.fit_stream import fit_stream
 from aucmax.cluster.partitions import distributed_rows
 from aucmax.linear.bam import BAM
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 from aucmax.linear.least_squares_cv import LeastSquaresAUCCV
-from aucmax.online.oam import OAM
-from aucmax.online.psam import PSAM
-from aucmax.online.spam import SPAM
 
 Fit = Callable[[Any, DistributedRows], None]
 
@@ -25,9 +21,6 @@ _FITS: dict[type, Fit] = {
     LeastSquaresAUCCV: fit_least_squares_cv,
     BAM: fit_bam,
     BAMCV: fit_bam_cv,
-    SPAM: fit_stream,
-    OAM: fit_stream,
-    PSAM: fit_stream,
 }
 
 
@@ -43,11 +36,9 @@ def fit(
 
     Parameters
     ----------
-    estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM, BAMCV, SPAM, OAM or PSAM
+    estimator : LeastSquaresAUC, LeastSquaresAUCCV, BAM or BAMCV
         The estimator to fit. ``cv`` must be a number of folds: the fold of a row is a
-        hash of its row number. SPAM, OAM and PSAM train one learner per partition in
-        one pass and average the weights. That is not the model of a single machine; it
-        needs rows in random order and partitions of 1000 rows or more.
+        hash of its row number.
     X : dask array or data frame, or list of blocks
         The rows. Blocks are matrices, dense or CSR, or data frames, and can be delayed.
         A block can be empty or have one class only.
@@ -61,8 +52,7 @@ def fit(
     Returns
     -------
     estimator
-        The fitted estimator, equal to ``estimator.fit`` on all rows up to rounding,
-        except for SPAM, OAM and PSAM, which cannot continue training either.
+        The fitted estimator, equal to ``estimator.fit`` on all rows up to rounding.
 
     Examples
     --------

@@ -7,8 +7,6 @@ with row weights c. Value and derivatives take O(n log n) time. :data:`NAMES` li
 losses: "squared_hinge", "logistic", "sigmoid", "exponential", "square",
 "smoothed_hinge", "huber", and "hinge", which has no second derivative. "logistic" and
 "sigmoid" are accurate to 1e-10 per pair, their second derivatives to 5e-7.
-:func:`lightgbm_objective` and :func:`xgboost_objective` are custom objectives for
-gradient boosting.
 
 >>> from aucmax import losses
 >>> y, score = [0, 0, 1, 1], [0.1, 0.4, 0.3, 2.0]
@@ -23,9 +21,7 @@ from aucmax.losses.functions import (
     gradient,
     hessian_diagonal,
     hessian_product,
-    lightgbm_objective,
     value,
-    xgboost_objective,
 )
 
 __all__ = [
@@ -33,7 +29,5 @@ __all__ = [
     "gradient",
     "hessian_diagonal",
     "hessian_product",
-    "lightgbm_objective",
     "value",
-    "xgboost_objective",
 ]

@@ -1,6 +1,5 @@
-"""Values and derivatives of pairwise losses, and objectives for boosting."""
+"""Values and derivatives of pairwise losses."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,6 @@ from aucmax.core.validation import row_weights
 from aucmax.losses.pairwise import POINTS, Point, shares
 
 NAMES = tuple(POINTS)
-
-Derivatives = tuple[Float, Float]  # gradient and diagonal of the Hessian
-
-_LEAST = 1e-12  # Hessian of a row; zero would be 0/0 in a tree
 
 
 def value(
@@ -132,108 +127,13 @@ def hessian_diagonal(
     return _everywhere(point.diagonal(), present)
 
 
-def lightgbm_objective(
-    loss: str = "squared_hinge",
-) -> Callable[[Any, Any], Derivatives]:
-    """Return a LightGBM objective: the pairwise loss over all pairs.
-
-    It works in both interfaces: ``lightgbm.train({"objective": f, ...}, data)``, with
-    the weights of the data, and ``LGBMClassifier(objective=f)``, without weights.
-
-    Parameters
-    ----------
-    loss : str, default="squared_hinge"
-        One of :data:`NAMES` that is convex and has second derivatives.
-
-    Returns
-    -------
-    callable
-        Returns the gradient and the diagonal of the Hessian, times n/2: of the size of
-        a loss of n rows, so that LightGBM's defaults fit. The diagonal is at least half
-        of the Hessian, so leaves are overestimated by at most a factor of two.
-
-    Notes
-    -----
-    Do not expect a higher AUC than with LightGBM's binary objective. With 200 trees on
-    five splits, the AUC of the squared hinge differed from it by +0.2 (-0.3, +0.8) and
-    +0.3 (-2.4, +2.9) thousandths on a9a, at learning rates of 0.05 and 0.1, and by -0.4
-    (-0.6, -0.2) and -0.4 (-1.1, +0.4) on ijcnn1, where a tenth of the rows is positive.
-    Intervals are 95 % of the corrected resampled t-test; see ``benchmarks/peers.py
-    boosting``.
-
-    Examples
-    --------
-    >>> from aucmax import losses
-    >>> objective = losses.lightgbm_objective()
-    >>> gradient, hessian = objective([0, 1, 1], [0.2, 0.1, 0.3])
-    >>> gradient.round(2).tolist()
-    [3.0, -1.65, -1.35]
-    """
-    return _objective(loss)
-
-
-def xgboost_objective(loss: str = "squared_hinge") -> Callable[[Any, Any], Derivatives]:
-    """Return an XGBoost objective: the pairwise loss over all pairs.
-
-    It works in both interfaces: ``xgboost.train(params, data, obj=f)``, with the
-    weights of the data, and ``XGBClassifier(objective=f)``, without weights.
-
-    Parameters
-    ----------
-    loss : str, default="squared_hinge"
-        One of :data:`NAMES` that is convex and has second derivatives.
-
-    Returns
-    -------
-    callable
-        As for :func:`lightgbm_objective`.
-
-    Examples
-    --------
-    >>> from aucmax import losses
-    >>> objective = losses.xgboost_objective("logistic")
-    >>> gradient, hessian = objective([0, 1, 1], [0.2, 0.1, 3.0])
-    >>> gradient.round(2).tolist()
-    [0.44, -0.39, -0.04]
-    """
-    return _objective(loss)
-
-
-def _objective(loss: str) -> Callable[[Any, Any], Derivatives]:
-    _check(loss, convex=True)
-
-    def objective(first: Any, second: Any) -> Derivatives:
-        if not hasattr(second, "get_label"):
-            return _boost(loss, first, second, None)  # (labels, scores)
-        weight = second.get_weight()  # None or empty if there is none
-        weight = weight if np.size(weight) and weight is not None else None
-        return _boost(loss, second.get_label(), first, weight)  # (scores, data)
-
-    return objective
-
-
-def _boost(loss: str, y: Any, score: Any, weight: Any) -> Derivatives:
-    point, present = _point(loss, y, np.ravel(score), weight, curved=True)
-    half = 0.5 * np.count_nonzero(present)
-    gradient = _everywhere(half * point.slope, present)
-    return gradient, np.maximum(_everywhere(half * point.diagonal(), present), _LEAST)
-
-
-def _check(loss: str, *, curved: bool = True, convex: bool = False) -> None:
-    known = [
-        name
-        for name in NAMES
-        if not (curved and name == "hinge") and not (convex and name == "sigmoid")
-    ]
-    if loss not in known:
-        raise ValueError(f"loss={loss!r}: expected one of {', '.join(known)}.")
-
-
 def _point(
     loss: str, y: Any, score: Any, weight: Any, *, curved: bool = False
 ) -> tuple[Point, Any]:
     """Return the loss at the scores of rows of nonzero weight, and their mask."""
-    _check(loss, curved=curved)
+    known = [name for name in NAMES if not (curved and name == "hinge")]
+    if loss not in known:
+        raise ValueError(f"loss={loss!r}: expected one of {', '.join(known)}.")
     signed = np.where(np.asarray(y) > 0, 1.0, -1.0)
     scores = np.asarray(score, dtype=np.float64)
     if signed.ndim != 1 or scores.shape != signed.shape:

@@ -82,10 +82,9 @@ class CBR(OnlineAUC):
 
     Notes
     -----
-    With B the buffer size, a row costs O(d² + Bd), whether dense or sparse, and each
-    pair with a loss O((B + d)²) more; memory is d²/2 + 2B (2B + d) numbers. With
-    ``covariance="diag"`` a pair costs O(nnz) of its two rows, and memory is eleven
-    numbers per feature and the buffer.
+    A pair costs O(d²), whether dense or sparse, and memory is d²/2 numbers and the
+    buffer. With ``covariance="diag"`` a pair costs O(nnz) of its two rows, and memory
+    is eleven numbers per feature and the buffer.
 
     As published: ``CBR(C, step=1, schedule="printed", precondition=False)`` and
     ``partial_fit``, with ``policy`` and ``covariance`` for the variants and

@@ -1,1 +1,1 @@
-"""Model files: interface, format, atomic writes, locks."""
+"""Model files: interface, format, atomic writes."""

@@ -11,8 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from aucmax.storage.locks import HAS_LOCKS, SAFE_OPEN, try_lock
+try:
+    import fcntl
+except ImportError:  # Windows: temporary files are not locked
+    fcntl = None  # type: ignore[assignment]
 
+# Never follow a symbolic link that was put in place of a temporary file.
+_SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _LONGEST = 200  # bytes of a name that the name of a temporary file contains
 
@@ -46,9 +51,9 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if HAS_LOCKS:  # while the lock is held
+            if fcntl is not None:  # while the lock is held
                 os.replace(name, path)
-        if not HAS_LOCKS:  # Windows renames only closed files
+        if fcntl is None:  # Windows renames only closed files
             os.replace(name, path)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
@@ -83,7 +88,7 @@ def _unfinished(path: Path) -> tuple[int, str]:
         name = path.parent / f"{_prefix(path)}{secrets.token_hex(8)}"
         try:
             handle = os.open(
-                name, os.O_RDWR | os.O_CREAT | os.O_EXCL | SAFE_OPEN, 0o666
+                name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE_OPEN, 0o666
             )
         except FileNotFoundError:
             reason = "is not writable" if path.parent.is_dir() else "does not exist"
@@ -93,7 +98,7 @@ def _unfinished(path: Path) -> tuple[int, str]:
         except OSError as error:  # name the file that the user knows
             raise OSError(error.errno, error.strerror, str(path)) from error
         # Another process may sweep and remove it between the two calls.
-        if try_lock(handle) is not False and name.exists():
+        if _try_lock(handle) is not False and name.exists():
             return handle, str(name)
         os.close(handle)
 
@@ -147,9 +152,22 @@ def _sweep(path: Path) -> None:
         return
     for left in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
         try:
-            handle = os.open(left, os.O_RDWR | SAFE_OPEN)
+            handle = os.open(left, os.O_RDWR | _SAFE_OPEN)
         except OSError:  # gone, or not accessible
             continue
-        if try_lock(handle):
+        if _try_lock(handle):
             left.unlink(missing_ok=True)
         os.close(handle)
+
+
+def _try_lock(handle: int) -> bool | None:
+    """Lock an open file if it is free; return None if files cannot be locked here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True

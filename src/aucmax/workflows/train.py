@@ -22,7 +22,6 @@ from aucmax.storage.atomic import (
     refuse_overwriting,
     refuse_twice,
 )
-from aucmax.storage.locks import sole_writer
 from aucmax.storage.models import save_model
 from aucmax.workflows.checkpoint import CheckpointWriter, resumed_run
 from aucmax.workflows.holdout import evaluate_held_out
@@ -53,29 +52,25 @@ def train(
     resume: bool = False,
     observer: Observer = _SILENT,
 ) -> Result:
-    """Train as planned and write the model to ``output``.
-
-    Only one process at a time may write to ``output``.
-    """
+    """Train as planned and write the model to ``output``."""
     if test and plan.holdout:
         raise ValueError("--holdout and --test exclude each other: give one of them.")
     check_writable(output)
-    with sole_writer(output):
-        checkpoint = output.with_name(output.name + ".checkpoint")
-        refuse_twice(output, checkpoint)
-        run, resumed = _run(plan, checkpoint, resume, observer)
-        _check_files(run, output, test)
-        saver = CheckpointWriter(
-            run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
-        )
-        lines = BadLines(plan.on_bad_line)
-        if run.streams:
-            with observer.listening() as stop:
-                held = learn_stream(run, lines, saver, observer, stop)
-        else:
-            held = learn_at_once(run, lines, observer)
-        recipe, judged = _save(run, output, held, test, saver)
-        return Result(run.estimator, recipe, run.progress, judged, resumed)
+    checkpoint = output.with_name(output.name + ".checkpoint")
+    refuse_twice(output, checkpoint)
+    run, resumed = _run(plan, checkpoint, resume, observer)
+    _check_files(run, output, test)
+    saver = CheckpointWriter(
+        run, checkpoint, checkpoint_rows, checkpoint_seconds, observer, resumed
+    )
+    lines = BadLines(plan.on_bad_line)
+    if run.streams:
+        with observer.listening() as stop:
+            held = learn_stream(run, lines, saver, observer, stop)
+    else:
+        held = learn_at_once(run, lines, observer)
+    recipe, judged = _save(run, output, held, test, saver)
+    return Result(run.estimator, recipe, run.progress, judged, resumed)
 
 
 def _run(
