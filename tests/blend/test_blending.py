@@ -9,6 +9,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
 from aucmax.blend.blending import blend_weights
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.crossfit import (
     Cost,
@@ -19,7 +20,6 @@ from aucmax.blend.crossfit import (
     score_with,
     split_rows,
 )
-from aucmax.blend.trees import RandomizedTrees
 from helpers.data import gaussian
 
 
@@ -158,7 +158,7 @@ def test_cheap_members_leave_time_to_others():
 
 def test_remaining_time_is_used_for_more_rounds():
     data = rows(400)
-    members = [Member("trees", RandomizedTrees(20))]
+    members = [Member("trees", BoostedTrees(20))]
     rounds = [split_rows(2, data.signed, None, seed) for seed in range(3)]
     (fitted,) = crossfit(members, data, rounds, 0, budget=20.0)
     assert len(fitted.models) == 6

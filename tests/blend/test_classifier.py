@@ -20,12 +20,11 @@ from sklearn.neighbors import KNeighborsClassifier
 import aucmax
 from aucmax import BAM, AUCClassifier, AUCStream
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.workflows.export_onnx import to_onnx
 from aucmax.workflows.score import Model
 from helpers.data import gaussian, wide
 
-LIGHT = [BAM(), RandomizedTrees(10), BoostedTrees(10)]
+LIGHT = [BAM(), BoostedTrees(10)]
 
 
 def light(**parameters):
@@ -275,8 +274,8 @@ def test_verbose_prints_a_line_per_model(capsys):
     X, y = gaussian(90)
     light(verbose=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 9
-    assert lines[0] == "[AUCClassifier] 1 of 9 models: BAM"
+    assert len(lines) == 6
+    assert lines[0] == "[AUCClassifier] 1 of 6 models: BAM"
 
 
 def test_a_tiny_time_budget():
@@ -501,11 +500,11 @@ def test_class_weights_multiply_sample_weights():
 
 def test_the_html_of_a_fitted_model_shows_its_results():
     X, y = crossed(300)
-    model = light(members=[("<b>bold</b>", BAM()), RandomizedTrees(5)])
+    model = light(members=[("<b>bold</b>", BAM()), BoostedTrees(5)])
     assert "held-out" not in model._repr_html_()
     text = model.fit(X, y)._repr_html_()
     assert "AUC on held-out rows" in text
-    assert "RandomizedTrees" in text
+    assert "BoostedTrees" in text
     assert "<b>bold" not in text.split("AUC on held-out rows")[1]
 
 

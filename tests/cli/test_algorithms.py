@@ -9,7 +9,6 @@ import pytest
 import aucmax
 from aucmax import BAM, AUCClassifier, KernelAUCCV
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.workflows.plan import Observer, Plan, StoppedError
 from aucmax.workflows.score import Model
 from aucmax.workflows.train import train
@@ -128,7 +127,7 @@ def test_onnx_of_a_blend_gives_the_same_scores(tmp_path):
     X, y = mixed(200)
     X[::5, 2] = np.nan
     kernel = KernelAUCCV(20, widths=[1.0], cv=2, fallback=False)
-    members = [BAM(), kernel, RandomizedTrees(5), BoostedTrees(5)]
+    members = [BAM(), kernel, BoostedTrees(5)]
     model = AUCClassifier(members, cv=2, random_state=0).fit(X, y)
     assert len(model.members_) > 2
     path, output = tmp_path / "m.aucmax", tmp_path / "m.onnx"

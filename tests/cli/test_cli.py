@@ -12,7 +12,7 @@ import pytest
 
 import aucmax
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.trees import RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.cli import demo, errors, warmup
 from aucmax.cli.main import app
 from aucmax.registry import CLASSES
@@ -189,7 +189,7 @@ def test_help_fits_a_screen(verb):
 @pytest.fixture
 def light(monkeypatch):
     """Replace the blend by a small one."""
-    members = [RandomizedTrees(10), BAM()]
+    members = [BoostedTrees(10), BAM()]
     monkeypatch.setattr(
         demo, "new_blend", lambda seed: AUCClassifier(members, cv=2, random_state=seed)
     )

@@ -16,8 +16,8 @@ import pytest
 
 import aucmax
 from aucmax import BAM
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.crossfit import Member
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.options import parameters, reader_options
 from aucmax.cli.train import notes
 from aucmax.metrics.decimals import with_interval
@@ -501,7 +501,7 @@ def test_too_many_features_for_a_matrix_name_alternatives(wide, tmp_path, name):
 @pytest.fixture
 def quick_team(monkeypatch):
     """Replace the members of the blend by small models."""
-    team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
+    team = [Member("linear", BAM()), Member("trees", BoostedTrees(10))]
     monkeypatch.setattr("aucmax.blend.classifier.default_team", lambda *_: team)
 
 

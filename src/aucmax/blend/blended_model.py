@@ -379,7 +379,7 @@ class BlendedModel(Ranker):
         estimator.splits_, estimator.hints_ = notes.splits, notes.hints
         estimator._histograms = notes.histograms
         estimator._design_kind = notes.design
-        encoded = state.header.get("encoded", estimator.n_features_in_)
+        encoded = state.header["encoded"]
         estimator._layout = layout = RowLayout.restored(encoded, own)
         if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
             raise ValueError("a histogram is of a column that the model does not have.")

@@ -28,7 +28,6 @@ from aucmax.base.ranker import Ranker
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.columns import TableRows
 from aucmax.blend.table_model import TableModel
-from aucmax.blend.trees import clipped_log_odds
 from aucmax.core.rows import Float, Index
 
 Progress = Callable[[str, int, int], None]  # member, models fitted, models in total
@@ -39,6 +38,7 @@ _MIN_ROWS = 300  # a member that can afford fewer rows is left out
 _BLOCK = 1 << 16  # rows that are scored at a time
 _PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
 _BOOSTED_SHARE = 0.6  # of the time budget, for each member of boosted trees at most
+_NEAR = 1e-3  # probabilities of members are clipped to [_NEAR, 1 - _NEAR]
 
 
 class Member(NamedTuple):
@@ -403,7 +403,10 @@ def _score(model: Any, X: Any) -> Float:
         return np.asarray(model.score_rows(X))
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), np.float64)
-    return clipped_log_odds(model.predict_proba(X)[:, 1])
+    p = np.clip(
+        np.asarray(model.predict_proba(X)[:, 1], np.float64), _NEAR, 1.0 - _NEAR
+    )
+    return np.asarray(np.log(p / (1.0 - p)))
 
 
 def _measure_cost(member: Member, rows: TrainingRows, folds: Sequence[Fold]) -> Cost:

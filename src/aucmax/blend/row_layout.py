@@ -114,12 +114,6 @@ class RowLayout(NamedTuple):
         """Return the layout of stored arrays; raise a ValueError if invalid."""
         if type(width) is not int or not 0 < width < 1 << 31:
             raise ValueError(f"it claims {width!r} encoded features.")
-        if not arrays.keys() & {"encoded_levels", *IntegerCodes._fields}:
-            # Files of version 0.1.0 have no categories, and no columns of wide rows.
-            none = np.zeros(width if width <= WIDE else 0)
-            old = {"encoded_levels": none, "levels": none, "onehot": np.zeros(0)}
-            new = {"lacking": np.zeros(0), "stand_ins": np.full((len(none), 0), -1)}
-            arrays = {**arrays, **NO_CODES._asdict(), **old, **new}
         levels = whole_numbers("levels", arrays["encoded_levels"], -1, 1 << 31)
         if levels.ndim != 1 or len(levels) > width:
             raise ValueError(f"'encoded_levels' has shape {levels.shape}.")

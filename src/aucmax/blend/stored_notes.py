@@ -54,21 +54,19 @@ class Notes(NamedTuple):
     @classmethod
     def from_json(cls, notes: dict[str, Any]) -> "Notes":
         """Return the notes of a model file; raise a ValueError if invalid."""
-        repeated, split = map(_number, notes.get("repeats", (0, 0)))
+        repeated, split = map(_number, notes["repeats"])
         return cls(
             AUCInterval(*map(_number, notes["auc"])),
             [BlendLeaderboardEntry._make(_line(line)) for line in notes["leaderboard"]],
             [Importance._make(_line(line)) for line in notes["importances"]],
             DuplicateCounts(int(repeated), int(split)),
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
-            Interval(*map(_number, notes.get("goal", notes["auc"][:3]))),
-            _threshold(notes.get("threshold")),
-            SplitComparison._make(_line(notes["splits"]))
-            if notes.get("splits")
-            else None,
-            [_histogram(line) for line in notes.get("histograms", ())],
-            _design(notes.get("design", "")),
-            [Hint(*map(_text, hint)) for hint in notes.get("hints", ())],
+            Interval(*map(_number, notes["goal"])),
+            _threshold(notes["threshold"]),
+            SplitComparison._make(_line(notes["splits"])) if notes["splits"] else None,
+            [_histogram(line) for line in notes["histograms"]],
+            _design(notes["design"]),
+            [Hint(*map(_text, hint)) for hint in notes["hints"]],
         )
 
 

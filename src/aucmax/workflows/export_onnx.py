@@ -11,8 +11,6 @@ import numpy as np
 
 from aucmax.base.expression import GAUSSIAN, ScoreExpression
 from aucmax.blend.classifier import AUCClassifier
-from aucmax.blend.frequent import Frequent
-from aucmax.blend.trees import NEAR, RandomizedTrees
 from aucmax.stream.auc_stream import AUCStream
 from aucmax.stream.tree_columns import TreeScore
 from aucmax.workflows.onnx_blend import blend, forest, terms
@@ -99,17 +97,9 @@ def _score(graph: Graph, X: str, estimator: Any) -> str:
     """Add the score of an estimator; return the name of the output."""
     if isinstance(estimator, AUCClassifier):
         return blend(graph, X, estimator, _score)
-    if isinstance(estimator, Frequent):
-        chosen = graph.add("Gather", X, estimator.chosen_.astype(np.int64), axis=1)
-        return _score(graph, chosen, estimator.estimator_)
-    if isinstance(estimator, RandomizedTrees):
-        total = forest(graph, X, estimator.forest_)
-        mean = graph.add("Div", total, [float(len(estimator.forest_.roots))])
-        p = graph.add("Min", graph.add("Max", mean, [NEAR]), [1.0 - NEAR])
-        return graph.add("Log", graph.add("Div", p, graph.add("Sub", [1.0], p)))
     if isinstance(estimator, AUCStream):
         blended = estimator.blended_score()
-        if blended.trees is not None and not blended.mapped:
+        if blended.trees is not None:
             linear = ScoreExpression(blended.intercept, blended.w)
             trees = _stream_trees(graph, X, blended.trees)
             trees = graph.add("Mul", trees, [blended.tree_weight])

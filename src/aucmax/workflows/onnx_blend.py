@@ -44,7 +44,7 @@ def blend(graph: Graph, X: str, estimator: AUCClassifier, score: Score) -> str:
 
 def _model(graph: Graph, columns: str, features: str, model: Any, score: Score) -> str:
     if isinstance(model, BoostedTrees):
-        rows = columns if model.takes_columns else features
+        rows = columns
         if model.encoding_ is not None:
             encoded = terms(graph, columns, model.levels_, model.encoding_)
             rows = graph.add("Concat", rows, encoded, axis=1)
@@ -97,9 +97,8 @@ def _features(graph: Graph, columns: str, view: FeatureView) -> str:
         numbers = columns
         if not is_number.all():
             numbers = graph.add("Gather", columns, np.flatnonzero(is_number), axis=1)
-        if len(view.median):
-            missing = graph.add("IsNaN", numbers)
-            numbers = graph.add("Where", missing, view.median[is_number], numbers)
+        missing = graph.add("IsNaN", numbers)
+        numbers = graph.add("Where", missing, view.median[is_number], numbers)
         parts.append(numbers)
     if len(view.flagged):
         flagged = graph.add("Gather", columns, view.flagged, axis=1)
