@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
-from aucmax.blend.callbacks import CallbackSupportMixin, model_tasks, with_callbacks
 from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
@@ -70,7 +69,7 @@ _TRAINING_SHARE = 0.9  # of the time budget, for fitting members
 _MIN_CLASS_ROWS = 3  # the default members split the training rows of a fold once more
 
 
-class AUCClassifier(CallbackSupportMixin, BlendedModel):
+class AUCClassifier(BlendedModel):
     """Classifier for tables that maximises AUC, with no parameters to tune.
 
     It blends boosted trees with a linear or kernel ranker, and reports its AUC with a
@@ -140,8 +139,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
     random_state : int, RandomState instance or None, default=None
         Random seed of the folds and the members.
     verbose : bool, default=False
-        Whether to print a line for each fitted model. With scikit-learn 1.9 or later,
-        ``set_callbacks(ProgressBar())`` shows a bar instead.
+        Whether to print a line for each fitted model.
 
     Attributes
     ----------
@@ -285,7 +283,6 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -320,8 +317,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
             if name is not None
         }
         design = self._design(columns, groups)
-        with model_tasks(self, X, y) as tell:
-            self._fit_or_restore(X, y, sample_weight, design, progress=tell)
+        self._fit_or_restore(X, y, sample_weight, design)
         if self.time is not None:
             used = () if self.encoder_ is None else self.encoder_.schema.needed()
             name = str(column_name(X, self.time))
