@@ -134,7 +134,6 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
     assert any("time='when'" in str(hint) for hint in plain.hints_)
     assert "time='when'" in plain.explain()
     assert model.hints_ == []
-    assert model.splits_ is None  # there are no boosted trees to compare
     with pytest.raises(ValueError, match="exclude each other"):
         AUCClassifier([BAM()], time="when", cv=3).fit(frame, y)
     with pytest.raises(ValueError, match="no column 'date'"):
@@ -169,15 +168,6 @@ def test_rows_of_weight_zero_do_not_count_in_blocks(drifting):
     alone.fit(frame[used], y[used], sample_weight=weight[used])
     assert model.auc_ == alone.auc_
     assert_array_equal(model.out_of_fold_[used], alone.out_of_fold_)
-
-
-def test_random_and_honest_splits_are_compared(drifting, tmp_path):
-    frame, y = drifting
-    model = AUCClassifier(time="when", random_state=0).fit(frame, y)
-    assert model.splits_.random > model.splits_.honest
-    assert "random split would have said" in model.explain()
-    model.save(tmp_path / "m.aucmax")
-    assert aucmax.load(tmp_path / "m.aucmax").splits_ == model.splits_
 
 
 def test_groups_are_kept_together_and_widen_the_interval():
@@ -260,7 +250,6 @@ def test_train_with_time_and_group(drifting, tmp_path):
     assert result.exit_code == 0, result.stderr
     model = aucmax.load(out)
     assert model.time == "when"
-    assert model.splits_ is not None
     result = invoke(
         "train", path, "-o", out, "--label", "y", "--time", "when", "--fast"
     )

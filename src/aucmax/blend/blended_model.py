@@ -16,7 +16,6 @@ from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.explanation import describe, estimate, results_html
-from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import (
     HeldOutSample,
     Importance,
@@ -51,7 +50,6 @@ MAX_COLUMNS = 200  # with importances; more would take too long
 class BlendedModel(Ranker):
     """Base class of AUCClassifier: what is known after ``fit``."""
 
-    splits_: SplitComparison | None
     hints_: list[Hint]
     goal: str | Goal
     goal_: Interval
@@ -146,7 +144,6 @@ class BlendedModel(Ranker):
             self.leaderboard_,
             self.importances_,
             self._duplicates,
-            self.splits_,
             self.hints_,
             self._design_kind,
         )
@@ -348,7 +345,6 @@ class BlendedModel(Ranker):
             models=counts,
             goal=self.goal_,
             threshold=self.threshold_,
-            splits=self.splits_,
             histograms=self._histograms,
             design=self._design_kind,
             hints=self.hints_,
@@ -376,7 +372,7 @@ class BlendedModel(Ranker):
         estimator._held_out, estimator._tested = [], {}
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
-        estimator.splits_, estimator.hints_ = notes.splits, notes.hints
+        estimator.hints_ = notes.hints
         estimator._histograms = notes.histograms
         estimator._design_kind = notes.design
         encoded = state.header["encoded"]

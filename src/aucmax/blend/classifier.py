@@ -152,9 +152,6 @@ class AUCClassifier(BlendedModel):
         None if the goal promises nothing, or if the rows are too few (with a warning).
         It is chosen on ``out_of_fold_``. Row weights, copies of rows and groups count:
         with ``group`` or ``groups``, the promise is about rows of new groups.
-    splits_ : SplitComparison or None
-        With ``time`` or ``group``: AUC of one boosted member by random folds, and by
-        the honest splits.
     hints_ : list of Hint
         Columns of a data frame that look like time or groups, if neither was given;
         ``explain`` shows them. Splits do not change by themselves.
@@ -429,7 +426,6 @@ class AUCClassifier(BlendedModel):
         honest = HonestEstimate(design.chosen(present), rows, rounds[0])
         self.auc_ = honest.interval(result.scores, result.auc)
         self._design_kind = honest.kind
-        self.splits_ = honest.compare(members, fitted, seed, n_jobs)
         warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}
         self._blend, self._odds = result.blend, result.calibration

@@ -7,7 +7,6 @@ from aucmax.base.ranker import Ranker
 from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
-from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
@@ -30,7 +29,6 @@ class Notes(NamedTuple):
     models: list[tuple[str, int]]
     goal: Interval
     threshold: Threshold | None
-    splits: SplitComparison | None
     histograms: list[ColumnHistogram]
     design: str  # "time", "group" or ""
     hints: list[Hint]
@@ -45,7 +43,6 @@ class Notes(NamedTuple):
             "models": [list(member) for member in self.models],
             "goal": list(self.goal),
             "threshold": None if self.threshold is None else _told(self.threshold),
-            "splits": None if self.splits is None else list(self.splits),
             "histograms": [list(column) for column in self.histograms],
             "design": self.design,
             "hints": [list(hint) for hint in self.hints],
@@ -63,7 +60,6 @@ class Notes(NamedTuple):
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
             Interval(*map(_number, notes["goal"])),
             _threshold(notes["threshold"]),
-            SplitComparison._make(_line(notes["splits"])) if notes["splits"] else None,
             [_histogram(line) for line in notes["histograms"]],
             _design(notes["design"]),
             [Hint(*map(_text, hint)) for hint in notes["hints"]],
