@@ -10,7 +10,6 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.ranker import Ranker
-from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.columns import TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
@@ -63,7 +62,6 @@ class BlendedModel(Ranker):
     _importances: list[Importance]  # in the order of the columns
     _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
     _tested: dict[str, list[Any]]  # and each member's models that held them out
-    _histograms: list[ColumnHistogram]  # of the training rows
     _layout: RowLayout
     _background: Float | None = None  # typical values of each feature
     _column_of_feature: list[str] | None = None  # None if X was not encoded
@@ -247,16 +245,6 @@ class BlendedModel(Ranker):
             contributions(rows, chosen, columns, self.score_rows), columns, top
         )
 
-    def important_histograms(self, count: int) -> list[ColumnHistogram]:
-        """Return training histograms of the most important columns, best first."""
-        known = {one.column: one for one in self._histograms}
-        names = [one.column for one in self.importances_ if one.column in known]
-        return [known[name] for name in names[:count]]
-
-    def encoded_columns(self, X: Any) -> Any:
-        """Return the dense columns of encoded rows; None if they have none."""
-        return self._layout.rows(X).columns
-
     def _encoded_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         if self.encoder_ is not None and hasattr(X, "columns"):
@@ -345,7 +333,6 @@ class BlendedModel(Ranker):
             models=counts,
             goal=self.goal_,
             threshold=self.threshold_,
-            histograms=self._histograms,
             design=self._design_kind,
             hints=self.hints_,
         ).to_json()
@@ -373,12 +360,9 @@ class BlendedModel(Ranker):
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
         estimator.hints_ = notes.hints
-        estimator._histograms = notes.histograms
         estimator._design_kind = notes.design
         encoded = state.header["encoded"]
         estimator._layout = layout = RowLayout.restored(encoded, own)
-        if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
-            raise ValueError("a histogram is of a column that the model does not have.")
         if "typical" in state.header:
             count = state.header["typical"]
             estimator._background = _background(count, own, layout.width)

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
-from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
     Member,
@@ -440,13 +439,11 @@ class AUCClassifier(BlendedModel):
         )
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out, self._tested = [], [], {}
-        self._histograms = []
         columns = self._features_of_column()
         self._background = typical_rows(X, columns, seed)
         if len(columns) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
             self._tested = {member.name: member.tested for member in result.members}
-            self._histograms = column_histograms(table, self._column_names())
         return self
 
     def save(self, path: str | Path) -> None:

@@ -4,7 +4,6 @@ from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from aucmax.base.ranker import Ranker
-from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.importance import Importance
@@ -29,7 +28,6 @@ class Notes(NamedTuple):
     models: list[tuple[str, int]]
     goal: Interval
     threshold: Threshold | None
-    histograms: list[ColumnHistogram]
     design: str  # "time", "group" or ""
     hints: list[Hint]
 
@@ -43,7 +41,6 @@ class Notes(NamedTuple):
             "models": [list(member) for member in self.models],
             "goal": list(self.goal),
             "threshold": None if self.threshold is None else _told(self.threshold),
-            "histograms": [list(column) for column in self.histograms],
             "design": self.design,
             "hints": [list(hint) for hint in self.hints],
         }
@@ -60,7 +57,6 @@ class Notes(NamedTuple):
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
             Interval(*map(_number, notes["goal"])),
             _threshold(notes["threshold"]),
-            [_histogram(line) for line in notes["histograms"]],
             _design(notes["design"]),
             [Hint(*map(_text, hint)) for hint in notes["hints"]],
         )
@@ -79,20 +75,6 @@ def _design(told: Any) -> str:
     if told not in ("", "time", "group"):
         raise ValueError(f"found {told!r}, expected a design: time or group.")
     return str(told)
-
-
-def _histogram(told: Any) -> ColumnHistogram:
-    name, feature, categories, edges, counts = told
-    if not isinstance(edges, list) or not isinstance(counts, list):
-        raise ValueError(f"the histogram of {name!r} is not a list of bins.")
-    if len(counts) != len(edges) + 2 or len(counts) > 255:
-        raise ValueError(
-            f"the histogram of {name!r} has {len(edges)} edges, {len(counts)} counts."
-        )
-    bounds, rows = [*map(_number, edges)], [int(_number(count)) for count in counts]
-    return ColumnHistogram(
-        _text(name), int(_number(feature)), categories is True, bounds, rows
-    )
 
 
 def _threshold(told: Any) -> Threshold | None:
