@@ -1,7 +1,6 @@
 """Time and groups: splits, estimates and hints."""
 
 import json
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -298,24 +297,3 @@ def test_years_with_months_are_hinted_at():
     assert "join both in one column" in hint.command_line()
     assert find_structure({"year": years}, y) == []
     assert find_structure({"year": years - 2000, "month": months}, y) == []
-
-
-@pytest.mark.parametrize("share", [0.0, 0.2])
-def test_dates_after_the_time_of_the_row_are_named(share):
-    rng = np.random.default_rng(0)
-    n = 300
-    day = np.datetime64("2024-01-01") + np.arange(n)
-    closed = day + np.where(rng.random(n) < share, 3, -3)
-    table = pd.DataFrame({"day": day, "closed": closed, "x": rng.normal(size=n)})
-    model = AUCClassifier([BAM()], time="day", random_state=0)
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(table, rng.random(n) < 0.5)
-    found = [str(one.message) for one in caught if "closed" in str(one.message)]
-    assert len(found) == (share > 0.0)
-    if found:
-        later = np.mean(closed > day)
-        assert f"has dates after 'day' in {later:.1%} of the rows" in found[0]
-    model.set_params(drop=["closed"])
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(table, rng.random(n) < 0.5)
-    assert not any("closed" in str(one.message) for one in caught)

@@ -39,12 +39,11 @@ from aucmax.blend.goal import reach
 from aucmax.blend.honest_estimate import HonestEstimate
 from aucmax.blend.honest_splits import Design, group_of_rows, time_of_rows, time_splits
 from aucmax.blend.importance import held_out_samples
-from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
+from aucmax.blend.leaks import warn_of_leaks
 from aucmax.blend.reasons import typical_rows
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
-    column_name,
     encode_table,
     first_columns,
     label_task,
@@ -314,11 +313,7 @@ class AUCClassifier(BlendedModel):
         }
         design = self._design(columns, groups)
         self._fit_or_restore(X, y, sample_weight, design)
-        if self.time is not None:
-            used = () if self.encoder_ is None else self.encoder_.schema.needed()
-            name = str(column_name(X, self.time))
-            warn_of_later_dates(first_columns(X), name, used)
-        elif not design.kind and self.encoder_ is not None:
+        if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             found = first_columns(X)
             self.hints_ = find_structure(found, positive, self.used_identifiers())
