@@ -52,13 +52,6 @@ MUTANTS = [
         "tests/blend/test_target_encoding.py",
     ),
     Mutant(
-        "identifiers that do not help are features",
-        "blend/identifiers.py",
-        "return bool(found.difference > 0.0 and found.pvalue < _LEVEL)",
-        "return True",
-        "tests/blend/test_row_layout.py",
-    ),
-    Mutant(
         "a missing value goes left at every node",
         "blend/forest.py",
         "left = kind == MISSING_LEFT",

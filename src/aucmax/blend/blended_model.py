@@ -151,14 +151,6 @@ class BlendedModel(Ranker):
         check_is_fitted(self)
         return estimate(self.auc_, self._design_kind)
 
-    def used_identifiers(self) -> list[str]:
-        """Return the columns that identify rows and are features all the same."""
-        if self.encoder_ is None:
-            return []
-        own = np.array(self.encoder_.schema.n_levels) < 0
-        names = self.encoder_.column_of_feature
-        return [names[j] for j in np.flatnonzero(own) if self._layout.levels[j] == 0]
-
     @property
     def row_width(self) -> int:
         """Number of features of an encoded row."""

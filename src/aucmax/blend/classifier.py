@@ -18,6 +18,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
 from aucmax.blend.combine import combine
@@ -316,7 +317,7 @@ class AUCClassifier(BlendedModel):
         if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             found = first_columns(X)
-            self.hints_ = find_structure(found, positive, self.used_identifiers())
+            self.hints_ = find_structure(found, positive)
         return self
 
     def _design(self, columns: Mapping[Any, Any], groups: Any) -> Design:
@@ -386,8 +387,8 @@ class AUCClassifier(BlendedModel):
         X = X if present.all() else X[present]
         weighted = sample_weight is not None or self.class_weight is not None
         positive = signed[present] > 0.0
-        self._layout, table = self._layout.fit(X, positive, seed, not design.kind)
-        equal = self._layout.repeats(X, positive)
+        self._layout, table = self._layout.fit(X, positive, seed)
+        equal = Repeats.among(X, positive)
         rows = TrainingRows(table, signed[present], weighted)
         n_rounds, budget, cv = 1, self.time_budget, self.cv
         if design.time is not None:

@@ -38,4 +38,4 @@ def file_hints(run: Run) -> list[Hint]:
         for name in names[:_MOST_COLUMNS]
     }
     labels = np.concatenate([part.labels for part in parts])
-    return find_structure(columns, labels, run.estimator.used_identifiers())
+    return find_structure(columns, labels)
