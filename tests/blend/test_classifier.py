@@ -280,11 +280,11 @@ def test_verbose_prints_a_line_per_model(capsys):
 
 def test_a_tiny_time_budget():
     X, y = crossed(400)
-    model = light(time_budget=0.01).fit(X, y)  # one member on a sample
+    model = light(time_budget=0.01).fit(X, y)  # the first member only
     (line,) = model.leaderboard_
-    assert line.rows <= 300
-    assert roc_auc_score(y, model.decision_function(X)) > 0.7
-    assert model.auc_.value > 0.6
+    assert line.member == "BAM"
+    assert roc_auc_score(y, model.decision_function(X)) > 0.6
+    assert model.auc_.value > 0.5
 
 
 def test_narrow_csr_rows_give_the_scores_of_dense_rows():

@@ -64,7 +64,6 @@ if TYPE_CHECKING:  # imports pyarrow
 _FOLDS, _FEW_FOLDS = 5, 3  # of few and of many rows
 _MAX_ROUNDS = 10  # repetitions of the folds, if the time budget allows it …
 _ROWS_TIMES_ROUNDS = 20_000  # … and there are few rows, to keep model files small
-_TRAINING_SHARE = 0.9  # of the time budget, for fitting members
 _MIN_CLASS_ROWS = 3  # the default members split the training rows of a fold once more
 
 
@@ -117,9 +116,9 @@ class AUCClassifier(BlendedModel):
         With ``time``: days (or units of the column) between training and test rows, as
         long as labels take to be known.
     time_budget : float, default=None
-        Time limit for ``fit`` in seconds, kept within about 20 %. Slow members are
-        trained on a sample of the rows (see ``leaderboard_``) or left out. Remaining
-        time is used to repeat the folds.
+        Seconds from the start of ``fit`` after which no further member is started, and
+        boosted trees stop growing; a member that has been started is finished.
+        Remaining time is used to repeat the folds.
     categorical : sequence of str or int, default=None
         Columns of a data frame, by name or position, to treat as categorical. By
         default, the kind of a column is detected from its type and values, see
@@ -405,7 +404,7 @@ class AUCClassifier(BlendedModel):
         ]
         self._duplicates = count_duplicates(equal, rounds[0])
         if budget is not None:
-            budget = _TRAINING_SHARE * budget - (monotonic() - begun)
+            budget -= monotonic() - begun
 
         def report(name: str, done: int, total: int) -> None:
             if progress is not None:
