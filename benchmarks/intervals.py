@@ -37,11 +37,11 @@ from rich.console import Console
 from rich.table import Table
 from scipy.integrate import quad
 from scipy.special import expit, ndtr, ndtri
+from sklearn.ensemble import ExtraTreesClassifier
 
 from aucmax import BAM, AUCClassifier, metrics
 from aucmax.blend import uncertainty
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.metrics import auc, auc_interval, cv_auc_interval
 
 AREAS = (0.5, 0.7, 0.95, 0.98)
@@ -136,7 +136,8 @@ class Task(NamedTuple):
 
 
 LINE = [("linear", BAM())]
-TEAM = [*LINE, ("trees", RandomizedTrees(15)), ("boosted", BoostedTrees(20))]
+TREES = ExtraTreesClassifier(15, min_samples_leaf=2)
+TEAM = [*LINE, ("trees", TREES), ("boosted", BoostedTrees(20))]
 TASKS = (
     Task("noise", 400, 6, 0.5, LINE),
     Task("noise", 300, 6, 0.05, LINE),

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import sparse
 
 import aucmax
-from aucmax.blend.trees import RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.cli import info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
@@ -76,7 +76,7 @@ def kinds() -> list[Any]:
         aucmax.Chain(aucmax.KMeansNystroem(3, random_state=0), aucmax.BAM()),
         aucmax.Chain(aucmax.RandomFourier(4, random_state=0), aucmax.OAM()),
         aucmax.Chain(aucmax.Projection(2, random_state=0), aucmax.LeastSquaresAUC()),
-        aucmax.AUCClassifier([("trees", RandomizedTrees(2))], cv=2),
+        aucmax.AUCClassifier([("trees", BoostedTrees(2))], cv=2),
     ]
     for model in found:
         known = model.get_params(deep=False)

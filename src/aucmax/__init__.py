@@ -81,8 +81,6 @@ MAPS = {
 # Other classes allowed in model files: members of AUCClassifier.
 PARTS = {
     "BoostedTrees": "aucmax.blend.boosting",
-    "RandomizedTrees": "aucmax.blend.trees",
-    "Frequent": "aucmax.blend.frequent",
     "TargetEncoded": "aucmax.blend.target_encoded",
 }
 

@@ -9,17 +9,15 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from aucmax import BAM
 from aucmax.blend.blending import blend_weights
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.crossfit import (
-    Cost,
     Member,
     TrainingRows,
-    affordable_rows,
     crossfit,
     score_with,
     split_rows,
 )
-from aucmax.blend.trees import RandomizedTrees
 from helpers.data import gaussian
 
 
@@ -139,26 +137,19 @@ def test_impossible_folds_are_refused():
         split_rows([(order[:20], order[20:])], data.signed, None, 0)
 
 
-def test_cheap_members_leave_time_to_others():
-    def given(*seconds, time):  # for all of 1000 rows
-        costs = [None if s is None else Cost(0.0, s / 1000.0) for s in seconds]
-        return affordable_rows(costs, 1000, time)
-
-    assert given(1.0, 2.0, time=10.0) == [1000, 1000]
-    # Two seconds each: the first member uses one; the other gets three of its six.
-    assert given(1.0, 6.0, time=4.0) == [1000, 500]
-    assert given(6.0, 1.0, time=4.0) == [500, 1000]
-    assert given(1.0, None, time=4.0) == [1000, 0]  # unknown cost
-    assert given(1.0, 600.0, time=4.0) == [1000, 0]  # five rows are too few
-    assert given(50.0, 60.0, time=1.0) == [300, 0]  # at least one member
-    assert affordable_rows([Cost(1.0, 0.002)], 1000, 2.0) == [
-        500
-    ]  # half of the time is fixed
+def test_no_member_is_started_after_the_time_budget_except_the_first():
+    data = rows()
+    parts = split_rows(3, data.signed, None, 0)
+    members = [Member("one", BAM()), Member("two", BAM())]
+    (fitted,) = crossfit(members, data, [parts, parts], 0, budget=1e-9)
+    assert fitted.name == "one"
+    assert len(fitted.models) == 3  # a member that has been started is finished
+    assert not np.isnan(fitted.scores).any()
 
 
 def test_remaining_time_is_used_for_more_rounds():
     data = rows(400)
-    members = [Member("trees", RandomizedTrees(20))]
+    members = [Member("trees", BoostedTrees(20))]
     rounds = [split_rows(2, data.signed, None, seed) for seed in range(3)]
     (fitted,) = crossfit(members, data, rounds, 0, budget=20.0)
     assert len(fitted.models) == 6

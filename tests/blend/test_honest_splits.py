@@ -1,6 +1,5 @@
 """Time and groups: splits, estimates and hints."""
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -133,7 +132,6 @@ def test_the_estimate_is_that_of_the_last_blocks(drifting, tmp_path):
     assert any("time='when'" in str(hint) for hint in plain.hints_)
     assert "time='when'" in plain.explain()
     assert model.hints_ == []
-    assert model.splits_ is None  # there are no boosted trees to compare
     with pytest.raises(ValueError, match="exclude each other"):
         AUCClassifier([BAM()], time="when", cv=3).fit(frame, y)
     with pytest.raises(ValueError, match="no column 'date'"):
@@ -168,15 +166,6 @@ def test_rows_of_weight_zero_do_not_count_in_blocks(drifting):
     alone.fit(frame[used], y[used], sample_weight=weight[used])
     assert model.auc_ == alone.auc_
     assert_array_equal(model.out_of_fold_[used], alone.out_of_fold_)
-
-
-def test_random_and_honest_splits_are_compared(drifting, tmp_path):
-    frame, y = drifting
-    model = AUCClassifier(time="when", random_state=0).fit(frame, y)
-    assert model.splits_.random > model.splits_.honest
-    assert "random split would have said" in model.explain()
-    model.save(tmp_path / "m.aucmax")
-    assert aucmax.load(tmp_path / "m.aucmax").splits_ == model.splits_
 
 
 def test_groups_are_kept_together_and_widen_the_interval():
@@ -259,7 +248,6 @@ def test_train_with_time_and_group(drifting, tmp_path):
     assert result.exit_code == 0, result.stderr
     model = aucmax.load(out)
     assert model.time == "when"
-    assert model.splits_ is not None
     result = invoke(
         "train",
         path,
@@ -287,24 +275,3 @@ def test_years_with_months_are_hinted_at():
     assert "join both in one column" in str(hint)
     assert find_structure({"year": years}, y) == []
     assert find_structure({"year": years - 2000, "month": months}, y) == []
-
-
-@pytest.mark.parametrize("share", [0.0, 0.2])
-def test_dates_after_the_time_of_the_row_are_named(share):
-    rng = np.random.default_rng(0)
-    n = 300
-    day = np.datetime64("2024-01-01") + np.arange(n)
-    closed = day + np.where(rng.random(n) < share, 3, -3)
-    table = pd.DataFrame({"day": day, "closed": closed, "x": rng.normal(size=n)})
-    model = AUCClassifier([BAM()], time="day", random_state=0)
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(table, rng.random(n) < 0.5)
-    found = [str(one.message) for one in caught if "closed" in str(one.message)]
-    assert len(found) == (share > 0.0)
-    if found:
-        later = np.mean(closed > day)
-        assert f"has dates after 'day' in {later:.1%} of the rows" in found[0]
-    model.set_params(drop=["closed"])
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(table, rng.random(n) < 0.5)
-    assert not any("closed" in str(one.message) for one in caught)

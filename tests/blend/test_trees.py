@@ -1,17 +1,13 @@
-"""Trees as plain arrays, compared with those of LightGBM and scikit-learn."""
-
-from types import SimpleNamespace
+"""Trees as plain arrays, compared with those of LightGBM."""
 
 import lightgbm
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.ensemble import ExtraTreesClassifier
 
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.forest import CATEGORICAL, LEAF, MISSING_LEFT, Forest, _cart
-from aucmax.blend.trees import RandomizedTrees
+from aucmax.blend.forest import CATEGORICAL, LEAF, MISSING_LEFT, Forest
 from helpers.data import gaussian, mixed
 
 
@@ -80,34 +76,13 @@ def test_a_number_that_is_first_missing_in_new_rows_is_scored_as_the_median():
         assert_array_equal(forest.scores(lacking), forest.scores(filled))
 
 
-def test_randomised_trees_score_as_in_scikit_learn():
-    X, y = gaussian(300)
-    X = X.astype(np.float32)
-    model = RandomizedTrees(7, random_state=3).fit(X, y)
-    seed = np.random.RandomState(3).randint(np.iinfo(np.int32).max)
-    reference = ExtraTreesClassifier(7, min_samples_leaf=2, random_state=seed).fit(X, y)
-    p = np.clip(reference.predict_proba(X)[:, 1], 1e-3, 1 - 1e-3)
-    assert_allclose(model.decision_function(X), np.log(p / (1 - p)), rtol=1e-4)
-
-
 def test_sparse_rows_score_as_dense_ones():
     X, y = mixed(200)
-    for model in (BoostedTrees(3, random_state=0), RandomizedTrees(3, random_state=0)):
-        dense = model.fit(X, y).decision_function(X)
-        rows = sparse.csr_array(X)
-        assert_array_equal(model.decision_function(rows), dense)
-        assert_array_equal(model.fit(rows, y).decision_function(rows), dense)
-
-
-@pytest.mark.parametrize(("shift", "factor"), [(1.7e9, 1.0), (0.0, 1e60), (0.0, 1e-60)])
-def test_columns_that_float32_cannot_represent(shift, factor):
-    X, y = gaussian(400)
-    model = RandomizedTrees(20, random_state=0)
-    expected = model.fit(X, y).decision_function(X)
-    other = X * factor + shift
-    assert (
-        np.corrcoef(model.fit(other, y).decision_function(other), expected)[0, 1] > 0.99
-    )
+    model = BoostedTrees(3, random_state=0)
+    dense = model.fit(X, y).decision_function(X)
+    rows = sparse.csr_array(X)
+    assert_array_equal(model.decision_function(rows), dense)
+    assert_array_equal(model.fit(rows, y).decision_function(rows), dense)
 
 
 def test_scores_do_not_depend_on_blocks(monkeypatch):
@@ -128,15 +103,11 @@ def test_a_tree_that_is_one_leaf():
 
 def test_stored_arrays_are_small_and_restored():
     X, y = with_categories()
-    boosted = grown(X, y, 5, [4, 5])[1]
-    X = np.nan_to_num(X)
-    randomised = RandomizedTrees(3, random_state=0).fit(X, y).forest_
-    assert randomised.arrays()["number"].dtype == np.float32
-    for forest in (boosted, randomised):
-        arrays = forest.arrays()
-        assert arrays["feature"].dtype == np.int16
-        again = Forest.restored(arrays, X.shape[1])
-        assert_array_equal(again.scores(X), forest.scores(X))
+    forest = grown(X, y, 5, [4, 5])[1]
+    arrays = forest.arrays()
+    assert arrays["feature"].dtype == np.int16
+    again = Forest.restored(arrays, X.shape[1])
+    assert_array_equal(again.scores(X), forest.scores(X))
 
 
 @pytest.mark.parametrize(
@@ -180,12 +151,6 @@ def test_unordered_roots_are_refused(roots):
     arrays = {**grown(X, y)[1].arrays(), "roots": np.array(roots, float)}
     with pytest.raises(ValueError, match="must start at 0 and increase"):
         Forest.restored(arrays, 6)
-
-
-def test_an_unsupported_order_of_nodes_is_an_error():
-    tree = SimpleNamespace(children_left=np.array([2, -1, -1]))
-    with pytest.raises(RuntimeError, match=r"scikit-learn .* does not support"):
-        _cart(tree, np.zeros(1), np.ones(1))
 
 
 def test_the_last_node_must_be_a_leaf():

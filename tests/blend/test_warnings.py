@@ -18,7 +18,6 @@ DAY = np.datetime64("2024-01-01") + np.arange(N)
 LEAKY = pd.DataFrame(
     {
         "day": DAY,
-        "paid on": DAY + 3,
         "the leak": Y + 0.01 * RNG.normal(size=N),
         "x": RNG.normal(size=N),
     }
@@ -37,8 +36,7 @@ def test_columns_to_leave_out():
         model.fit(LEAKY, Y)
     text = "\n".join(str(one.message) for one in caught)
     assert told(text, "nearly alone").endswith("leave it out: drop=['the leak'].")
-    assert told(text, "after 'day'").endswith("leave it out: drop=['paid on'].")
-    model.set_params(drop=["the leak", "paid on"]).fit(LEAKY, Y)  # as it was said
+    model.set_params(drop=["the leak"]).fit(LEAKY, Y)  # as it was said
 
 
 def test_columns_to_leave_out_on_the_command_line(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import aucmax
 from aucmax import BAM, AUCClassifier
-from aucmax.blend.trees import RandomizedTrees
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.cli import demo, errors, info
 from aucmax.cli.main import app
 from helpers.commands import invoke
@@ -187,7 +187,7 @@ def test_help_fits_a_screen(verb):
 @pytest.fixture
 def light(monkeypatch):
     """Replace the blend by a small one."""
-    members = [RandomizedTrees(10), BAM()]
+    members = [BoostedTrees(10), BAM()]
     monkeypatch.setattr(
         demo, "new_blend", lambda seed: AUCClassifier(members, cv=2, random_state=seed)
     )

@@ -16,7 +16,7 @@ from aucmax.cli.terminal import (
     leaderboard,
     table,
 )
-from aucmax.stream.auc_stream import Standing
+from aucmax.stream.leaderboard import StreamLeaderboardEntry
 from helpers.commands import invoke
 
 
@@ -162,8 +162,8 @@ def test_bar_is_not_shown_if_not_wanted(terminal, capsys):
 
 def test_leaderboard_is_shown_below_the_bar(terminal):
     lines = [
-        Standing("OAM(C=6.0)", 40_000, 0.81234, 0.00321, 0.0, 1.0, True),
-        Standing("SPAM()", 16_384, 0.79, 0.0041, 0.0123, 0.0, False),
+        StreamLeaderboardEntry("OAM(C=6.0)", 40_000, 0.81234, 0.00321, 0.0, 1.0, True),
+        StreamLeaderboardEntry("SPAM()", 16_384, 0.79, 0.0041, 0.0123, 0.0, False),
     ]
     with ReadingBar(["-"]) as bar:
         bar(500_000, 1_234)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from fnmatch import fnmatchcase
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,10 @@ import pytest
 
 import aucmax
 from aucmax import BAM
+from aucmax.blend.boosting import BoostedTrees
 from aucmax.blend.crossfit import Member
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.options import parameters, reader_options
-from aucmax.cli.train import notes
 from aucmax.metrics.decimals import with_interval
-from aucmax.workflows.plan import Progress
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import scattered
 
@@ -496,7 +493,7 @@ def test_too_many_features_for_a_matrix_name_alternatives(wide, tmp_path, name):
 @pytest.fixture
 def quick_team(monkeypatch):
     """Replace the members of the blend by small models."""
-    team = [Member("linear", BAM()), Member("trees", RandomizedTrees(10))]
+    team = [Member("linear", BAM()), Member("trees", BoostedTrees(10))]
     monkeypatch.setattr("aucmax.blend.classifier.default_team", lambda *_: team)
 
 
@@ -574,7 +571,7 @@ def test_tables_too_large_for_a_blend_are_streamed(tmp_path, monkeypatch):
     assert "BAMCV" in result.stdout
 
 
-def test_a_budget_limits_the_rows_of_members(tmp_path):
+def test_a_time_budget_and_the_rows_of_members(tmp_path):
     (tmp_path / "a.csv").write_text(table_of(2000))
     args = ("-o", tmp_path / "m", "--label", "outcome", "--algorithm", "AUCClassifier")
     result = invoke("train", tmp_path / "a.csv", *args, "--param", "time_budget=1")
@@ -583,18 +580,6 @@ def test_a_budget_limits_the_rows_of_members(tmp_path):
     rows = {line.rows for line in model.leaderboard_}
     for words in (result.stdout, invoke("info", tmp_path / "m").stdout):
         assert f"{max(rows):,}" in words
-
-
-def test_members_trained_on_few_rows_are_noted():
-    lines = [SimpleNamespace(rows=rows) for rows in (7407, 341)]
-    result = SimpleNamespace(
-        estimator=SimpleNamespace(time_budget=60.0, leaderboard_=lines),
-        progress=Progress(rows=159_779, positives=2000),
-        recipe={"task": {"positive": [1.0], "negative": [0.0]}},
-    )
-    (note,) = notes(result)
-    for words in ("time_budget=60", "341 to 7,407 of 159,779", "--algorithm fast"):
-        assert words in note
 
 
 def test_models_of_files_keep_the_labels_of_the_data(tmp_path):

@@ -36,7 +36,6 @@ from aucmax import (
 )
 from aucmax.base.ranker import LinearRanker
 from aucmax.blend.boosting import BoostedTrees
-from aucmax.blend.trees import RandomizedTrees
 from aucmax.storage.state_arrays import arrays
 from helpers.states import dump
 
@@ -46,7 +45,7 @@ SHORTER = {
     "LeastSquaresAUCCV": {"cv": 3},
     "KernelAUCCV": {"n_components": 20, "widths": [1.0], "cv": 2},
     "AUCClassifier": {
-        "members": [BAM(), RandomizedTrees(5), BoostedTrees(5)],
+        "members": [BAM(), BoostedTrees(5)],
         "cv": 2,
     },
 }

@@ -204,22 +204,6 @@ def test_a_million_rows_stay_small(tmp_path):
     assert (tmp_path / "r.html").stat().st_size < 400_000
 
 
-@pytest.mark.parametrize(
-    ("turn", "shift", "advice"),
-    [(0.0, 0.0, "not needed yet"), (2.0, 0.0, "AUC falls"), (0.0, 3.0, "have shifted")],
-)
-def test_advice_to_train_again(turn, shift, advice):
-    rng = np.random.default_rng(6)
-    month = rng.integers(1, 10, 6000)
-    y = rng.random(6000) < 0.3
-    late = month > 6
-    score = (1.5 - turn * late) * y + rng.normal(size=6000) + shift * late
-    names = np.char.add("2024-0", month.astype(str))
-    found = summarise(y, {"a": score}, period=names)
-    assert advice in found.monitoring.advice
-    assert summarise(y, {"a": score}).monitoring.advice == ""
-
-
 def test_printed_thresholds_are_the_best_and_have_the_printed_counts(tmp_path):
     _, y, score = scored_rows(20_000)
     report.html(y, {"a": score}, tmp_path / "r.html")

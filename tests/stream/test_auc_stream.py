@@ -471,7 +471,7 @@ def test_scores_asked_for_at_any_moment_change_nothing(nonlinear, monkeypatch):
 
     for kind, names in {
         ServedScores: ["add_block", "add_classes", "set_weights", "_update_scale"],
-        Member: ["_learn", "start_block", "score_and_learn"],
+        Member: ["start_block", "score_and_learn"],
         Race: ["add_block"],
         StreamState: ["_publish"],
     }.items():

@@ -10,7 +10,7 @@ from aucmax import BAM, AUCClassifier
 from aucmax.blend.honest_splits import group_of_rows
 from aucmax.blend.table_input import table_column
 from aucmax.metrics import auc_by_group
-from aucmax.report.monitoring import monitor
+from aucmax.report.monitoring import by_period
 from aucmax.tables.periods import MISSING, moments, periods, texts
 from aucmax.tables.structure import find_structure
 from aucmax.workflows.evaluate import Labels
@@ -93,12 +93,11 @@ def test_a_long_cell_takes_its_own_memory_only(missing):
         (labels.text,),
         (labels.with_periods,),
         (auc_by_group, positive, scores, texts(cells)),
-        (monitor, positive, scores),
+        (by_period, positive, scores, texts(cells)),
     ]
     peak(*calls[0])  # imports
     for run, *arguments in calls:
-        options = {"period": texts(cells)} if run is monitor else {}
-        assert peak(run, *arguments, **options)[0] < 20e6, run
+        assert peak(run, *arguments)[0] < 20e6, run
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

@@ -10,13 +10,11 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from aucmax.base.ranker import Ranker
-from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.columns import TableRows
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.crossfit import score_with
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.explanation import describe, estimate, results_html
-from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import (
     HeldOutSample,
     Importance,
@@ -51,7 +49,6 @@ MAX_COLUMNS = 200  # with importances; more would take too long
 class BlendedModel(Ranker):
     """Base class of AUCClassifier: what is known after ``fit``."""
 
-    splits_: SplitComparison | None
     hints_: list[Hint]
     goal: str | Goal
     goal_: Interval
@@ -65,7 +62,6 @@ class BlendedModel(Ranker):
     _importances: list[Importance]  # in the order of the columns
     _held_out: list[HeldOutSample]  # rows for importances that were not asked for yet
     _tested: dict[str, list[Any]]  # and each member's models that held them out
-    _histograms: list[ColumnHistogram]  # of the training rows
     _layout: RowLayout
     _background: Float | None = None  # typical values of each feature
     _column_of_feature: list[str] | None = None  # None if X was not encoded
@@ -146,7 +142,6 @@ class BlendedModel(Ranker):
             self.leaderboard_,
             self.importances_,
             self._duplicates,
-            self.splits_,
             self.hints_,
             self._design_kind,
         )
@@ -155,14 +150,6 @@ class BlendedModel(Ranker):
         """Return the AUC with its interval as text, and what the interval promises."""
         check_is_fitted(self)
         return estimate(self.auc_, self._design_kind)
-
-    def used_identifiers(self) -> list[str]:
-        """Return the columns that identify rows and are features all the same."""
-        if self.encoder_ is None:
-            return []
-        own = np.array(self.encoder_.schema.n_levels) < 0
-        names = self.encoder_.column_of_feature
-        return [names[j] for j in np.flatnonzero(own) if self._layout.levels[j] == 0]
 
     @property
     def row_width(self) -> int:
@@ -249,16 +236,6 @@ class BlendedModel(Ranker):
         return largest(
             contributions(rows, chosen, columns, self.score_rows), columns, top
         )
-
-    def important_histograms(self, count: int) -> list[ColumnHistogram]:
-        """Return training histograms of the most important columns, best first."""
-        known = {one.column: one for one in self._histograms}
-        names = [one.column for one in self.importances_ if one.column in known]
-        return [known[name] for name in names[:count]]
-
-    def encoded_columns(self, X: Any) -> Any:
-        """Return the dense columns of encoded rows; None if they have none."""
-        return self._layout.rows(X).columns
 
     def _encoded_rows(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -348,8 +325,6 @@ class BlendedModel(Ranker):
             models=counts,
             goal=self.goal_,
             threshold=self.threshold_,
-            splits=self.splits_,
-            histograms=self._histograms,
             design=self._design_kind,
             hints=self.hints_,
         ).to_json()
@@ -376,13 +351,10 @@ class BlendedModel(Ranker):
         estimator._held_out, estimator._tested = [], {}
         estimator._duplicates = notes.repeats
         estimator.goal_, estimator.threshold_ = notes.goal, notes.threshold
-        estimator.splits_, estimator.hints_ = notes.splits, notes.hints
-        estimator._histograms = notes.histograms
+        estimator.hints_ = notes.hints
         estimator._design_kind = notes.design
-        encoded = state.header.get("encoded", estimator.n_features_in_)
+        encoded = state.header["encoded"]
         estimator._layout = layout = RowLayout.restored(encoded, own)
-        if any(not 0 <= one.feature < len(layout.levels) for one in notes.histograms):
-            raise ValueError("a histogram is of a column that the model does not have.")
         if "typical" in state.header:
             count = state.header["typical"]
             estimator._background = _background(count, own, layout.width)

@@ -76,7 +76,6 @@ class BoostedTrees(TableModel):
         "max_features": [Interval(Real, 0, 1, closed="right")],
         "random_state": ["random_state"],
     }
-    takes_columns = True  # not in files of version 0.1.0, where trees take features
     stored: ClassVar[dict[str, Spec]] = {"offset_": Spec("")}
 
     forest_: Forest
@@ -141,7 +140,7 @@ class BoostedTrees(TableModel):
 
     def score_table(self, rows: TableRows) -> Float:
         """Return the scores of rows of a table."""
-        return self.score_rows(rows.columns if self.takes_columns else rows.features)
+        return self.score_rows(rows.columns)
 
     def score_rows(self, X: Any) -> Float:
         """Return the scores of columns."""
@@ -163,9 +162,7 @@ class BoostedTrees(TableModel):
         """Return the estimator of a state; raise a ValueError if it is invalid."""
         estimator = super().from_state(state)
         own, width = below("own", state.arrays), estimator.n_features_in_
-        estimator.takes_columns = bool(own.keys() & {"levels", "kind"})
-        levels = own["levels"] if estimator.takes_columns else np.zeros(width)
-        estimator.levels_ = whole_numbers("levels", levels, 0, 1 << 31)
+        estimator.levels_ = whole_numbers("levels", own["levels"], 0, 1 << 31)
         if estimator.levels_.shape != (width,):
             raise ValueError(f"'levels' has not the shape ({width},).")
         estimator.encoding_ = None

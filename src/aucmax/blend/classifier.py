@@ -18,10 +18,9 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from aucmax.base.duplicate_rows import Repeats
 from aucmax.base.ranker import generator
 from aucmax.blend.blended_model import MAX_COLUMNS, BlendedModel
-from aucmax.blend.callbacks import CallbackSupportMixin, model_tasks, with_callbacks
-from aucmax.blend.column_histograms import column_histograms
 from aucmax.blend.combine import combine
 from aucmax.blend.crossfit import (
     Member,
@@ -41,12 +40,11 @@ from aucmax.blend.goal import reach
 from aucmax.blend.honest_estimate import HonestEstimate
 from aucmax.blend.honest_splits import Design, group_of_rows, time_of_rows, time_splits
 from aucmax.blend.importance import held_out_samples
-from aucmax.blend.leaks import warn_of_later_dates, warn_of_leaks
+from aucmax.blend.leaks import warn_of_leaks
 from aucmax.blend.reasons import typical_rows
 from aucmax.blend.row_layout import RowLayout
 from aucmax.blend.table_input import (
     class_weighted,
-    column_name,
     encode_table,
     first_columns,
     label_task,
@@ -66,11 +64,10 @@ if TYPE_CHECKING:  # imports pyarrow
 _FOLDS, _FEW_FOLDS = 5, 3  # of few and of many rows
 _MAX_ROUNDS = 10  # repetitions of the folds, if the time budget allows it …
 _ROWS_TIMES_ROUNDS = 20_000  # … and there are few rows, to keep model files small
-_TRAINING_SHARE = 0.9  # of the time budget, for fitting members
 _MIN_CLASS_ROWS = 3  # the default members split the training rows of a fold once more
 
 
-class AUCClassifier(CallbackSupportMixin, BlendedModel):
+class AUCClassifier(BlendedModel):
     """Classifier for tables that maximises AUC, with no parameters to tune.
 
     It blends boosted trees with a linear or kernel ranker, and reports its AUC with a
@@ -119,9 +116,9 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         With ``time``: days (or units of the column) between training and test rows, as
         long as labels take to be known.
     time_budget : float, default=None
-        Time limit for ``fit`` in seconds, kept within about 20 %. Slow members are
-        trained on a sample of the rows (see ``leaderboard_``) or left out. Remaining
-        time is used to repeat the folds.
+        Seconds from the start of ``fit`` after which no further member is started, and
+        boosted trees stop growing; a member that has been started is finished.
+        Remaining time is used to repeat the folds.
     categorical : sequence of str or int, default=None
         Columns of a data frame, by name or position, to treat as categorical. By
         default, the kind of a column is detected from its type and values, see
@@ -140,8 +137,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
     random_state : int, RandomState instance or None, default=None
         Random seed of the folds and the members.
     verbose : bool, default=False
-        Whether to print a line for each fitted model. With scikit-learn 1.9 or later,
-        ``set_callbacks(ProgressBar())`` shows a bar instead.
+        Whether to print a line for each fitted model.
 
     Attributes
     ----------
@@ -154,9 +150,6 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         None if the goal promises nothing, or if the rows are too few (with a warning).
         It is chosen on ``out_of_fold_``. Row weights, copies of rows and groups count:
         with ``group`` or ``groups``, the promise is about rows of new groups.
-    splits_ : SplitComparison or None
-        With ``time`` or ``group``: AUC of one boosted member by random folds, and by
-        the honest splits.
     hints_ : list of Hint
         Columns of a data frame that look like time or groups, if neither was given;
         ``explain`` shows them. Splits do not change by themselves.
@@ -285,7 +278,6 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -320,16 +312,11 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
             if name is not None
         }
         design = self._design(columns, groups)
-        with model_tasks(self, X, y) as tell:
-            self._fit_or_restore(X, y, sample_weight, design, progress=tell)
-        if self.time is not None:
-            used = () if self.encoder_ is None else self.encoder_.schema.needed()
-            name = str(column_name(X, self.time))
-            warn_of_later_dates(first_columns(X), name, used)
-        elif not design.kind and self.encoder_ is not None:
+        self._fit_or_restore(X, y, sample_weight, design)
+        if not design.kind and self.encoder_ is not None:
             positive = np.asarray(y) == self.classes_[1]
             found = first_columns(X)
-            self.hints_ = find_structure(found, positive, self.used_identifiers())
+            self.hints_ = find_structure(found, positive)
         return self
 
     def _design(self, columns: Mapping[Any, Any], groups: Any) -> Design:
@@ -399,8 +386,8 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         X = X if present.all() else X[present]
         weighted = sample_weight is not None or self.class_weight is not None
         positive = signed[present] > 0.0
-        self._layout, table = self._layout.fit(X, positive, seed, not design.kind)
-        equal = self._layout.repeats(X, positive)
+        self._layout, table = self._layout.fit(X, positive, seed)
+        equal = Repeats.among(X, positive)
         rows = TrainingRows(table, signed[present], weighted)
         n_rounds, budget, cv = 1, self.time_budget, self.cv
         if design.time is not None:
@@ -417,7 +404,7 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         ]
         self._duplicates = count_duplicates(equal, rounds[0])
         if budget is not None:
-            budget = _TRAINING_SHARE * budget - (monotonic() - begun)
+            budget -= monotonic() - begun
 
         def report(name: str, done: int, total: int) -> None:
             if progress is not None:
@@ -433,7 +420,6 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         honest = HonestEstimate(design.chosen(present), rows, rounds[0])
         self.auc_ = honest.interval(result.scores, result.auc)
         self._design_kind = honest.kind
-        self.splits_ = honest.compare(members, fitted, seed, n_jobs)
         warn_of_leaks(table, self._column_names(), rows.signed > 0.0)
         self.members_ = {member.name: member.models for member in result.members}
         self._blend, self._odds = result.blend, result.calibration
@@ -448,13 +434,11 @@ class AUCClassifier(CallbackSupportMixin, BlendedModel):
         )
         self.n_iter_ = max(map(len, self.members_.values()))
         self._importances, self._held_out, self._tested = [], [], {}
-        self._histograms = []
         columns = self._features_of_column()
         self._background = typical_rows(X, columns, seed)
         if len(columns) <= MAX_COLUMNS:
             self._held_out = held_out_samples(rounds[0], X, rows.signed > 0.0, seed)
             self._tested = {member.name: member.tested for member in result.members}
-            self._histograms = column_histograms(table, self._column_names())
         return self
 
     def save(self, path: str | Path) -> None:

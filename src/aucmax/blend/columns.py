@@ -33,7 +33,7 @@ _MOST_DENSE = 500  # features; with more, rows are sparse
 class FeatureView(NamedTuple):
     """How columns become features."""
 
-    median: Float  # (columns,) of numbers; (0,) in files of version 0.1.0
+    median: Float  # (columns,) of numbers
     flagged: Ints  # columns of numbers with a feature for missing values
     levels: Ints  # (columns,) codes of a category; 0 for numbers
     onehot: Ints  # categories with a feature, counted over all codes and "missing"
@@ -76,13 +76,13 @@ class FeatureView(NamedTuple):
         """Return the view of stored arrays; raise a ValueError if invalid."""
         median = np.asarray(arrays["median"], np.float64)
         flagged = whole_numbers("columns", arrays["flagged"], 0, width - 1)
-        if median.shape not in ((0,), (width,)) or flagged.ndim != 1:
+        if median.shape != (width,) or flagged.ndim != 1:
             raise ValueError(
                 f"'median' has shape {median.shape} and 'flagged' {flagged.shape}; "
                 f"expected one median for each of {width} columns."
             )
-        if not np.isfinite(median).all() or (len(flagged) and not len(median)):
-            raise ValueError("'median' is missing or not finite.")
+        if not np.isfinite(median).all():
+            raise ValueError("'median' is not finite.")
         levels = whole_numbers("levels", arrays["levels"], 0, 1 << 31)
         if levels.shape != (width,):
             raise ValueError(f"'levels' has shape {levels.shape}, expected ({width},).")
@@ -134,7 +134,7 @@ class FeatureView(NamedTuple):
         is_number = self.levels == 0
         numbers = X if is_number.all() else X[:, is_number]
         missing = np.isnan(numbers)
-        if len(self.median) and missing.any():
+        if missing.any():
             median = self.median.astype(X.dtype)[is_number]
             numbers = np.where(missing, median, numbers)
         if len(self.flagged):

@@ -28,17 +28,13 @@ from aucmax.base.ranker import Ranker
 from aucmax.blend.boosting import Boosting
 from aucmax.blend.columns import TableRows
 from aucmax.blend.table_model import TableModel
-from aucmax.blend.trees import clipped_log_odds
 from aucmax.core.rows import Float, Index
 
 Progress = Callable[[str, int, int], None]  # member, models fitted, models in total
 
-_PROBE_ROWS = (250, 1000, 2500)  # fits that measure a member's cost; the first warms up
-_PROBE_SHARE = 0.25  # of the time budget, for these fits
-_MIN_ROWS = 300  # a member that can afford fewer rows is left out
 _BLOCK = 1 << 16  # rows that are scored at a time
-_PLANNED_SHARE = 0.8  # of the remaining time: cost estimates are rough
 _BOOSTED_SHARE = 0.6  # of the time budget, for each member of boosted trees at most
+_NEAR = 1e-3  # probabilities of members are clipped to [_NEAR, 1 - _NEAR]
 
 
 class Member(NamedTuple):
@@ -55,17 +51,6 @@ class TrainingRows(NamedTuple):
     X: TableRows
     signed: Float  # row weights, negative for the negative class
     weighted: bool  # False if all weights are one
-
-
-class Cost(NamedTuple):
-    """Training time of a member in seconds, as a linear function of the rows."""
-
-    fixed: float
-    per_row: float
-
-    def seconds(self, n: int) -> float:
-        """Return the training time for ``n`` rows."""
-        return self.fixed + self.per_row * n
 
 
 class Fold(NamedTuple):
@@ -193,12 +178,11 @@ def crossfit(
 ) -> list[FittedMember]:
     """Fit the members to all folds of the first round.
 
-    With a time budget in seconds, slow members are trained on a sample of the rows, or
-    left out if the sample would be too small. Further rounds follow while time remains.
+    With a time budget in seconds, no member is started after it, except the first one,
+    and boosted trees stop growing. Further rounds follow if they would end in time.
     """
     boosted = [member for member in members if _is_boosting(member)]
     others = [member for member in members if not _is_boosting(member)]
-    sizes = [member.most_rows for member in others]
     rows.X.make_features()
     end = np.inf if budget is None else monotonic() + budget
     fitted: dict[str, FittedMember] = {}
@@ -209,18 +193,16 @@ def crossfit(
         if budget is None and n_jobs > 1:
             with ThreadPoolExecutor(1) as pool:  # beside the other members
                 trees = pool.submit(boost)
-                found = _fit_round(others, rows, folds, sizes, seed, end, count)
+                found = _fit_others(others, rows, folds, seed, end, count)
                 found = trees.result() + found
         else:
-            found = boost()
-            if budget is not None and folds is rounds[0]:
-                sizes = _sizes(others, rows, folds, end, bool(boosted))
-            found += _fit_round(others, rows, folds, sizes, seed, end, count)
+            found = boost() + _fit_others(others, rows, folds, seed, end, count)
         for new in found:
             known = fitted.get(new.name)
             fitted[new.name] = new if known is None else _merge_rounds(known, new)
         seed += len(folds)
-        if monotonic() + (monotonic() - start) / _PLANNED_SHARE > end:
+        now = monotonic()
+        if now + (now - start) > end:  # when another round would end
             break
     return list(fitted.values())
 
@@ -239,10 +221,13 @@ def _boost(
     count: _Count,
 ) -> list[FittedMember]:
     """Grow boosted trees in all folds, each member for a share of the time at most."""
-    found, view = [], rows.X.view
+    found: list[FittedMember] = []
+    view = rows.X.view
     for member in members:
         assert view is not None
         start = monotonic()
+        if start > end and found:
+            break
         models, scores = member.estimator.fit_folds(
             rows.X.columns,
             view.levels,
@@ -263,57 +248,28 @@ def _boost(
     return found
 
 
-def _sizes(
+def _fit_others(
     members: Sequence[Member],
     rows: TrainingRows,
     folds: Sequence[Fold],
-    end: float,
-    optional: bool,
-) -> list[int]:
-    """Return the rows that each member can be trained on before ``end``.
-
-    If all members are ``optional``, none gets any rows when there is no time left.
-    """
-    begun, costs = monotonic(), list[Cost | None]()
-    for member in members:
-        late = monotonic() > begun + _PROBE_SHARE * (end - begun)
-        missed = late and (optional or bool(costs))
-        costs.append(None if missed else _measure_cost(member, rows, folds))
-    largest = max(len(fold.train) for fold in folds)
-    seconds = _PLANNED_SHARE * (end - monotonic())
-    if optional and seconds <= 0.0:
-        return [0] * len(members)
-    found = affordable_rows(costs, largest, seconds)
-    limits = [member.most_rows for member in members]
-    return [min(size, limit) for size, limit in zip(found, limits, strict=True)]
-
-
-def _fit_round(
-    members: Sequence[Member],
-    rows: TrainingRows,
-    folds: Sequence[Fold],
-    sizes: Sequence[int],
     seed: int,
     end: float,
     count: _Count,
 ) -> list[FittedMember]:
-    """Return the members that were fitted to all folds in time.
+    """Return the members fitted to all folds; none is started after the time ``end``.
 
     If no model has been fitted before, the first member is fitted at any rate.
     """
-    jobs = [(j, k) for j, size in enumerate(sizes) if size for k in range(len(folds))]
-    models: list[list[_FoldModel]] = [[] for _ in members]
-    optional = count.done > 0
-    for j, k in jobs:
-        if monotonic() > end and (optional or j != jobs[0][0]):
+    found = []
+    for member in members:
+        if monotonic() > end and count.done:
             break
-        models[j].append(_fit(members[j], rows, folds[k], sizes[j], seed + k))
-        count.add(members[j].name, 1)
-    return [
-        _assemble(member.name, len(rows.signed), folds, fitted)
-        for member, fitted in zip(members, models, strict=True)
-        if len(fitted) == len(folds)
-    ]
+        models = []
+        for k, fold in enumerate(folds):
+            models.append(_fit(member, rows, fold, seed + k))
+            count.add(member.name, 1)
+        found.append(_assemble(member.name, len(rows.signed), folds, models))
+    return found
 
 
 def _merge_rounds(first: FittedMember, second: FittedMember) -> FittedMember:
@@ -326,15 +282,13 @@ def _merge_rounds(first: FittedMember, second: FittedMember) -> FittedMember:
     )
 
 
-def _fit(
-    member: Member, rows: TrainingRows, fold: Fold, size: int, seed: int
-) -> _FoldModel:
-    """Fit a member to at most ``size`` training rows of a fold."""
+def _fit(member: Member, rows: TrainingRows, fold: Fold, seed: int) -> _FoldModel:
+    """Fit a member to the training rows of a fold, or to a sample of them."""
     start = monotonic()
     train = fold.train
-    if len(train) > size:
+    if len(train) > member.most_rows:
         rng = np.random.RandomState(seed)
-        train = train[drawn(rows.signed[train], size, rng)]
+        train = train[drawn(rows.signed[train], member.most_rows, rng)]
     estimator = seeded(member.estimator, seed)
     signed, weight = rows.signed[train], {}
     if rows.weighted:
@@ -403,39 +357,7 @@ def _score(model: Any, X: Any) -> Float:
         return np.asarray(model.score_rows(X))
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), np.float64)
-    return clipped_log_odds(model.predict_proba(X)[:, 1])
-
-
-def _measure_cost(member: Member, rows: TrainingRows, folds: Sequence[Fold]) -> Cost:
-    """Estimate the training time for all folds from fits to few rows."""
-    train, test, _ = folds[0]
-    _, small, large = (
-        _fit(member, rows, Fold(train, test[:size], False), size, 0)
-        for size in _PROBE_ROWS
+    p = np.clip(
+        np.asarray(model.predict_proba(X)[:, 1], np.float64), _NEAR, 1.0 - _NEAR
     )
-    per_row = max(large.seconds - small.seconds, 0.0) / max(large.rows - small.rows, 1)
-    fixed = max(small.seconds - per_row * small.rows, 0.0)
-    return Cost(len(folds) * fixed, len(folds) * per_row)
-
-
-def affordable_rows(costs: Sequence[Cost | None], n: int, seconds: float) -> list[int]:
-    """Return how many of ``n`` rows each member can be trained on; 0 leaves it out.
-
-    Members share the time equally; time that cheap members do not use goes to the
-    others. The cheapest member always gets some rows.
-    """
-    sizes = [0] * len(costs)
-    known = [
-        (cost.seconds(n), j, cost) for j, cost in enumerate(costs) if cost is not None
-    ]
-    for place, (full, j, cost) in enumerate(sorted(known)):
-        share = max(seconds, 0.0) / (len(known) - place)
-        size = n
-        if full > share:
-            size = int((share - cost.fixed) / cost.per_row) if cost.per_row else 0
-        if place == 0:
-            size = max(size, min(n, _MIN_ROWS))
-        if size >= min(_MIN_ROWS, n):
-            sizes[j] = size
-            seconds -= cost.seconds(size)
-    return sizes
+    return np.asarray(np.log(p / (1.0 - p)))

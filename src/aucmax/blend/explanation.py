@@ -6,7 +6,6 @@ from typing import Any
 
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
-from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.decimals import decimals, with_interval
 from aucmax.metrics.delong import AUCInterval
@@ -42,7 +41,6 @@ def describe(
     leaderboard: list[BlendLeaderboardEntry],
     importances: list[Importance],
     duplicates: DuplicateCounts,
-    splits: SplitComparison | None,
     hints: Sequence[Hint],
     design: str,
 ) -> str:
@@ -69,11 +67,6 @@ def describe(
         f"Members and their weights: {members}. The best single member is "
         f"{best.member}, with an AUC of {best_auc}.",
     ]
-    if splits is not None:
-        lines.append(
-            f"A random split would have said {splits.random:.3f} for {splits.member} "
-            f"alone; by later rows or other groups it is {splits.honest:.3f}."
-        )
     significant = [column for column in importances if column.low > 0.0]
     if significant:
         named = ", ".join(

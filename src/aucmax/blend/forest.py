@@ -73,14 +73,6 @@ class Forest(NamedTuple):
         )
 
     @classmethod
-    def of_ensemble(cls, model: Any, centre: Float, scale: Float) -> "Forest":
-        """Return the trees of scikit-learn's ``ExtraTreesClassifier``.
-
-        It was fitted to ``(X - centre) / scale``. Values are shares of positives.
-        """
-        return cls.of(_cart(tree.tree_, centre, scale) for tree in model.estimators_)
-
-    @classmethod
     def of_lightgbm(cls, booster: Any, n_trees: int, middle: Float) -> "Forest":
         """Return the first trees of LightGBM's ``Booster``.
 
@@ -112,10 +104,6 @@ class Forest(NamedTuple):
         inside = (right > np.arange(n) + 1) & (right < end)
         if not ((feature == LEAF) | inside).all():
             raise ValueError("a node of the trees has an invalid right child.")
-        if not arrays.keys() & {"kind", "sets", "bounds"}:
-            # Trees of version 0.1.0 have no categories, and no missing values.
-            none = {"kind": np.zeros(n), "sets": np.zeros(0), "bounds": np.zeros(1)}
-            arrays = {**arrays, **none}
         kind = whole_numbers("kinds", arrays["kind"], 0, CATEGORICAL)
         words = whole_numbers("sets", arrays["sets"], -(2**31), 2**31 - 1)
         sets = words.astype(np.int32).view(np.uint32)
@@ -140,12 +128,9 @@ class Forest(NamedTuple):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to store, in the smallest exact types."""
         index = np.int16 if self.feature.max(initial=0) < 1 << 15 else np.int32
-        with np.errstate(over="ignore"):
-            rounded = self.number.astype(np.float32)
-        exact = np.array_equal(rounded, self.number)
         return {
             "feature": self.feature.astype(index),
-            "number": rounded if exact else self.number,
+            "number": self.number,
             "right": self.right,
             "roots": self.roots,
             "kind": self.kind.astype(np.int16),
@@ -203,34 +188,6 @@ def _contains(nodes: Forest, which: int, x: float) -> bool:
     code = int(x)
     word = nodes.sets[first + code // _WORD]
     return (word >> np.uint32(code % _WORD)) & np.uint32(1) != 0
-
-
-def _cart(tree: Any, centre: Float, scale: Float) -> Nodes:
-    """Return the nodes of a tree of an ensemble, in the units of the data."""
-    leaf = tree.children_left == -1
-    _check_order(leaf, tree.children_left)
-    number = tree.value[:, 0, 1] / tree.value[:, 0].sum(axis=1)
-    feature = tree.feature[~leaf]
-    # Trees compare float32 values, so rounding a threshold down changes no result.
-    threshold = tree.threshold[~leaf]
-    lower = threshold.astype(np.float32)
-    lower[lower > threshold] = np.nextafter(lower[lower > threshold], -np.inf)
-    number[leaf] = number[leaf].astype(np.float32)
-    number[~leaf] = lower * scale[feature] + centre[feature]
-    feature, kind = np.where(leaf, LEAF, tree.feature), np.zeros(len(leaf))
-    return Nodes(feature, number, tree.children_right, kind, [])
-
-
-def _check_order(leaf: NDArray[Any], left: NDArray[Any]) -> None:
-    """Raise an error unless each left child directly follows its parent."""
-    if not (leaf | (left == np.arange(len(leaf)) + 1)).all():
-        import sklearn
-
-        raise RuntimeError(
-            f"scikit-learn {sklearn.__version__} stores the nodes of trees in an order "
-            "that this version of aucmax does not support. Install an older "
-            "scikit-learn or a newer aucmax."
-        )
 
 
 _DEFAULT_LEFT, _MISSING_TYPE, _NAN = 2, 12, 8  # bits of LightGBM's decision types

@@ -1,4 +1,4 @@
-"""AUC of models for data with time and groups, beside that of random folds."""
+"""AUC of models for data with time and groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,23 +6,14 @@ from math import inf
 
 import numpy as np
 
-from aucmax.blend.boosting import Boosting
-from aucmax.blend.crossfit import (
-    FittedMember,
-    Fold,
-    Member,
-    TrainingRows,
-    crossfit,
-    split_rows,
-)
-from aucmax.blend.honest_splits import Design, SplitComparison, few_blocks
+from aucmax.blend.crossfit import Fold, TrainingRows
+from aucmax.blend.honest_splits import Design, few_blocks
 from aucmax.core.rows import Float
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics.delong import AUCInterval, around, auc_interval
 from aucmax.metrics.random_effects import BlockAUC, prediction_interval
 
-_FOLDS = 5  # of the random split
 _RECENT = 2  # test blocks in time whose mean AUC is the estimate
 
 
@@ -95,28 +86,6 @@ class HonestEstimate:
         se = found.se * clusters / rows
         return around(found.value, se, max(m, 1.0), max(n, 1.0), 0.95)
 
-    def compare(
-        self,
-        members: Sequence[Member],
-        fitted: Sequence[FittedMember],
-        seed: int,
-        n_jobs: int,
-    ) -> SplitComparison | None:
-        """Return the AUC of one boosted model by random folds and by these.
-
-        None for plain tables, and for members without boosted trees.
-        """
-        trees = [member for member in members if isinstance(member.estimator, Boosting)]
-        if not self.design.kind or not trees:
-            return None
-        random = split_rows(_FOLDS, self.rows.signed, None, seed)
-        (other,) = crossfit(trees[:1], self.rows, [random], seed, n_jobs=n_jobs)
-        mine = next(one for one in fitted if one.name == other.name)
-        recent = 0 if self.design.time is None else -_RECENT
-        honest = _blocks(self.rows, mine.scores, self.folds)[recent:]
-        by_chance = _blocks(self.rows, other.scores, random)
-        return SplitComparison(other.name, _mean(by_chance), _mean(honest))
-
 
 def _blocks(rows: TrainingRows, scores: Float, folds: Sequence[Fold]) -> list[BlockAUC]:
     """Return the AUC of each fold with test rows."""
@@ -131,7 +100,3 @@ def _blocks(rows: TrainingRows, scores: Float, folds: Sequence[Fold]) -> list[Bl
         fewest = min(np.count_nonzero(positive), np.count_nonzero(~positive))
         found.append(BlockAUC(value, se, float(fewest)))
     return found
-
-
-def _mean(blocks: Sequence[BlockAUC]) -> float:
-    return float(np.mean([block.value for block in blocks]))

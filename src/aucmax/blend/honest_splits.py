@@ -17,14 +17,6 @@ _TESTED = (5, 1)  # and in it; fewer if the rows are too few for any block
 _ENOUGH = 3  # test blocks; fewer give a wide interval
 
 
-class SplitComparison(NamedTuple):
-    """AUC of one boosted model by random folds, and by the honest splits."""
-
-    member: str
-    random: float
-    honest: float
-
-
 class Design(NamedTuple):
     """Time and group of each row, if they are known."""
 

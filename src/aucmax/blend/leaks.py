@@ -1,6 +1,6 @@
 """Columns that tell the label: a warning before anyone trusts the AUC."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,9 @@ from aucmax.blend.columns import TableRows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
 from aucmax.metrics.inputs import area, classes
-from aucmax.tables.periods import moments
 
 _LEAK = 0.99  # AUC of a single column
 _FEW = 20  # rows of a class, or with a value, that are too few to tell
-_LATER = 0.01  # share of the rows with a date after the time of the row
 _LOG_CHANCE = -15.0  # log of the probability that values are in one class by chance
 
 
@@ -120,25 +118,3 @@ def warn_of_leaks(
     """Warn of columns that may be known only after the outcome."""
     for leak in table_leaks(rows, names, positive):
         warn_user(str(leak), DataWarning)
-
-
-def warn_of_later_dates(
-    columns: Mapping[str, NDArray[Any]], time: str, features: Collection[str]
-) -> None:
-    """Warn of ``features`` with dates at least a day after the column ``time``."""
-    now = moments(columns[time]) if time in columns else None
-    if now is None:
-        return
-    for name, values in columns.items():
-        used = name != time and name in features
-        dates = moments(values) if used else None
-        if dates is None:
-            continue
-        later = float(np.mean(dates - now >= np.timedelta64(1, "D")))
-        if later > _LATER:
-            warn_user(
-                f"Column {name!r} has dates after {time!r} in {later:.1%} of the rows. "
-                "If it is known only after the outcome, leave it out: "
-                f"drop={name}.",
-                DataWarning,
-            )

@@ -4,10 +4,8 @@ from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from aucmax.base.ranker import Ranker
-from aucmax.blend.column_histograms import ColumnHistogram
 from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
-from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
@@ -30,8 +28,6 @@ class Notes(NamedTuple):
     models: list[tuple[str, int]]
     goal: Interval
     threshold: Threshold | None
-    splits: SplitComparison | None
-    histograms: list[ColumnHistogram]
     design: str  # "time", "group" or ""
     hints: list[Hint]
 
@@ -45,8 +41,6 @@ class Notes(NamedTuple):
             "models": [list(member) for member in self.models],
             "goal": list(self.goal),
             "threshold": None if self.threshold is None else _told(self.threshold),
-            "splits": None if self.splits is None else list(self.splits),
-            "histograms": [list(column) for column in self.histograms],
             "design": self.design,
             "hints": [list(hint) for hint in self.hints],
         }
@@ -54,21 +48,17 @@ class Notes(NamedTuple):
     @classmethod
     def from_json(cls, notes: dict[str, Any]) -> "Notes":
         """Return the notes of a model file; raise a ValueError if invalid."""
-        repeated, split = map(_number, notes.get("repeats", (0, 0)))
+        repeated, split = map(_number, notes["repeats"])
         return cls(
             AUCInterval(*map(_number, notes["auc"])),
             [BlendLeaderboardEntry._make(_line(line)) for line in notes["leaderboard"]],
             [Importance._make(_line(line)) for line in notes["importances"]],
             DuplicateCounts(int(repeated), int(split)),
             [(_text(name), int(_number(count))) for name, count in notes["models"]],
-            Interval(*map(_number, notes.get("goal", notes["auc"][:3]))),
-            _threshold(notes.get("threshold")),
-            SplitComparison._make(_line(notes["splits"]))
-            if notes.get("splits")
-            else None,
-            [_histogram(line) for line in notes.get("histograms", ())],
-            _design(notes.get("design", "")),
-            [Hint(*map(_text, hint)) for hint in notes.get("hints", ())],
+            Interval(*map(_number, notes["goal"])),
+            _threshold(notes["threshold"]),
+            _design(notes["design"]),
+            [Hint(*map(_text, hint)) for hint in notes["hints"]],
         )
 
 
@@ -85,20 +75,6 @@ def _design(told: Any) -> str:
     if told not in ("", "time", "group"):
         raise ValueError(f"found {told!r}, expected a design: time or group.")
     return str(told)
-
-
-def _histogram(told: Any) -> ColumnHistogram:
-    name, feature, categories, edges, counts = told
-    if not isinstance(edges, list) or not isinstance(counts, list):
-        raise ValueError(f"the histogram of {name!r} is not a list of bins.")
-    if len(counts) != len(edges) + 2 or len(counts) > 255:
-        raise ValueError(
-            f"the histogram of {name!r} has {len(edges)} edges, {len(counts)} counts."
-        )
-    bounds, rows = [*map(_number, edges)], [int(_number(count)) for count in counts]
-    return ColumnHistogram(
-        _text(name), int(_number(feature)), categories is True, bounds, rows
-    )
 
 
 def _threshold(told: Any) -> Threshold | None:

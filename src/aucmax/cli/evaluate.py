@@ -13,16 +13,10 @@ from aucmax.cli.terminal import ReadingBar, Screen, plural, table
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.decimals import decimals, exact, with_interval
 from aucmax.metrics.roc_steps import check_level, check_share
-from aucmax.report.monitoring import Monitoring
+from aucmax.report.monitoring import Period, by_period
 from aucmax.storage.atomic import check_writable, refuse_overwriting
 from aucmax.workflows.evaluate import Evaluation, ScoredRows, collect, evaluate
 from aucmax.workflows.kept_promise import GoalReport, goal_report
-from aucmax.workflows.monitor import (
-    column_shifts,
-    monitored,
-    to_json,
-    unlabelled_rows,
-)
 from aucmax.workflows.score import Model
 
 _MAX_GROUPS = 30  # in a table; JSON contains all
@@ -59,33 +53,34 @@ def run(
         extra=tuple({by, time} - {None}),
         weight=weight,
         changes=changes,
-        keep_unlabelled=report is not None,
     )
     if report is not None:
         refuse_overwriting(report, [*source.files, model])
     bad = BadLines(policy)
     with ReadingBar(source.files) as watch:
-        monitor = report is not None
-        rows = collect(ranker, source, bad, watch, by, time, positive, monitor)
+        rows = collect(ranker, source, bad, watch, by, time, positive)
+    if report is not None and rows.weight is not None:
+        raise ValueError("--report does not support row weights: add --weight none.")
     found = evaluate(rows, at=lengths, **measures)
     level = measures["level"]
     goal = goal_report(ranker.estimator, rows.scores, rows.positive, level, rows.weight)
-    calibrated = hasattr(ranker.estimator, "predict_proba")
-    change = monitored(rows, calibrated, level) if report is not None else None
+    periods = []
+    if rows.time is not None:
+        periods = by_period(rows.positive, rows.scores, rows.time.text(), level)
     screen = Screen(quiet=as_json)
     if as_json:
         facts: dict[str, Any] = {"model": str(model), "data": source.files}
         facts |= found.to_json() | {"by": by, "bad_lines": bad.count}
         facts["goal"] = None if goal is None else goal.to_json()
-        facts["monitoring"] = None if change is None else to_json(change)
+        facts["periods"] = [_period(one) for one in periods]
         facts["seconds"] = round(perf_counter() - start, 3)
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _show(found, bad.count, by, screen)
         if goal is not None:
             _show_goal(goal, level, screen)
-        if change is not None:
-            _show_change(change, level, screen)
+        if periods:
+            _show_periods(periods, level, screen)
     if remark := bad.remark():
         screen.warn(remark)
     if report is not None:
@@ -162,46 +157,24 @@ def _show_goal(report: GoalReport, level: float, screen: Screen) -> None:
         )
 
 
-def _show_change(found: Monitoring, level: float, screen: Screen) -> None:
-    """Print the change over time, shifted columns and rows without a label."""
-    if found.periods:
-        heads = "AUC", f"{_percent(level)} CI", "rows", "positive", "PSI of scores"
-        grid = table("period", *heads)
-        for one in found.periods:
-            area, limits = "–", "one class only" if one.rows else "no labels"
-            if isfinite(one.auc.value):
-                area, low, high = with_interval(*one.auc[:3])
-                limits = f"{low}–{high}"
-            counts = f"{one.rows:,}", f"{one.positives:,}"
-            grid.add_row(one.name, area, limits, *counts, f"{one.stability:.3f}")
-        screen.show(grid)
-    if waiting := [one for one in found.periods if one.unlabelled]:
-        grid = table("period", "rows without label", "expected AUC")
-        for one in waiting:
-            expected = "–"
-            if one.expected is not None:
-                value, low, high = with_interval(*one.expected)
-                expected = f"{value} ({low} to {high})"
-            grid.add_row(one.name, f"{one.unlabelled:,}", expected)
-        screen.show(grid)
-    if found.columns:
-        timed = ["last period"] if found.periods else []
-        grid = table("column", "PSI against training", *timed)
-        for column in found.columns:
-            last = f"{column.last:.3f}" if isfinite(column.last) else "–"
-            cells = [f"{column.stability:.3f}", last][: 1 + len(timed)]
-            grid.add_row(column.column, *cells)
-        screen.show(grid)
-    if found.unlabelled:
-        text = f"{plural(found.unlabelled, 'row')} without a label"
-        if found.expected is not None:
-            value, low, high = with_interval(*found.expected)
-            text += f": expected AUC {value} ({low} to {high})"
-        screen.print(text)
-    if found.doubt:
-        screen.warn(f"Note: {found.doubt}.")
-    if found.advice:
-        screen.print(found.advice, style="bold")
+def _period(one: Period) -> dict[str, Any]:
+    """Return a period for JSON."""
+    known = isfinite(one.auc.value)
+    return one._asdict() | {"auc": list(one.auc[:3]) if known else None}
+
+
+def _show_periods(found: Sequence[Period], level: float, screen: Screen) -> None:
+    """Print the AUC and the stability of the scores by period."""
+    heads = "AUC", f"{_percent(level)} CI", "rows", "positive", "PSI of scores"
+    grid = table("period", *heads)
+    for one in found:
+        area, limits = "–", "one class only"
+        if isfinite(one.auc.value):
+            area, low, high = with_interval(*one.auc[:3])
+            limits = f"{low}–{high}"
+        counts = f"{one.rows:,}", f"{one.positives:,}"
+        grid.add_row(one.name, area, limits, *counts, f"{one.stability:.3f}")
+    screen.show(grid)
 
 
 def _groups(found: Evaluation, by: str, interval: str) -> Table:
@@ -255,8 +228,6 @@ def _report(
         probability=expit(rows.scores) if calibrated else None,
         group=None if rows.group is None else rows.group.text(),
         time=None if rows.time is None else rows.time.text(),
-        unlabelled=unlabelled_rows(rows, calibrated),
-        shifts=column_shifts(rows),
         goal="auc" if goal is None else goal.goal,
         threshold=None if goal is None else goal.threshold,
         importances=[

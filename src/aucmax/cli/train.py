@@ -169,15 +169,6 @@ def _summary(result: Result, area: Any, seconds: float) -> Iterator[str]:
 def notes(result: Result) -> Iterator[str]:
     """Yield notes about suspicious data and results."""
     progress, task = result.progress, Task.from_json(result.recipe["task"])
-    budget = getattr(result.estimator, "time_budget", None)
-    rows = [line.rows for line in getattr(result.estimator, "leaderboard_", ())]
-    if budget and min(rows) < 0.75 * progress.rows:
-        yield (
-            f"Note: within time_budget={budget:g} seconds, members of the blend were "
-            f"trained on {min(rows):,} to {max(rows):,} of {progress.rows:,} rows. For "
-            "more time: --algorithm AUCClassifier --param time_budget=600. For one "
-            "linear model of all rows: --algorithm fast."
-        )
     area = getattr(result.estimator, "auc_", None)
     if area is not None and area.value > _SUSPICIOUS_AUC:
         yield (

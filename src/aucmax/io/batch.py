@@ -90,14 +90,6 @@ class Batch(NamedTuple):
             extra={name: values[chosen] for name, values in self.extra.items()},
         )
 
-    def without_label(self) -> Positive:
-        """Return which rows have no label; a source leaves them out by default."""
-        if self.labels is None:
-            return np.zeros(len(self.line_numbers), bool)
-        if self.labels.dtype.kind == "f":
-            return np.isnan(self.labels)
-        return np.asarray(self.labels == "", bool)
-
     def labelled(self, task: Task) -> "Batch":
         """Return the rows with labels True (positive) and False, without their text.
 

@@ -51,8 +51,6 @@ class CsvSource(TableSource):
         Type of the features.
     recipe : dict, default=None
         Result of ``recipe()`` of another source, to build the same features.
-    keep_unlabelled : bool, default=False
-        Whether batches have rows without a label; see ``Batch.without_label``.
     labelled : bool, default=True
         Whether to read labels and weights.
     **overrides

@@ -90,7 +90,6 @@ def reopen(
     extra: Sequence[str] = (),
     n_features: int | None = None,
     labelled: bool = True,
-    keep_unlabelled: bool = False,
     weight: str | None = None,
     prompt: bool = False,
     changes: Mapping[str, Any] | None = None,
@@ -98,8 +97,7 @@ def reopen(
     """Return a reader that builds the features of a model.
 
     Tables may have another format than the training data. With ``labelled=False``,
-    labels are not read; with ``keep_unlabelled=True``, batches of tables have rows
-    without a label, see ``Batch.without_label``. Weights are in the column ``weight``,
+    labels are not read. Weights are in the column ``weight``,
     by default that of the recipe; ``"none"`` for no weights. ``prompt`` is as in
     :class:`Text`. ``changes`` are reader options for these data; see ``_CHANGES``.
     """
@@ -131,7 +129,7 @@ def reopen(
         if weight == "none":
             recipe, weight = recipe | {"weight": None}, None
         options |= {"recipe": recipe, "extra": extra, "labelled": labelled}
-        options |= {"weight": weight, "keep_unlabelled": keep_unlabelled}
+        options |= {"weight": weight}
     source: Source = reader(paths if known == "parquet" else text, **options)
     return source
 

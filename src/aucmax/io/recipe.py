@@ -58,7 +58,7 @@ def _check_judged(recipe: dict[str, Any]) -> None:
 def _fits_fields(content: Any, kind: type) -> bool:
     """Return whether a dictionary has the fields of a class, with their types."""
     kinds = get_type_hints(kind)
-    newer = {"low", "high", "kept", "tested"}  # not in old files
+    newer = {"low", "high", "kept"}  # not in old files
     return (
         isinstance(content, dict)
         and kinds.keys() - newer <= content.keys() <= kinds.keys()

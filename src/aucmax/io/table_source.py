@@ -46,7 +46,6 @@ class TableSource:
         extra: Sequence[str] = (),
         recipe: Mapping[str, Any] | None = None,
         labelled: bool = True,
-        keep_unlabelled: bool = False,
         **overrides: Any,
     ) -> None:
         self.files, self.size = list(files), size
@@ -57,7 +56,6 @@ class TableSource:
         self._overrides = Overrides(**overrides)
         self._keep_text, self._extra = keep_text, list(extra)
         self._recipe, self._labelled = recipe, labelled
-        self._keep_unlabelled = keep_unlabelled
         self._noted: set[str] = set()  # columns that a warning was about
         self._na: Sequence[str] = (recipe or {}).get("na") or self._overrides.na
 
@@ -154,8 +152,6 @@ class TableSource:
             labels = _label(table, schema.label, schema.label_is_number, faults)
         if schema.weight is not None and schema.weight in present:
             weights = _weight(table, schema.weight, faults)
-        if self._keep_unlabelled:
-            faults.unlabelled[:] = False
         X, plain = encoder.encode(table, faults)
         good = faults.good()
         chosen: Any = slice(None) if good is None else good

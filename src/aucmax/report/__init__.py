@@ -3,11 +3,9 @@
 from typing import Any
 
 from aucmax.report.html_report import html
-from aucmax.report.monitoring import ColumnShift, UnlabelledRows
 
 __all__ = [
     "CalibrationDisplay",
-    "ColumnShift",
     "DecisionCurveDisplay",
     "GainsDisplay",
     "GroupsDisplay",
@@ -16,7 +14,6 @@ __all__ = [
     "PrecisionRecallDisplay",
     "ROCDisplay",
     "ScoresDisplay",
-    "UnlabelledRows",
     "html",
 ]
 

@@ -78,7 +78,7 @@ def _known(
     }
     if summary.groups is not None:
         found["14"] = 'AUC by group: see <a href="#groups">groups</a>'
-    if summary.monitoring.periods:
+    if summary.periods:
         found["16"] = 'shift of the scores over time: see <a href="#time">time</a>'
     if card:
         link = 'see the <a href="#card">model card</a>'

@@ -25,7 +25,6 @@ from aucmax.metrics.decimals import exact
 from aucmax.report import sections
 from aucmax.report.checklist import checklist
 from aucmax.report.html_parts import as_percent, html_table, with_digits
-from aucmax.report.monitoring import ColumnShift, UnlabelledRows
 from aucmax.report.summary import ESTIMATED, Summary, explorer, summarise
 from aucmax.report.svg import Chart
 from aucmax.storage.atomic import write_atomically
@@ -55,8 +54,6 @@ def html(
     probability: ArrayLike | None = None,
     group: ArrayLike | None = None,
     time: ArrayLike | None = None,
-    unlabelled: UnlabelledRows | None = None,
-    shifts: Iterable[ColumnShift] = (),
     goal: str | Goal = "auc",
     threshold: Threshold | None = None,
     importances: Iterable[tuple[str, float, float, float]] = (),
@@ -86,12 +83,6 @@ def html(
         Group of each row: AUC within groups, and a test of equality.
     time : array-like of shape (n_rows,), optional
         Dates, or names of periods that sort in order: AUC and shift by period.
-    unlabelled : UnlabelledRows, optional
-        Scores, probabilities and times of further rows, whose labels are not known yet:
-        their number and expected AUC, also by period.
-    shifts : iterable of ColumnShift, optional
-        Stability index of columns against the training rows, in all rows and in the
-        last period.
     goal : str or goal, default="auc"
         What the ranking is for, see :mod:`aucmax.goals`: it is reported first, and
         models are sorted by it.
@@ -124,22 +115,12 @@ def html(
     ...     report.html(y, {"model": y + rng.normal(size=500)}, path)
     """
     named = scores if isinstance(scores, Mapping) else {"model": scores}
-    period = None
-    if time is not None:
-        known = np.asarray(time)
-        later = unlabelled.time if unlabelled is not None else None
-        every = known if later is None else np.concatenate([known, np.asarray(later)])
-        period, rest = np.split(periods(every), [known.size])
-        if unlabelled is not None and later is not None:
-            unlabelled = unlabelled._replace(time=rest)
     summary = summarise(
         y,
         named,
         probability=probability,
         group=group,
-        period=period,
-        unlabelled=unlabelled,
-        columns=list(shifts),
+        period=None if time is None else periods(np.asarray(time)),
         goal=parse_goal(goal),
         threshold=threshold,
         level=level,

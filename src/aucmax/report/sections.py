@@ -94,67 +94,14 @@ def groups(summary: Summary, level: str) -> tuple[str, str, str]:
 
 
 def time(summary: Summary, level: str) -> tuple[str, str, str]:
-    """Return the AUC over time, shifted columns and rows without labels."""
-    found = summary.monitoring
-    parts = []
-    if found.advice:
-        parts.append(f"<p><b>{escape(found.advice)}</b></p>")
-    if found.expected is not None:
-        value, low, high = with_digits(*found.expected)
-        parts.append(
-            f"<p>{found.unlabelled:,} more rows have no label yet. By their "
-            f"probabilities, their AUC is expected to be <b>{value}</b> ({level} "
-            f"interval {low} to {high}), if the relation of rows and labels has not "
-            "changed.</p>"
-        )
-    elif found.unlabelled:
-        parts.append(f"<p>{found.unlabelled:,} more rows have no label yet.</p>")
-    if found.doubt:
-        parts.append(f'<p class="soft">Note: {escape(found.doubt)}.</p>')
-    if found.periods:
-        parts.append(_periods(summary, level))
-    tables = []
-    if waiting := [one for one in found.periods if one.unlabelled]:
-        rows = []
-        for period in waiting:
-            value, low, high = "–", "–", "–"
-            if period.expected is not None:
-                value, low, high = with_digits(*period.expected)
-            rows.append(
-                [period.name, f"{period.unlabelled:,}", value, f"{low} to {high}"]
-            )
-        heads = ["period", "rows", "expected AUC", f"{level} interval"]
-        tables.append(html_table(heads, rows, caption="Rows without a label"))
-    if found.columns:
-        timed = ["PSI, last period"] if found.periods else []
-        rows = [
-            [
-                one.column,
-                f"{one.stability:.3f}",
-                f"{one.last:.3f}" if isfinite(one.last) else "–",
-            ][: 2 + len(timed)]
-            for one in found.columns
-        ]
-        note = (
-            "PSI of the most important columns against the training rows; above 0.1 is "
-            "a moderate shift, above 0.25 a large one."
-        )
-        heads = ["column", "PSI, all rows", *timed]
-        tables.append(html_table(heads, rows, caption=note))
-    if tables:
-        parts.append(f'<div class="charts">{"".join(tables)}</div>')
-    return "time", "Time", "".join(parts)
-
-
-def _periods(summary: Summary, level: str) -> str:
-    """Return the chart and the table of periods."""
-    periods = summary.monitoring.periods
+    """Return the AUC over time, and the stability of the scores."""
+    periods = summary.periods
+    if not periods:
+        return "time", "Time", ""
     rows = []
     for one in periods:
         value, low, high = with_digits(*one.auc[:3])
         limits = f"{low} to {high}" if isfinite(one.auc.value) else "one class only"
-        if not one.rows:
-            limits = "no labels"
         counts = [f"{one.rows:,}", f"{one.positives:,}"]
         rows.append([one.name, value, limits, *counts, f"{one.stability:.3f}"])
     areas = np.array([one.auc[:3] for one in periods])
@@ -187,7 +134,7 @@ def _periods(summary: Summary, level: str) -> str:
         "0.1 is a moderate shift, above 0.25 a large one."
     )
     table = html_table(heads, rows, caption=note)
-    return f'<div class="charts">{chart}<div>{table}</div></div>'
+    return "time", "Time", f'<div class="charts">{chart}<div>{table}</div></div>'
 
 
 def importances(

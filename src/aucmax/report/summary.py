@@ -3,7 +3,7 @@
 All measures come from :mod:`aucmax.metrics`; this module only collects them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ from aucmax.metrics.precision_recall import average_precision_interval
 from aucmax.metrics.rates import ROCBand, roc_band, tpr_at
 from aucmax.metrics.roc_steps import Steps, check_level, steps
 from aucmax.metrics.top import precision_interval, top
-from aucmax.report.monitoring import ColumnShift, Monitoring, UnlabelledRows, monitor
+from aucmax.report.monitoring import Period, by_period
 from aucmax.thresholds import Threshold, Verdict, verify
 
 _ALERTS, _RATES = 160, 120  # positions of the slider by rows and by rates
@@ -91,7 +91,7 @@ class Summary(NamedTuple):
     bin_pos: NDArray[np.float64]
     bin_neg: NDArray[np.float64]
     groups: GroupAUCs | None
-    monitoring: Monitoring
+    periods: list[Period]
     goal: str  # "" if it is the AUC
     threshold: Threshold | None  # that the model promises something for
     verdict: Verdict | None  # of the promise, on these rows
@@ -104,8 +104,6 @@ def summarise(
     probability: ArrayLike | None = None,
     group: ArrayLike | None = None,
     period: ArrayLike | None = None,
-    unlabelled: UnlabelledRows | None = None,
-    columns: Sequence[ColumnShift] = (),
     goal: Goal | None = None,
     threshold: Threshold | None = None,
     level: float = 0.95,
@@ -158,15 +156,7 @@ def summarise(
         groups=None
         if group is None
         else auc_by_group(positive, main, group, level=level),
-        monitoring=monitor(
-            positive,
-            main,
-            probability=p,
-            period=period,
-            unlabelled=unlabelled,
-            columns=columns,
-            level=level,
-        ),
+        periods=[] if period is None else by_period(positive, main, period, level),
         goal="" if goal is None or isinstance(goal, AUC) else str(goal),
         threshold=threshold,
         verdict=verdict,

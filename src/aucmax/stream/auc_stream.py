@@ -60,9 +60,6 @@ _MIN_VALUES_FOR_THREADS = 20_000  # learning fewer values takes less than a thre
 _MIN_SHARE = 2.0**-60  # of the weight that past rows keep after a block
 
 
-Standing = StreamLeaderboardEntry  # the name in version 0.1.0
-
-
 class AUCStream(StreamState):
     """Classifier for streams that maximises AUC in one pass, with nothing to tune.
 
@@ -546,7 +543,7 @@ class AUCStream(StreamState):
             scores[-2] = self._trees.score_and_learn(X, signed, first)
         threads = len(running) > 1 and n_values(rows) > _MIN_VALUES_FOR_THREADS
         found = (in_threads if threads else map)(
-            lambda member: member.score_and_learn(X, rows, signed), running
+            lambda member: member.score_and_learn(rows, signed), running
         )
         scores[:count][self._race.running] = list(found)
         self._pending.append((scores, signed))

@@ -7,7 +7,7 @@ import numpy as np
 
 from aucmax.base.ranker import product
 from aucmax.core.rows import Float
-from aucmax.stream.members import MappedMember, Member
+from aucmax.stream.members import Member
 from aucmax.stream.tree_columns import TreeScore
 
 
@@ -26,14 +26,10 @@ class Blend(NamedTuple):
 
 
 class BlendedScore(NamedTuple):
-    """A linear score plus the scores of nonlinear members.
-
-    ``mapped`` is empty except in models of version 0.1.0.
-    """
+    """A linear score plus the score of trees."""
 
     w: Float
     intercept: float
-    mapped: list[tuple[Any, Float]]  # feature maps, and weights of their features
     trees: TreeScore | None = None
     tree_weight: float = 0.0
 
@@ -44,32 +40,26 @@ class BlendedScore(NamedTuple):
         It is that of the present weights, or of those at the start of the block.
         """
         intercept, members, trees = blend.line[1], blend.members, blend.trees
-        w, mapped = np.zeros(blend.n_features), []
-        factors = blend.factors
+        w, factors = np.zeros(blend.n_features), blend.factors
         for k, (factor, member) in enumerate(zip(factors, members, strict=False)):
             if factor == 0.0:
                 continue
             weights, offset = member.present_weights() if present else blend.starts[k]
             intercept += factor * offset
-            if isinstance(member, MappedMember):
-                mapped.append((member.learner.current()[0], factor * weights))
-            else:
-                w += factor * weights
+            w += factor * weights
         share = float(factors[-1]) if len(factors) > len(members) else 0.0
         if trees is None or share == 0.0:
-            return cls(w, float(intercept), mapped)
-        return cls(w, float(intercept), mapped, trees, share)
+            return cls(w, float(intercept))
+        return cls(w, float(intercept), trees, share)
 
     @property
     def linear(self) -> bool:
         """Whether only linear members have a weight."""
-        return not self.mapped and self.trees is None
+        return self.trees is None
 
     def score(self, X: Any) -> Float:
         """Return the scores of validated rows."""
         scores = product(X, self.w) + self.intercept
-        for feature_map, w in self.mapped:
-            scores += feature_map.scores(X, w)
         if self.trees is not None:
             scores += self.tree_weight * self.trees.scores(X)
         return scores

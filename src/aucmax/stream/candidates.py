@@ -3,31 +3,22 @@
 import re
 from typing import Any
 
-from aucmax.kernel.chain import Chain
-from aucmax.kernel.fourier import RandomFourier
 from aucmax.online.oam import OAM
 from aucmax.online.spam import SPAM
-from aucmax.stream.members import MappedMember, Member
+from aucmax.stream.members import Member
 
-_FOURIER_FEATURES = 300
 _FORGETTING_RATES = (4, 16)  # of the additional members with a half-life
 
 
-def candidates(fourier: bool, forgetful: bool, seed: int) -> list[Member]:
+def candidates(forgetful: bool) -> list[Member]:
     """Return all members before the race, cheapest first.
 
-    docs/streams.md describes how they were chosen. Members on Fourier features are only
-    in models of version 0.1.0.
+    docs/streams.md describes how they were chosen.
     """
     small = OAM(C=2.0, buffer_size=25)
     plain = OAM(C=5.0, average=False, buffer_size=10, precondition=False)  # for texts
     linear = (SPAM(), small, plain, OAM(C=6.0), OAM(C=60.0))
     members = [Member(_one_line(learner), learner) for learner in linear]
-    if fourier:
-        for learner in (OAM(C=2.0, buffer_size=25), OAM(C=6.0)):
-            mapping = RandomFourier(_FOURIER_FEATURES, linear=True, random_state=seed)
-            name = f"Fourier, {_one_line(learner)}"
-            members.append(MappedMember(name, Chain(mapping, learner)))
     if forgetful:  # it is not known how fast the stream will change
         for rate in _FORGETTING_RATES:
             name = f"{_one_line(OAM(C=6.0))}, forgets {rate} times as fast"

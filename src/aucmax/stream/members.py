@@ -39,11 +39,12 @@ class Member:
         self.learner.n_features_in_ = n_features
         self.learner.classes_ = np.array(_CLASSES)
 
-    def score_and_learn(self, X: Any, rows: Rows, signed: Float) -> Float:
+    def score_and_learn(self, rows: Rows, signed: Float) -> Float:
         """Score rows by the weights at the start of the block, then learn them."""
         known = len(self.block_start) > 0
-        scores = self._score(X, rows) if known else np.zeros(len(signed))
-        self._learn(X, rows, signed)
+        scores = self._score(rows) if known else np.zeros(len(signed))
+        self.learner.absorb_rows(rows, signed)
+        self._new_values += n_values(rows) + 1
         return scores
 
     def start_block(self) -> None:
@@ -115,45 +116,9 @@ class Member:
             self.learner.set_weights(self.learner.state_, check_all)
             self._new_values = 0
 
-    def _score(self, X: Any, rows: Rows) -> Float:
+    def _score(self, rows: Rows) -> Float:
         with one_thread():  # members already run in threads
             return times(rows, self.block_start[:-1]) + self.block_start[-1]
-
-    def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
-        self.learner.absorb_rows(rows, signed)
-        self._new_values += n_values(rows) + 1
-
-
-class MappedMember(Member):
-    """A learner on a feature map, which is fitted to the first rows."""
-
-    def prepare(self, n_features: int) -> None:
-        """Do nothing: the chain sets its number of features."""
-
-    def start_block(self) -> None:
-        """Take the present weights; none before the map is fitted."""
-        if self.learner.scorer() is not None:
-            super().start_block()
-
-    def weights(self) -> tuple[Float, float]:
-        """Return the weights of the mapped features, and the intercept."""
-        learner = self.learner.current()[1]
-        return learner.coef_[0], float(learner.intercept_[0])
-
-    def present_weights(self) -> tuple[Float, float]:
-        """Return the present weights of the mapped features, and the intercept."""
-        return self.weights()
-
-    def resize(self, n_features: int) -> None:
-        """Change the number of features of the rows."""
-        self.learner.resize(n_features)
-
-    def _score(self, X: Any, rows: Rows) -> Float:
-        scores = self.learner.map_.scores(X, self.block_start[:-1])
-        return scores + self.block_start[-1]
-
-    def _learn(self, X: Any, rows: Rows, signed: Float) -> None:
-        self.learner.partial_fit(X, signed > 0.0, _CLASSES, np.abs(signed))
 
 
 def resized(w: Float, n_features: int) -> Float:

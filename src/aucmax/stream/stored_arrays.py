@@ -1,4 +1,4 @@
-"""Arrays of AUCStream in model files: shapes, and conversion from version 0.1.0."""
+"""Shapes of the arrays of AUCStream in model files."""
 
 from typing import Any
 
@@ -16,8 +16,6 @@ def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
 
     ``scored`` and ``signed`` are scores and signed weights of the unfinished block.
     """
-    if "served" not in arrays:
-        arrays = _from_0_1_0(arrays, count, n_features)
     length = len(arrays["signed"])
     new = ServedScores.start(count).arrays()
     shapes = {name: array.shape for name, array in new.items()}
@@ -37,20 +35,3 @@ def checked_arrays(arrays: Arrays, count: int, n_features: int) -> Arrays:
     if (arrays["most"] < 0.0).any():
         raise ValueError("'most', the largest absolute values, has negative values.")
     return arrays
-
-
-def _from_0_1_0(arrays: Arrays, count: int, n_features: int) -> Arrays:
-    """Convert the arrays of version 0.1.0.
-
-    It stored recent scores of the blend, not of each member, and no served scores.
-    """
-    scored = arrays["scored"]
-    return {
-        **arrays,
-        **{name: np.tile(arrays[name], (count, 1)) for name in ("pos", "neg")},
-        "served": ServedScores.start(count).histogram,
-        "most": np.zeros(n_features),
-        "recency": np.zeros(6),
-        "last": np.zeros(0),
-        "scored": np.vstack([scored, np.zeros_like(scored[:1])]),
-    }

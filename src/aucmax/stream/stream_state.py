@@ -72,11 +72,8 @@ class StreamState(Ranker):
         """Return the model to score by."""
         raise NotImplementedError
 
-    def _start(self, seed: int, fourier: bool = False) -> None:
-        """Start all members and the race.
-
-        ``fourier`` is for models of version 0.1.0, which had no trees.
-        """
+    def _start(self, seed: int) -> None:
+        """Start all members and the race."""
         category = self._category
         if self.encoder_ is not None:
             category = self.encoder_.category_of_feature
@@ -85,13 +82,13 @@ class StreamState(Ranker):
                 f"set_categories was given shape {category.shape}, but rows have "
                 f"{self.n_features_in_} features."
             )
-        members = candidates(fourier, self.half_life is not None, seed)
+        members = candidates(self.half_life is not None)
         for member in members:
             member.prepare(self.n_features_in_)
         count = len(members)
         self._all_members, self._race, self.n_iter_ = members, Race.of(count), 1
         self._trees, self._blend = None, Race.of(1)
-        if self.nonlinear and not fourier:
+        if self.nonlinear:
             columns = TreeColumns.numbers(self.n_features_in_)
             if category is not None:
                 columns = TreeColumns(category)
@@ -132,9 +129,7 @@ class StreamState(Ranker):
     @property
     def _uses_matrix(self) -> bool:
         """Whether a member other than linear ones learns from the rows."""
-        if self._trees is not None:
-            return self._trees.active
-        return bool(self.nonlinear)
+        return self._trees is not None and self._trees.active
 
     def _running(self) -> list[Member]:
         return [self._all_members[k] for k in np.flatnonzero(self._race.running)]
@@ -213,14 +208,13 @@ class StreamState(Ranker):
 
     def _restore(self, learners: dict[str, Any], arrays: Arrays, trees: Arrays) -> None:
         """Restore members and race; raise a ValueError if they are invalid."""
-        self._start(0, fourier=bool(self.nonlinear) and not trees)
+        self._start(0)
         if self._trees is not None:
             self._trees = TreeMember.restored(
                 trees, self.n_features_in_, self.half_life
             )
         self._race = Race.restored(len(self._all_members), arrays)
-        if blend := below("blend", arrays):  # not in files of version 0.1.0
-            self._blend = Race.restored(1, blend)
+        self._blend = Race.restored(1, below("blend", arrays))
         names = [member.name for member in self._running()]
         if set(names) != set(learners):
             raise ValueError(

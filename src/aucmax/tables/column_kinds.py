@@ -2,8 +2,7 @@
 
 A column of numbers with a few malformed cells stays numeric, and the first such cell is
 a malformed line: it never becomes a category silently. Identifiers, constants and empty
-columns are left out; this is reported, and naming the column includes it. AUCClassifier
-tests whether numbers named as identifiers, such as that of a policy, help all the same.
+columns are left out; this is reported, and naming the column includes it.
 """
 
 import re
@@ -83,14 +82,12 @@ class Column:
     low: float = 0.0  # 1 % quantile of the numbers …
     high: float = 0.0  # … and 99 % quantile; both zero if unknown
     kept: bool = False  # whether categories are codes and missing values stay missing
-    tested: bool = False  # an identifier that may be a feature all the same
 
     @property
     def became(self) -> str:
         """Features built from it, for a report."""
         if self.role in LEFT_OUT:
-            may_help = self.kept and self.tested
-            return "1 feature, if it helps" if may_help else "left out"
+            return "left out"
         if self.kept and self.role in (CATEGORY, YES_NO):
             return "codes" if self.role == CATEGORY else "0 or 1"
         if self.role in (CATEGORY, YES_NO):
@@ -232,13 +229,12 @@ def _number(name: str, sample: Sample, facts: dict[str, Any]) -> Column:
     numbers = numbers[~np.isnan(numbers)]
     if _constant(sample, facts):
         return Column(role=CONSTANT, **facts)
-    named = bool(_NAMED_ID.fullmatch(name))
     if _identify_rows(numbers, facts):
         # Rows of a sample are neighbours, except where a part of the data begins.
         counts_rows = np.mean(np.diff(numbers) == 1.0) > _MOSTLY
-        if named or counts_rows or _ROW_NUMBER.fullmatch(name):
-            column = _as_number(sample, facts)
-            return replace(column, role=IDENTIFIER, tested=named)
+        named = _NAMED_ID.fullmatch(name) or _ROW_NUMBER.fullmatch(name)
+        if named or counts_rows:
+            return Column(role=IDENTIFIER, **facts)
     return _as_number(sample, facts)
 
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from aucmax.tables.column_kinds import (
     CATEGORY,
     DATE,
-    IDENTIFIER,
     LEFT_OUT,
     NUMBER,
     OTHER,
@@ -132,16 +131,10 @@ class Schema:
 
     @property
     def n_levels(self) -> list[int]:
-        """Number of values of each coded feature; 0 for a number.
-
-        It is -1 for an identifier, which is left out unless it helps.
-        """
+        """Number of values of each coded feature; 0 for a number."""
         if self.encode != "codes":
             return [0] * self.n_features
-        named = {role["name"] for role in self.roles if role["role"] == IDENTIFIER}
-        plain = [-1 if name in named else 0 for name in self.numbers]
-        parsed = [0] * (self.n_numbers - len(plain))
-        return [*plain, *parsed, *(len(values) + 1 for values in self.values)]
+        return [0] * self.n_numbers + [len(values) + 1 for values in self.values]
 
     @property
     def n_onehot(self) -> int:
@@ -308,7 +301,7 @@ def make_schema(
         for i in features
     ]
     coded = overrides.encode == "codes"
-    used = [c for c in found if c.role not in LEFT_OUT or (coded and c.tested)]
+    used = [c for c in found if c.role not in LEFT_OUT]
     if not used:
         why = "; ".join(f"{column.name!r} is {column.role}" for column in found)
         raise ValueError("no feature columns are left" + (why and f": {why}"))
@@ -327,7 +320,7 @@ def make_schema(
     return Schema(
         columns=list(names),
         header=header,
-        numbers=[name for name in named(NUMBER, IDENTIFIER) if not notation[name]],
+        numbers=[name for name in named(NUMBER) if not notation[name]],
         categories=named(CATEGORY) if coded else named(CATEGORY, YES_NO),
         texts=named(TEXT),
         label=None if label is None else names[label],

@@ -1,7 +1,7 @@
 """Columns that look like time or like groups of rows, for a note to the user."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,13 +50,11 @@ class Hint(NamedTuple):
 
 
 def find_structure(
-    columns: Mapping[str, NDArray[Any]],
-    positive: NDArray[np.bool_],
-    identifiers: Collection[str] = (),
+    columns: Mapping[str, NDArray[Any]], positive: NDArray[np.bool_]
 ) -> list[Hint]:
     """Return the columns that look like time or groups, from the first rows.
 
-    Numbers may be given as text. ``identifiers`` differ in every row, and are features.
+    Numbers may be given as text.
     """
     found = []
     labels = positive[:_MOST_ROWS].astype(float)
@@ -72,9 +70,6 @@ def find_structure(
             found.append(Hint(name, "part of time", reason))
         elif _increases(some):
             found.append(Hint(name, "time", "increases from row to row"))
-        elif name in identifiers:
-            reason = "identifies rows and tells about the label, perhaps by time"
-            found.append(Hint(name, "time", reason))
         elif _PART_OF_DATE.search(name):
             continue
         elif _GROUP.search(name) and (reason := _agreement(some, labels)):

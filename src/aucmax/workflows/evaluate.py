@@ -11,10 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.blend.blended_model import BlendedModel
-from aucmax.blend.column_histograms import ColumnHistogram
-from aucmax.io.batch import Batch, Positive, Source
-from aucmax.io.collect import widened
+from aucmax.io.batch import Positive, Source
 from aucmax.io.malformed_lines import BadLines
 from aucmax.metrics.area import partial_area
 from aucmax.metrics.delong import AUCInterval, auc_interval, interval
@@ -35,7 +32,6 @@ from aucmax.workflows.score import Model, scored
 from aucmax.workflows.select_rows import Scores
 
 LISTS: tuple[int | float, ...] = (100, 0.01, 0.1)  # default lengths of lists
-_MOST_COLUMNS = 10  # that are compared with the training rows
 RATES = (0.01, 0.05, 0.1)  # false positive rates of the operating points
 
 
@@ -72,20 +68,6 @@ class _LabelReader:
         codes = np.concatenate([np.empty(0, np.intp), *self._codes])
         return Labels(codes, names).with_periods()
 
-    def beside(self) -> "_LabelReader":
-        """Return a reader of other rows, with the same codes and periods."""
-        other = _LabelReader()
-        other._code_of = self._code_of
-        return other
-
-
-class Unlabelled(NamedTuple):
-    """Rows without a label."""
-
-    scores: Scores
-    time: Labels | None
-    bins: NDArray[np.uint8]  # as those of ScoredRows
-
 
 class ScoredRows(NamedTuple):
     """Scores, labels and weights of the evaluated rows."""
@@ -95,9 +77,6 @@ class ScoredRows(NamedTuple):
     group: Labels | None
     time: Labels | None
     weight: Scores | None
-    histograms: list[ColumnHistogram]  # of important columns; [] without monitoring
-    bins: NDArray[np.uint8]  # (rows, histograms) bin of each row
-    unlabelled: Unlabelled | None  # None without monitoring
 
 
 class Top(NamedTuple):
@@ -184,50 +163,29 @@ def collect(
     by: str | None = None,
     time: str | None = None,
     positive: str | None = None,
-    monitor: bool = False,
 ) -> ScoredRows:
     """Score all labelled rows, and read columns of groups and of time.
 
-    ``positive`` is as for ``Task.parse``. With ``monitor``, rows without a label are
-    scored too, if the source has them, and important columns are kept in bins.
+    ``positive`` is as for ``Task.parse``.
     """
     task = model.task()
     if positive is not None or not task.settled:
         task = Task.parse(positive)
     scores, sides, weights = [], [], []
     readers = {name: _LabelReader() for name in (by, time) if name is not None}
-    waiting = readers[time].beside() if time is not None else None
-    histograms: list[ColumnHistogram] = []
-    if monitor and isinstance(model.estimator, BlendedModel):
-        histograms = model.estimator.important_histograms(_MOST_COLUMNS)
-    bins, later_bins, later = [], [], []
     for batch, batch_scores in scored(model, source, watch):
-        places = _bins(model, histograms, batch)
-        if (without := batch.without_label()).any():
-            later.append(batch_scores[without])
-            later_bins.append(places[without])
-            if waiting is not None and time is not None:
-                waiting.add(batch.extra[time][without])
-            batch = _with_label(batch, ~without)
-            batch_scores, places = batch_scores[~without], places[~without]
         if batch.labels is not None and not task.settled:
             task = task.settle(batch.labels)
         labelled = batch.labelled(task)
-        if monitor and labelled.weights is not None:
-            raise ValueError(
-                "--report does not support row weights: add --weight none."
-            )
         bad.take(labelled.malformed)
         bad.unlabelled += labelled.unlabelled
         kept = np.isin(batch.line_numbers, labelled.line_numbers)
         scores.append(batch_scores[kept])
-        bins.append(places[kept])
         weights.append(labelled.weights)
         sides.append(labelled.labels)
         for name, reader in readers.items():
             reader.add(labelled.extra[name])
     if not any(part.size for part in scores):
-        bad.unlabelled += sum(part.size for part in later)
         remark = bad.remark()
         reason = f"; {remark}" if remark else "."
         raise ValueError(f"There is no row in {', '.join(source.files)}{reason}")
@@ -238,34 +196,7 @@ def collect(
         columns[by] if by is not None else None,
         columns[time] if time is not None else None,
         _joined(weights, source),
-        histograms,
-        np.concatenate(bins),
-        Unlabelled(
-            np.concatenate([np.empty(0), *later]),
-            None if waiting is None else waiting.labels(),
-            np.concatenate([bins[0][:0], *later_bins]),
-        )
-        if monitor
-        else None,
     )
-
-
-def _bins(
-    model: Model, histograms: Sequence[ColumnHistogram], batch: Batch
-) -> NDArray[np.uint8]:
-    """Return the bin of each row in each of the histograms."""
-    found = np.empty((batch.rows.shape[0], len(histograms)), np.uint8)
-    if histograms and len(found):
-        columns = model.estimator.encoded_columns(widened(batch.rows, model.width))
-        for j, one in enumerate(histograms):
-            found[:, j] = one.bins(columns[:, one.feature])
-    return found
-
-
-def _with_label(batch: Batch, chosen: Positive) -> Batch:
-    """Return the chosen rows with their text, for lines with malformed labels."""
-    text = batch.text.filter(chosen) if batch.text is not None else None
-    return batch.where(chosen)._replace(text=text)
 
 
 def _joined(weights: Sequence[Scores | None], source: Source) -> Scores | None:

@@ -102,7 +102,6 @@ class Model(NamedTuple):
             return reopen(data, self.recipe["input"], changes=changes, **options)
         changes = dict(changes or {})
         has_columns = bool(options.pop("extra", ()))
-        options.pop("keep_unlabelled", None)  # svmlight data have all labels
         has_columns |= options.pop("weight", None) not in (None, "none")
         text = Text(data)
         known = guess_format(text)
