@@ -35,7 +35,7 @@ def test_columns_to_leave_out():
     with pytest.warns(DataWarning) as caught:
         model.fit(LEAKY, Y)
     text = "\n".join(str(one.message) for one in caught)
-    assert told(text, "nearly alone").endswith("leave it out: drop=['the leak'].")
+    assert told(text, "nearly alone").endswith("leave it out: drop='the leak'.")
     model.set_params(drop=["the leak"]).fit(LEAKY, Y)  # as it was said
 
 
@@ -45,9 +45,11 @@ def test_columns_to_leave_out_on_the_command_line(tmp_path):
     result = invoke("train", path, "-o", out, *TRAIN, "--time", "day")
     assert result.exit_code == 0, result.stderr
     line = told(result.stderr, "nearly alone")
-    assert line.endswith("leave it out: drop=the leak.")
+    assert line.endswith("leave it out: drop='the leak'.")
     option = shlex.split(line.partition("leave it out: ")[2].removesuffix("."))
-    again = invoke("train", path, "-o", out, *TRAIN, "--time", "day", *option)
+    again = invoke(
+        "train", path, "-o", out, *TRAIN, "--time", "day", "--input", *option
+    )
     assert again.exit_code == 0, again.stderr
     assert "nearly alone" not in again.stderr
 
@@ -61,7 +63,7 @@ def test_copies(tmp_path):
     every_fifth = [(np.arange(360) % 5 != k, np.arange(360) % 5 == k) for k in range(5)]
     cv = [(np.flatnonzero(a), np.flatnonzero(b)) for a, b in every_fifth]
     shuffled = RNG.permutation(360)
-    with pytest.warns(DataWarning, match="in one fold by cv or groups"):
+    with pytest.warns(DataWarning, match="in one fold by cv, groups or group"):
         AUCClassifier([BAM()], cv=cv, random_state=0).fit(
             frame.iloc[shuffled], y[shuffled]
         )
@@ -70,4 +72,4 @@ def test_copies(tmp_path):
     result = invoke("train", path, "-o", tmp_path / "m.aucmax", *TRAIN)
     assert result.exit_code == 0, result.stderr
     line = told(result.stderr, "treated as copies")
-    assert line.endswith("counts distinct rows.")
+    assert "counts distinct rows." in line

@@ -1,6 +1,7 @@
 """Columns that tell the label: a warning before anyone trusts the AUC."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Leak(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        remedy = f"drop={self.column}"
+        remedy = f"drop={quote(self.column)}"
         return (
             f"Column {self.column!r} {self.reason} (AUC {self.auc:.4f} alone). If it "
             f"is known only after the outcome, leave it out: {remedy}."

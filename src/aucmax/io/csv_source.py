@@ -8,6 +8,7 @@ import csv
 import string
 import warnings
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -247,7 +248,7 @@ class CsvSource(TableSource):
                 warnings.warn(
                     f"Column {name!r} was empty in the first rows, and is left out; "
                     f"after line {lines:,} it has values, such as {row[name]!r}. To "
-                    f"use it, declare its kind: numeric={name}",
+                    f"use it, declare its kind: numeric={quote(name)}",
                     DataWarning,
                     stacklevel=2,
                 )

@@ -1,6 +1,7 @@
 """Malformed cells of a record batch; only the first one of each row is reported."""
 
 from collections import Counter
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,6 @@ class Faults:
 def _malformed(kind: str, name: str) -> str:
     return (
         f"cannot parse {{value}} as a {kind}, as the first rows were. In training, "
-        f"categorical={name} makes categories, and na=WORD declares a "
+        f"categorical={quote(name)} makes categories, and na=WORD declares a "
         "missing-value marker"
     )

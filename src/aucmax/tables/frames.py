@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from numbers import Integral, Number
+from shlex import quote
 from types import NoneType
 from typing import Any
 
@@ -119,9 +120,9 @@ def _texts(values: list[Any]) -> Any:
 def check_type(file: str, name: str, kind: Any) -> None:
     """Raise an error if a column of this type cannot be encoded."""
     if not (is_number(kind) or is_text(kind) or is_date(kind)):
-        remedy = f"drop={name}"
+        remedy = f"drop={quote(name)}"
         if not is_nested(kind):
-            remedy += f", or categorical={name} if it has few values"
+            remedy += f", or categorical={quote(name)} if it has few values"
         raise ValueError(
             f"{file}: column {name!r} has the type {kind}, which is neither a number "
             f"nor a category: {remedy}"
