@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from aucmax import AUCStream
-from aucmax.report import LearningCurveDisplay
+from aucmax.metrics import StreamingAUC, auc
 
 
 def batches():
@@ -25,14 +25,19 @@ def batches():
 
 
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
-for half_life in (None, 2000):
-    LearningCurveDisplay.from_batches(
-        AUCStream(half_life=half_life),
-        batches(),
-        classes=[False, True],
-        ax=ax,
-        name=f"half_life={half_life}",
-    )
+for half_life, colour in ((None, "C0"), (2000, "C1")):
+    model, area, each, pooled = AUCStream(half_life=half_life), StreamingAUC(), [], []
+    for X, y in batches():  # each row is scored before it is learnt
+        if each or hasattr(model, "classes_"):
+            score = model.decision_function(X)
+            each.append(auc(y, score))
+            pooled.append(area.update(y, score).bounds().value)
+        model.partial_fit(X, y, classes=[False, True])
+    rows = 500 * np.arange(2, 41)
+    ax.plot(rows, each, color=colour, alpha=0.3)
+    ax.plot(rows, pooled, color=colour, label=f"half_life={half_life}")
+ax.set(xlabel="Rows", ylabel="AUC on rows before they are learnt")
+ax.legend(frameon=False)
 plt.show()
 
 # %%

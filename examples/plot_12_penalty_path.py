@@ -4,8 +4,7 @@ Fifty penalties for the price of one
 
 The pairwise square loss needs only class means and covariances. `LeastSquaresAUCCV`
 therefore computes the exact minimum for fifty penalties, with five-fold
-cross-validation, from one pass over the rows. `aucmax.report.path.path_figure` draws
-this picture with the weights below it.
+cross-validation, from one pass over the rows.
 """
 
 import matplotlib.pyplot as plt

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from aucmax import OAM, OPAUC, PSAM, SOLAM, SPAM
-from aucmax.report import LearningCurveDisplay
+from aucmax.metrics import StreamingAUC
 
 rng = np.random.default_rng(0)
 scale = np.geomspace(1e-3, 1e3, 20)
@@ -21,7 +21,13 @@ parts = np.split(np.arange(5000), 20)
 
 figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
 for learner in (SPAM(), SOLAM(), OPAUC(), OAM(), PSAM()):
-    batches = [(X[part] * scale, y[part]) for part in parts]
-    LearningCurveDisplay.from_batches(learner, batches, classes=[False, True], ax=ax)
-ax.set_ylim(0.8, None)
+    area, found = StreamingAUC(), []
+    learner.partial_fit(X[parts[0]] * scale, y[parts[0]], classes=[False, True])
+    for part in parts[1:]:  # each row is scored before it is learnt
+        area.update(y[part], learner.decision_function(X[part] * scale))
+        found.append(area.bounds().value)
+        learner.partial_fit(X[part] * scale, y[part])
+    ax.plot([part[-1] for part in parts[1:]], found, label=type(learner).__name__)
+ax.set(ylim=(0.8, None), xlabel="Rows", ylabel="AUC of all rows so far")
+ax.legend(frameon=False)
 plt.show()

@@ -178,8 +178,11 @@ def test_imbalance_harms_accuracy_but_not_that_of_the_ranking():
 
 def test_figures_draw_the_curves(tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need aucmax[plot]")
-    from aucmax.report.roc import save_figure
-    from aucmax_reproduction.figures import learning_figure, parameter_figure
+    from aucmax_reproduction.figures import (
+        learning_figure,
+        parameter_figure,
+        save_figure,
+    )
 
     one = curves.Curve("A", [10.0, 1000.0], [0.1, 0.2], [0.7, 0.8])
     other = curves.Curve("B", [10.0, 1000.0], [0.3, 0.4], [0.6, np.nan])

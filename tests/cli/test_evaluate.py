@@ -319,7 +319,7 @@ def test_report_has_the_numbers_of_json(model, data, tmp_path):
     embedded = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
     found = report(model, data)
     assert next(iter(embedded["models"].values())) == list(triple(found["auc"]))
-    for part in ("Model card", "Training data", "Groups", "TRIPOD"):
+    for part in ("Model card", "Training data", "Groups"):
         assert part in text
 
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
-from aucmax import SPAM, AUCClassifier, metrics, report
+from aucmax import AUCClassifier, metrics, report
 
 CURVES = [
     report.ROCDisplay,
@@ -106,21 +106,13 @@ def test_groups_and_time(rows):
         report.GroupsDisplay.from_predictions(y, score)
 
 
-def test_importances_and_learning_curve(rows):
+def test_importances(rows):
     X, y, _ = rows
     model = AUCClassifier(random_state=0).fit(X, y)
     display = report.ImportanceDisplay.from_estimator(model, top=2)
     assert len(display.ax_.get_yticklabels()) == 2
     with pytest.raises(TypeError, match="use from_estimator"):
         report.ImportanceDisplay.from_predictions(y, X[:, 0])
-    batches = [(X[k : k + 100], y[k : k + 100]) for k in range(0, 400, 100)]
-    display = report.LearningCurveDisplay.from_batches(
-        SPAM(), batches, classes=["no", "yes"]
-    )
-    assert lines(display)[0].get_xdata().tolist() == [200, 300, 400]
-    twin = SPAM().partial_fit(*batches[0], classes=["no", "yes"])
-    first = metrics.auc(batches[1][1], twin.decision_function(batches[1][0]))
-    assert lines(display)[0].get_ydata()[0] == pytest.approx(first, abs=1e-3)
 
 
 def test_an_unknown_display_is_an_attribute_error():

@@ -142,7 +142,7 @@ def _draw(
     """Draw figures of the paper for the available sets."""
     if not pictures:
         return []
-    from aucmax.report.roc import save_figure
+    from aucmax_reproduction.figures import save_figure
 
     wanted, paths = report.wanted, []
     (folder / "figures").mkdir(exist_ok=True)

@@ -1,15 +1,20 @@
 """Plots of learning curves and of AUC against a parameter."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from aucmax.report.roc import COLOURS, DASHES, headline, take_literally
+from aucmax.report.display import COLOURS, DASHES, take_literally
+from aucmax.storage.atomic import write_atomically
 from aucmax_reproduction.curves import Curve, Seconds
 
+_MAX_TITLE = 90  # characters
 _DECADES = 1.5  # wider ranges get a logarithmic axis
 
 
@@ -128,3 +133,19 @@ def _draw(
 
 def _explain(axes: Any) -> None:
     take_literally(axes.legend(loc="best", frameon=False).get_texts())
+
+
+def headline(figure: Any, title: str) -> None:
+    """Set the title of a figure; it may contain any characters."""
+    text = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
+    take_literally([figure.suptitle(text, fontsize=13, fontweight="bold")])
+
+
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure atomically, in the format of the file name's ending."""
+    content = BytesIO()
+    with warnings.catch_warnings():
+        # A character that the font lacks becomes a box.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=150)
+    write_atomically(path, content.getvalue())

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 import aucmax
 from aucmax import AUCClassifier, AUCStream
 from aucmax.cli.terminal import Screen, table
-from aucmax.metrics import auc, auc_interval, auc_test, precision_at, roc_curve
+from aucmax.metrics import auc, auc_interval, auc_test, precision_at
 from aucmax.workflows.compare import build
 
 _SPLITS = 3  # of the table: ``seed`` and the next two
@@ -280,11 +280,15 @@ def _show(comparisons: list[Comparison], screen: Screen) -> None:
 
 
 def _draw(split: Comparison, path: Path) -> None:
-    from aucmax.report.roc import Curve, roc_figure, save_figure
+    from matplotlib.figure import Figure
 
-    curves = []
+    from aucmax.report import ROCDisplay
+
+    figure = Figure(figsize=(6.5, 6.0), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title("aucmax demo: who will subscribe?")
     for model in split.report["models"]:
-        fpr, tpr, _ = roc_curve(split.y, split.scores[model["name"]])
-        limits = model["auc"], model["low"], model["high"]
-        curves.append(Curve(model["name"], fpr, tpr, *limits))
-    save_figure(roc_figure(curves, "aucmax demo: who will subscribe?"), path)
+        name = model["name"]
+        score = split.scores[name]
+        ROCDisplay.from_predictions(split.y, score, name=name, ax=axes, band=None)
+    figure.savefig(path, dpi=150)

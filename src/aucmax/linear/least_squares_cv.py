@@ -98,7 +98,6 @@ class LeastSquaresAUCCV(LinearRanker):
     See Also
     --------
     LeastSquaresAUC : One penalty, and streams.
-    aucmax.report.path.path_figure : Plots the path.
 
     References
     ----------

@@ -10,7 +10,6 @@ __all__ = [
     "GainsDisplay",
     "GroupsDisplay",
     "ImportanceDisplay",
-    "LearningCurveDisplay",
     "PrecisionRecallDisplay",
     "ROCDisplay",
     "ScoresDisplay",

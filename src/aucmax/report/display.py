@@ -1,15 +1,19 @@
 """Base class of the displays: plots of scores in the style of scikit-learn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.metrics.inputs import as_scores, positives
-from aucmax.report.roc import COLOURS, DASHES, style_axes, take_literally
 
 _MAX_POINTS = 2000  # of a drawn line
+
+# Okabe and Ito's colours, safe for colour-blind readers, without yellow.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Good models have nearly equal curves: dashes show the one below.
+DASHES = ("solid", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1, 2)), (0, (1, 1)))
 
 
 class Display:
@@ -174,3 +178,18 @@ def faint(style: dict[str, Any]) -> dict[str, Any]:
 def reach(value: Any, low: Any, high: Any) -> Any:
     """Return the lengths of error bars; rounding could make them negative."""
     return np.maximum([value - low, high - value], 0.0)
+
+
+def take_literally(texts: Iterable[Any]) -> None:
+    """Show dollar signs as such, not as formulas, and replace invalid characters."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_text(text.get_text().encode(errors="replace").decode())
+
+
+def style_axes(axes: Any) -> None:
+    """Draw a light grid below the lines, and no frame at the top and right."""
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.title.set_fontsize(11)
+    axes.spines[["top", "right"]].set_visible(False)

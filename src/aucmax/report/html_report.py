@@ -23,7 +23,6 @@ from aucmax.goals import Goal
 from aucmax.goals import parse as parse_goal
 from aucmax.metrics.decimals import exact
 from aucmax.report import sections
-from aucmax.report.checklist import checklist
 from aucmax.report.html_parts import as_percent, html_table, with_digits
 from aucmax.report.summary import ESTIMATED, Summary, explorer, summarise
 from aucmax.report.svg import Chart
@@ -170,7 +169,6 @@ def page(
         sections.time(summary, level),
         sections.importances(importances),
         sections.card(card),
-        checklist(summary, card),
     ]
     shown = [(name, heading, body) for name, heading, body in parts if body]
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in shown)

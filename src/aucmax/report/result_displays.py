@@ -1,6 +1,5 @@
 """Displays of results: AUC by group and time, importances, learning curves."""
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -8,9 +7,7 @@ from numpy.typing import ArrayLike
 
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.groups import auc_by_group
-from aucmax.metrics.streaming import StreamingAUC
-from aucmax.report.display import Display, reach
-from aucmax.report.roc import COLOURS, take_literally
+from aucmax.report.display import COLOURS, Display, reach, take_literally
 from aucmax.tables.periods import periods
 
 _MAX_LEVEL = 6  # names of groups that are not turned
@@ -120,76 +117,5 @@ class ImportanceDisplay(Display):
         display.ax_.axvline(0.0, color="0.6", lw=1, ls=":")
         display.ax_.set_yticks(at, [one.column for one in found])
         take_literally(display.ax_.get_yticklabels())
-        display._dress()
-        return display
-
-
-class LearningCurveDisplay(Display):
-    """Progressive AUC of a stream: each row is scored before it is learnt.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from aucmax import SPAM
-    >>> from aucmax.report import LearningCurveDisplay
-    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> batches = [(part, part[:, 0] > 0.5) for part in np.split(X, 10)]
-    >>> display = LearningCurveDisplay.from_batches(SPAM(), batches, classes=[0, 1])
-    >>> display.ax_.get_xlabel()
-    'Rows'
-    """
-
-    labels = ("Rows", "AUC on rows before they are learnt")
-    percent = (False, False)
-    place = "lower right"
-
-    @classmethod
-    def from_batches(
-        cls,
-        estimator: Any,
-        batches: Iterable[tuple[Any, ArrayLike]],
-        *,
-        classes: ArrayLike,
-        ax: Any = None,
-        name: str | None = None,
-    ) -> Self:
-        """Learn batches with ``partial_fit`` and plot the AUC of each before that.
-
-        Parameters
-        ----------
-        estimator : estimator with ``partial_fit``
-            It is trained on the batches.
-        batches : iterable of (X, y)
-            Parts of the stream, with rows of both classes each.
-        classes : array-like of shape (2,)
-            Both labels, the positive one last.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default those of a new figure.
-        name : str, optional
-            Name in the legend; by default the class of the estimator.
-
-        Returns
-        -------
-        display
-            With attributes ``ax_`` and ``figure_``.
-        """
-        rows, each, pooled = [], [], []
-        seen, whole = 0, StreamingAUC()
-        positive = np.asarray(classes)[1]
-        for X, y in batches:
-            labels = np.asarray(y)
-            if seen:
-                score = estimator.decision_function(X)
-                part = StreamingAUC().update(labels == positive, score)
-                rows.append(seen + labels.size)
-                each.append(part.bounds().value)
-                pooled.append(whole.merge(part).bounds().value)
-            estimator.partial_fit(X, labels, classes=classes)
-            seen += labels.size
-        display = cls(ax)
-        style = display._style()
-        label = name or type(estimator).__name__
-        display.ax_.plot(rows, each, color=style["color"], alpha=0.3, label="_batches")
-        display.ax_.plot(rows, pooled, label=f"{label}, all rows so far", **style)
         display._dress()
         return display
