@@ -10,7 +10,7 @@ class Matrix(Protocol):
     """Feature matrix X that solvers only multiply with.
 
     The rows can be in memory (:class:`LocalMatrix`) or on the workers of a cluster
-    (:class:`aucmax.cluster.dask_matrix.DaskMatrix`).
+    (:class:`aucmax.cluster.fitting.DaskMatrix`).
     """
 
     def times(self, v: Float) -> Float:
