@@ -32,7 +32,7 @@ from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli import info
 from aucmax.io.open_data import open_data
 from aucmax.storage import model_file as tensors
-from aucmax.storage.models import flatten
+from aucmax.storage.state import flatten
 from aucmax.workflows.export_onnx import to_json
 from aucmax.workflows.score import Model
 

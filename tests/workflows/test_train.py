@@ -23,7 +23,7 @@ from aucmax.io.batch import Batch, Position
 from aucmax.io.csv_source import CsvSource  # before BLOCK is patched: it copies it
 from aucmax.io.fingerprint import file_digest
 from aucmax.io.malformed_lines import BadLines
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.workflows import checkpoint
 from aucmax.workflows.choose import build, choose
 from aucmax.workflows.holdout import held_out

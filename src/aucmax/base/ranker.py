@@ -32,11 +32,16 @@ from aucmax.core.validation import (
     row_weights,
 )
 from aucmax.metrics.inputs import area, classes
-from aucmax.storage.estimator import StoredEstimator
-from aucmax.storage.models import save_model
-from aucmax.storage.parameters import decode_labels, encode_labels
-from aucmax.storage.state_arrays import arrays, with_arrays
-from aucmax.storage.storable import State, check_like
+from aucmax.storage.state import (
+    State,
+    StoredEstimator,
+    arrays,
+    check_like,
+    decode_labels,
+    encode_labels,
+    save_model,
+    with_arrays,
+)
 
 GRADIENT = "the gradient, relative to that at zero,"  # in messages
 _BLOCK_VALUES = 1 << 20  # converted to float64 at a time

@@ -2,7 +2,7 @@
 
 Training from files, checkpoints and :class:`aucmax.AUCStream` use nothing else of a
 learner, except ``state()`` and ``from_state()`` to save it
-(:class:`aucmax.storage.storable.Storable`).
+(:class:`aucmax.storage.state.Storable`).
 """
 
 from collections.abc import Callable

@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from aucmax.base.ranker import Ranker
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import restore
-from aucmax.storage.storable import Spec, State
+from aucmax.storage.state import Spec, State, restore
 
 _BLOCK = 1 << 22  # values that are dense at a time
 

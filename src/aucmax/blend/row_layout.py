@@ -10,7 +10,7 @@ from aucmax.base.duplicate_rows import Repeats
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.identifiers import identifiers_help
 from aucmax.blend.integer_codes import NO_CODES, IntegerCodes
-from aucmax.storage.storable import whole_numbers
+from aucmax.storage.state import whole_numbers
 
 WIDE = 2000  # features; wider sparse rows have no columns, unless a table was encoded
 

@@ -11,8 +11,7 @@ from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
 from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.intervals import Interval
-from aucmax.storage.estimator import restore
-from aucmax.storage.storable import State
+from aucmax.storage.state import State, restore
 from aucmax.tables.structure import Hint
 from aucmax.thresholds import Promise, Threshold
 from aucmax.thresholds import parse as parse_promise

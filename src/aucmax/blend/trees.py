@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval
 from aucmax.base.ranker import Ranker, generator
 from aucmax.blend.forest import Forest
 from aucmax.core.rows import Float
-from aucmax.storage.estimator import below
-from aucmax.storage.storable import Spec, State
+from aucmax.storage.state import Spec, State, below
 
 _MIN_ROWS_FOR_THREADS = 10_000
 _MAX_LEAVES = 5000  # per randomised tree, to keep model files small

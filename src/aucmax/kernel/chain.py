@@ -27,8 +27,14 @@ from aucmax.core.rows import Float
 from aucmax.core.validation import check_values, row_weights
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.online.base import OnlineAUC, visits
-from aucmax.storage.estimator import below, restore
-from aucmax.storage.storable import Spec, State, check_arrays, whole_numbers
+from aucmax.storage.state import (
+    Spec,
+    State,
+    below,
+    check_arrays,
+    restore,
+    whole_numbers,
+)
 
 _STREAM_RIDGE = 1e-5  # for features of one unit, in a stream of unknown length
 _MOST_BYTES = 1 << 33  # of features, for a learner that needs all rows at once

@@ -15,8 +15,7 @@ from aucmax.core.threads import one_blas_thread
 from aucmax.core.validation import MATRIX, check_structure, check_values
 from aucmax.kernel.row_blocks import Array, Job, by_blocks
 from aucmax.kernel.scaling import SCALING, ScaledRows, only
-from aucmax.storage.estimator import StoredEstimator
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec, StoredEstimator
 
 
 class FeatureMap(StoredEstimator, TransformerMixin, BaseEstimator):

@@ -22,7 +22,7 @@ from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
 from aucmax.kernel.feature_map import KernelMap
 from aucmax.kernel.row_blocks import Array, Job
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 
 class RandomFourier(KernelMap):

@@ -28,7 +28,7 @@ from aucmax.linear.bam import LOSSES, cut_short, minimise
 from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Coordinates, Objective
 from aucmax.losses.pairwise import shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 _MOST_BYTES = 4e9  # of the kernel matrix
 _JITTER = 1e-10  # added to its diagonal, as rows may be equal

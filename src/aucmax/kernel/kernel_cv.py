@@ -29,7 +29,7 @@ from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC
 from aucmax.linear.least_squares_cv import path
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.storage.storable import Spec, State
+from aucmax.storage.state import Spec, State
 
 _L2S = 25  # number of penalties
 _DECADES = 7.0  # range of the penalties

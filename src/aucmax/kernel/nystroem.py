@@ -27,7 +27,7 @@ from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.feature_map import KernelMap
 from aucmax.kernel.row_blocks import Array, Job, by_blocks
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 _SAMPLE = 20_000  # most rows for k-means …
 _VALUES = 1 << 26  # … and most values, as it needs dense copies

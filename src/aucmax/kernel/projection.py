@@ -18,7 +18,7 @@ from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.row_blocks import Array, by_blocks
 from aucmax.kernel.scaling import only
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 
 class Projection(FeatureMap):

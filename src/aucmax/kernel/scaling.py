@@ -8,7 +8,7 @@ from scipy import sparse
 
 from aucmax.base.class_moments import POS, measure
 from aucmax.core.rows import Float, as_rows
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 _CONSTANT = 1e-14  # a standard deviation below this share of the mean is rounding error
 _GRAIN = 2.0**-24

@@ -39,7 +39,7 @@ from aucmax.linear.solvers.newton import (
 from aucmax.linear.solvers.proximal_newton import descend_l1
 from aucmax.losses.balanced_logistic import BalancedLogistic
 from aucmax.losses.pairwise import POINTS, Point, shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 # Second derivative at a margin of zero; for the sigmoid, the largest one; for the
 # smoothed hinge, the mean of both sides; for Huber's loss, above zero. The loss of

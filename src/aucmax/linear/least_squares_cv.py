@@ -36,7 +36,7 @@ from aucmax.linear.solvers.normal_equations import (
     solve_krylov_path,
     solve_path,
 )
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 # Without moments: accuracy and number of Lanczos steps, and the range of the penalties.
 _TOL, _STEPS, _DECADES = 1e-4, 150, 5.0

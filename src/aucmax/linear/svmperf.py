@@ -38,7 +38,7 @@ from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import Objective
 from aucmax.losses.contingency import F1Hinge, PrecisionHinge
 from aucmax.losses.pairwise import Hinge, Point, shares
-from aucmax.storage.storable import Spec
+from aucmax.storage.state import Spec
 
 _LEAST = 1e-10  # smallest penalty for features of unit scale: a minimum must exist
 _LIGHT = 0.01  # penalty of the intercept, relative to the least one of a feature

@@ -16,7 +16,7 @@ from aucmax.online.divergence import WIDEST, score_deviation
 from aucmax.online.engine import L2, visit, weights
 from aucmax.online.engine.feature_table import SQ
 from aucmax.online.engine.known_moments import fit_table
-from aucmax.storage.state_arrays import arrays, with_arrays
+from aucmax.storage.state import arrays, with_arrays
 
 _PIECE = 1 << 16  # rows ordered at a time, to limit memory
 _LARGEST_INTERCEPT = 1e12  # relative to scores: four of their digits are left

@@ -12,7 +12,7 @@ from aucmax.io.feature_scales import Spreads
 from aucmax.io.fingerprint import Origin
 from aucmax.io.malformed_lines import BadLines
 from aucmax.io.open_data import reopen
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.tables.labels import Task
 from aucmax.workflows.choose import AUTOMATIC
 from aucmax.workflows.models import load_with_recipe

@@ -3,7 +3,7 @@
 from pathlib import Path
 from time import monotonic
 
-from aucmax.storage.models import save_model
+from aucmax.storage.state import save_model
 from aucmax.workflows.plan import Observer
 from aucmax.workflows.run import Run, influential_scales
 
