@@ -30,9 +30,9 @@ from aucmax import (
 from aucmax.cluster import fitting
 from aucmax.cluster.distributed_rows import distributed_rows, fold_of
 from aucmax.cluster.fitting import DaskMatrix
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import as_rows
 from aucmax.linear.bam import LOSSES
-from aucmax.linear.solvers.matrix import LocalMatrix
 
 CUTS = {
     "one": [],

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import aucmax
-from aucmax.base.stream_learner import StreamLearner
+from aucmax.base.interfaces import StreamLearner
 from aucmax.storage.state import (
     Spec,
     Storable,

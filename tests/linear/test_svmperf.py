@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 from sklearn.metrics import f1_score
 
 from aucmax import BAM, SVMPerf, load
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import as_rows
 from aucmax.linear.solvers.cutting_planes import Planes, maximise
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.newton import Objective
 from aucmax.linear.svmperf import minimise
 from aucmax.losses.contingency import F1Hinge, PrecisionHinge

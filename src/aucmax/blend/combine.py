@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from aucmax.base.duplicate_rows import Repeats
-from aucmax.base.folds import drawn
+from aucmax.base.folds import Repeats, drawn
 from aucmax.blend.blending import blend_weights
 from aucmax.blend.crossfit import FittedMember, Fold, TrainingRows, fold_of_rows
 from aucmax.blend.uncertainty import (

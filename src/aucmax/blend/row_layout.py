@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.base.duplicate_rows import Repeats
+from aucmax.base.folds import Repeats
 from aucmax.blend.columns import FeatureView, TableRows
 from aucmax.blend.identifiers import identifiers_help
 from aucmax.blend.integer_codes import NO_CODES, IntegerCodes

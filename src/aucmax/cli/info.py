@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.blend.blended_model import BlendedModel
 from aucmax.cli.terminal import (
     Screen,

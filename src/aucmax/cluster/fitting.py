@@ -57,7 +57,7 @@ from aucmax.losses.pairwise import shares
 class DaskMatrix:
     """Matrix of the rows of non-zero weight, in the order of the blocks.
 
-    Implements :class:`aucmax.linear.solvers.matrix.Matrix`. ``signed`` are the weights
+    Implements :class:`aucmax.core.products.Matrix`. ``signed`` are the weights
     of these rows, signed by class. Construction takes one pass.
     """
 

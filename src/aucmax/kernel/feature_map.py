@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.base.constraints import SHARED
 from aucmax.base.docstrings import complete_docstring
-from aucmax.base.expression import ScoreExpression, Units
+from aucmax.base.interfaces import ScoreExpression, Units
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.core.validation import MATRIX, check_structure, check_values

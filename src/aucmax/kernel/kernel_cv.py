@@ -16,9 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from aucmax.base.constraints import COUNT
-from aucmax.base.duplicate_rows import Repeats, dealt
-from aucmax.base.expression import ScoreExpression
-from aucmax.base.folds import areas, drawn, folds, left_out
+from aucmax.base.folds import Repeats, areas, dealt, drawn, folds, left_out
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread

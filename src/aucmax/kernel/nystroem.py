@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
 from aucmax.base.constraints import COUNT
-from aucmax.base.expression import Units
+from aucmax.base.interfaces import Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils._param_validation import StrOptions
 
-from aucmax.base.expression import ScoreExpression
+from aucmax.base.interfaces import ScoreExpression
 from aucmax.base.ranker import generator, product
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread

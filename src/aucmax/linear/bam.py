@@ -22,10 +22,10 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.base.class_moments import ClassMoments
 from aucmax.base.penalty import ridge
 from aucmax.base.ranker import GRADIENT, LinearRanker
+from aucmax.core.products import LocalMatrix, Matrix
 from aucmax.core.rows import Float, Rows, n_rows, n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import (
     Coordinates,

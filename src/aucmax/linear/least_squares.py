@@ -22,13 +22,13 @@ from sklearn.utils.metaestimators import available_if
 
 from aucmax.base.class_moments import ClassMoments
 from aucmax.base.constraints import POSITIVE
+from aucmax.base.interfaces import PartialFit
 from aucmax.base.penalty import CURVATURE, ridge, ridge_of_square_loss
 from aucmax.base.ranker import LinearRanker
-from aucmax.base.stream_learner import PartialFit
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import n_values
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.normal_equations import STILL_CHANGES, Solution, solve_any
 

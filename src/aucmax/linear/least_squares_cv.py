@@ -24,11 +24,11 @@ from aucmax.base.class_moments import ClassMoments, measure
 from aucmax.base.folds import areas, folds, part, path_table, penalties
 from aucmax.base.penalty import squared_sizes
 from aucmax.base.ranker import LinearRanker
+from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import Float, Index, Rows, n_values
 from aucmax.core.threads import in_threads, one_blas_thread
 from aucmax.linear.least_squares import implicitly
 from aucmax.linear.solvers.covariances import Moments, gather
-from aucmax.linear.solvers.matrix import LocalMatrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.normal_equations import (
     Solution,

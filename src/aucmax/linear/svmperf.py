@@ -30,10 +30,10 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.base.constraints import COUNT
 from aucmax.base.penalty import ridge
 from aucmax.base.ranker import LinearRanker
+from aucmax.core.products import LocalMatrix, Matrix
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
 from aucmax.linear.solvers.cutting_planes import Planes
-from aucmax.linear.solvers.matrix import LocalMatrix, Matrix
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.linear.solvers.newton import Objective
 from aucmax.losses.contingency import F1Hinge, PrecisionHinge

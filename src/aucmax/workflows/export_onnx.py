@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.base.expression import GAUSSIAN, ScoreExpression
+from aucmax.base.interfaces import GAUSSIAN, ScoreExpression
 from aucmax.blend.classifier import AUCClassifier
 from aucmax.blend.frequent import Frequent
 from aucmax.blend.trees import NEAR, RandomizedTrees
@@ -26,7 +26,7 @@ def to_json(model: Model) -> dict[str, Any]:
     """Return the score expression of a model, for JSON.
 
     Weights of zero are omitted. Models with a feature map have "scaling" and "units",
-    see ``aucmax.base.expression``.
+    see ``aucmax.base.interfaces``.
     """
     estimator = model.estimator
     formula = estimator.expression()
@@ -149,7 +149,7 @@ def _not_one_expression(estimator: Any, form: str) -> ValueError:
 
 
 def _expression(graph: Graph, X: str, formula: ScoreExpression) -> str:
-    """Add a score expression, see ``aucmax.base.expression``."""
+    """Add a score expression, see ``aucmax.base.interfaces``."""
     units = formula.units
     if units is None:
         linear = graph.add("MatMul", X, formula.weights)
