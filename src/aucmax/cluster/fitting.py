@@ -47,8 +47,12 @@ from aucmax.linear.bam import (
     with_covariances,
 )
 from aucmax.linear.bam_cv import BAMCV, Fold
-from aucmax.linear.least_squares import LeastSquaresAUC, implicitly
-from aucmax.linear.least_squares_cv import LeastSquaresAUCCV, path
+from aucmax.linear.least_squares import (
+    LeastSquaresAUC,
+    LeastSquaresAUCCV,
+    implicitly,
+    path,
+)
 from aucmax.linear.solvers.covariances import Moments, gather
 from aucmax.linear.solvers.matrix_free import AllPairs
 from aucmax.losses.pairwise import shares

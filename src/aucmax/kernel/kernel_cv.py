@@ -25,8 +25,7 @@ from aucmax.kernel.chain import restored_parts
 from aucmax.kernel.feature_map import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
-from aucmax.linear.least_squares import LeastSquaresAUC
-from aucmax.linear.least_squares_cv import path
+from aucmax.linear.least_squares import LeastSquaresAUC, path
 from aucmax.linear.solvers.covariances import Moments, gather
 from aucmax.storage.state import Spec, State
 
