@@ -24,7 +24,7 @@ from aucmax.base.penalty import kernel_ridge
 from aucmax.base.ranker import LinearRanker, Ranker, generator, same_classes
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_values, row_weights
-from aucmax.kernel.feature_map import FeatureMap
+from aucmax.kernel.maps import FeatureMap
 from aucmax.online.base import OnlineAUC, visits
 from aucmax.storage.state import (
     Spec,

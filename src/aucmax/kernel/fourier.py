@@ -20,8 +20,7 @@ from sklearn.utils._param_validation import StrOptions
 from aucmax.base.interfaces import COSINE, Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
-from aucmax.kernel.feature_map import KernelMap
-from aucmax.kernel.row_blocks import Array, Job
+from aucmax.kernel.maps import Array, Job, KernelMap
 from aucmax.storage.state import Spec
 
 

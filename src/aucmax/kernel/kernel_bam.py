@@ -22,9 +22,8 @@ from aucmax.base.ranker import GRADIENT, Ranker, generator
 from aucmax.core.products import LocalMatrix
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
+from aucmax.kernel.maps import SCALING, ScaledRows, by_blocks, only
 from aucmax.kernel.nystroem import kernel_of
-from aucmax.kernel.row_blocks import by_blocks
-from aucmax.kernel.scaling import SCALING, ScaledRows, only
 from aucmax.linear.bam import LOSSES, cut_short, minimise
 from aucmax.linear.solvers.newton import Coordinates, Objective
 from aucmax.losses.pairwise import shares

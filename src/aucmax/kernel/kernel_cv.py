@@ -22,7 +22,7 @@ from aucmax.base.ranker import Ranker, generator
 from aucmax.core.rows import Float, Index, as_rows
 from aucmax.core.threads import one_blas_thread
 from aucmax.kernel.chain import restored_parts
-from aucmax.kernel.feature_map import FeatureMap
+from aucmax.kernel.maps import FeatureMap
 from aucmax.kernel.nystroem import KMeansNystroem
 from aucmax.linear.bam_cv import BAMCV
 from aucmax.linear.least_squares import LeastSquaresAUC, path

@@ -25,8 +25,7 @@ from aucmax.base.interfaces import Units
 from aucmax.base.ranker import generator
 from aucmax.core.rows import Float
 from aucmax.core.threads import one_blas_thread
-from aucmax.kernel.feature_map import KernelMap
-from aucmax.kernel.row_blocks import Array, Job, by_blocks
+from aucmax.kernel.maps import Array, Job, KernelMap, by_blocks
 from aucmax.storage.state import Spec
 
 _SAMPLE = 20_000  # most rows for k-means …
