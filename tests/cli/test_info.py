@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import aucmax
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.storage import model_file as tensors
 from aucmax.storage.model_file import VERSION
 from aucmax.storage.state import save_model

@@ -20,7 +20,7 @@ from aucmax.blend.crossfit import Member
 from aucmax.blend.trees import RandomizedTrees
 from aucmax.cli.options import parameters, reader_options
 from aucmax.cli.train import notes
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.workflows.plan import Progress
 from helpers.commands import fields, invoke, table, write_table
 from helpers.data import scattered

@@ -17,7 +17,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, ch
 from aucmax.base.ranker import product
 from aucmax.core.row_hashes import row_hashes
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.pair_counts import split, weighted_win_fraction, win_fraction
+from aucmax.metrics._ranking import split, weighted_win_fraction, win_fraction
 
 # Labels of copies differ less often than this, relative to chance.
 _MOST_DIFFERENT = 0.1

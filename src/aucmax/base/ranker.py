@@ -30,7 +30,7 @@ from aucmax.core.validation import (
     refuse_mask,
     row_weights,
 )
-from aucmax.metrics.inputs import area, classes
+from aucmax.metrics._ranking import area, classes
 from aucmax.storage.state import (
     State,
     StoredEstimator,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.blend.columns import TableRows
-from aucmax.metrics.monitoring import quantile_edges, stability_of_counts
+from aucmax.metrics.calibration import quantile_edges, stability_of_counts
 
 _MOST_BINS = 20  # of categories, with those of other categories and of missing values
 _MOST_ROWS = 100_000  # that are counted

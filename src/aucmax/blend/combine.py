@@ -19,8 +19,8 @@ from aucmax.blend.uncertainty import (
     training_variance_share,
 )
 from aucmax.core.rows import Float, Index
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.platt import log_odds
+from aucmax.metrics.auc import AUCInterval
+from aucmax.metrics.calibration import log_odds
 
 _INNER_FOLDS = 2  # of the test rows, if there is only one split
 _MOST_REMOVED = 0.5  # of the variance of scores, in the calibration

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from aucmax.blend.columns import TableRows
 from aucmax.core.user_warning import warn_user
 from aucmax.core.validation import DataWarning
-from aucmax.metrics.inputs import area, classes
+from aucmax.metrics._ranking import area, classes
 from aucmax.tables.options import option
 from aucmax.tables.periods import moments
 

@@ -9,8 +9,8 @@ from aucmax.blend.combine import BlendLeaderboardEntry
 from aucmax.blend.duplicates import DuplicateCounts
 from aucmax.blend.honest_splits import SplitComparison
 from aucmax.blend.importance import Importance
-from aucmax.metrics.delong import AUCInterval
-from aucmax.metrics.intervals import Interval
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval
 from aucmax.storage.state import State, restore
 from aucmax.tables.structure import Hint
 from aucmax.thresholds import Promise, Threshold

@@ -21,7 +21,7 @@ from aucmax.cli.terminal import (
     table,
 )
 from aucmax.io.feature_scales import Spreads
-from aucmax.metrics.decimals import exact
+from aucmax.metrics._ranking import exact
 from aucmax.storage.model_file import VERSION
 from aucmax.tables.hashed_names import Word
 from aucmax.workflows.kept_promise import training_goal

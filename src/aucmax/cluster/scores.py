@@ -22,8 +22,8 @@ from aucmax.cluster.distributed_rows import (
 )
 from aucmax.core.rows import Float
 from aucmax.core.validation import check_weights
-from aucmax.metrics.delong import AUCInterval, Method
-from aucmax.metrics.inputs import as_scores
+from aucmax.metrics._ranking import as_scores
+from aucmax.metrics.auc import AUCInterval, Method
 
 
 def decision_function(estimator: Any, X: Any) -> Any:

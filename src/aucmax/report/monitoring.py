@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.metrics._variance import Interval
+from aucmax.metrics.auc import AUCInterval
+from aucmax.metrics.calibration import expected_auc, stability_index
 from aucmax.metrics.comparison import auc_test_unpaired
-from aucmax.metrics.delong import AUCInterval
 from aucmax.metrics.groups import auc_by_group
-from aucmax.metrics.intervals import Interval
-from aucmax.metrics.monitoring import expected_auc, stability_index
 from aucmax.tables.periods import MISSING, texts
 
 _FEW_PERIODS = 3  # too few for advice

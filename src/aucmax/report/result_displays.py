@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.metrics.delong import AUCInterval
+from aucmax.metrics.auc import AUCInterval
 from aucmax.metrics.groups import auc_by_group
 from aucmax.metrics.streaming import StreamingAUC
 from aucmax.report.display import Display, reach

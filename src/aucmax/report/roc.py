@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from aucmax.metrics.decimals import with_interval
+from aucmax.metrics._ranking import with_interval
 from aucmax.storage.atomic import write_atomically
 
 # Okabe and Ito's colours, safe for colour-blind readers, without yellow.
